@@ -1,0 +1,76 @@
+"""Every error this package raises on purpose.
+
+    ThoughtlineError
+    ├── DecodeError          bytes that are not what their format says        client or upstream, 400 or 502
+    │   └── LimitExceeded    bytes that go beyond a bound we set               client or upstream, 413 or 502
+    └── EncodeError          a typed value that its target wire can't hold    ours, 500
+        └── ForeignSeal      a seal that another provider made                ours, 500
+
+Each says whose fault it is and which HTTP status it stands for. Messages name the place and the problem, never the
+content: reasoning, signatures and credentials do not appear in them, so all of them may be shown to a client.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Fault(Enum):
+    """Who has to change something for the error to go away."""
+
+    CLIENT = "client"
+    UPSTREAM = "upstream"
+    OURS = "ours"
+
+
+class ThoughtlineError(Exception):
+    """Base of every error of this package."""
+
+    fault: Fault = Fault.OURS
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that tells a client the same thing."""
+        return {Fault.CLIENT: 400, Fault.UPSTREAM: 502, Fault.OURS: 500}[self.fault]
+
+
+class DecodeError(ThoughtlineError):
+    """Bytes that can't be read as their format.
+
+    `place` is a JSON pointer into the body (`/messages/3/role`), `byte N` where the bytes are no JSON at all, or
+    `event N` in a stream, counted from 0.
+    """
+
+    fault = Fault.CLIENT
+
+    def __init__(self, problem: str, place: str = "") -> None:
+        super().__init__(f"{problem} (at {place})" if place else problem)
+        self.problem = problem
+        self.place = place
+
+    def within(self, prefix: str) -> DecodeError:
+        """The same error, its place seen from further out."""
+        error = type(self)(self.problem, prefix + self.place)
+        error.fault = self.fault
+        return error
+
+    def from_upstream(self) -> DecodeError:
+        """The same error, found in something that an upstream sent."""
+        self.fault = Fault.UPSTREAM
+        return self
+
+
+class LimitExceeded(DecodeError):
+    """Input beyond a bound that keeps memory finite."""
+
+    @property
+    def status(self) -> int:
+        return 413 if self.fault is Fault.CLIENT else 502
+
+
+class EncodeError(ThoughtlineError):
+    """A typed value that the target wire format has no place for."""
+
+
+class ForeignSeal(EncodeError):
+    """A signature or encrypted block on its way to a provider that did not make it."""

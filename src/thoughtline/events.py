@@ -1,0 +1,85 @@
+"""What a stream says, in words that all formats share.
+
+    Started → (TextDelta | ReasoningDelta | CallDelta)* → ItemDone* → UsageReported? → TurnDone
+
+`choice` tells the answers of an `n > 1` stream apart; `position` tells the items of one answer apart. Deltas are for
+those who pass a stream on; `ItemDone` brings each item whole, merged as its format demands, with its JSON. Folding the
+`ItemDone`s of a stream gives the turn that the whole response would have given.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Raw, Struct
+
+from thoughtline.items import Item
+from thoughtline.turns import Finish, Usage
+
+
+class Started(Struct, frozen=True, gc=False):
+    """The first event of every stream that says anything."""
+
+    id: str | None = None
+    model: str | None = None
+
+
+class TextDelta(Struct, frozen=True, gc=False):
+    choice: int
+    position: int
+    text: str
+
+
+class ReasoningDelta(Struct, frozen=True, gc=False):
+    """More thinking. `is_summary` where the provider shows a summary of it instead."""
+
+    choice: int
+    position: int
+    text: str
+    is_summary: bool = False
+
+
+class CallDelta(Struct, frozen=True, gc=False):
+    """More of a tool call: its id and name come with the first delta, its arguments in pieces."""
+
+    choice: int
+    position: int
+    arguments: str
+    id: str | None = None
+    name: str | None = None
+
+
+class ItemDone(Struct, frozen=True, gc=False):
+    """An item is whole. In a turn that was cut short, whole means all that came."""
+
+    choice: int
+    position: int
+    item: Item
+
+
+class UsageReported(Struct, frozen=True, gc=False):
+    usage: Usage
+
+
+class TurnDone(Struct, frozen=True, gc=False):
+    """The turn is over. No `finish`: the stream was cut before the provider said so."""
+
+    choice: int
+    finish: Finish | None
+
+
+class Failed(Struct, frozen=True, gc=False):
+    """The provider reports an error in mid-stream."""
+
+    error: Raw
+
+
+class Other(Struct, frozen=True, gc=False):
+    """An event that says nothing about the turn (a ping), or that we don't know. Kept as it came."""
+
+    raw: Raw
+
+
+Event: TypeAlias = (
+    Started | TextDelta | ReasoningDelta | CallDelta | ItemDone | UsageReported | TurnDone | Failed | Other
+)

@@ -1,0 +1,118 @@
+"""One content block and the item it is, in both directions."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.formats.json_text import NULL, decode, decode_content, encode, is_given, object_of, set_members
+from thoughtline.items import (
+    UNKNOWN_FORMAT,
+    Item,
+    ReasoningEncrypted,
+    ReasoningText,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from thoughtline.providers import Dialect
+
+
+class _Block(Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Raw = NULL
+    tool_use_id: str | None = None
+    content: Raw = NULL
+
+
+_decoder = msgspec.json.Decoder(_Block)
+
+
+def decode_block(raw: Raw, dialect: Dialect) -> Item:
+    """One block as a typed item."""
+    block = decode(_decoder, raw)
+    match block.type:
+        case "text" if block.text is not None:
+            return Text(block.text, raw=raw)
+        case "thinking":
+            return ReasoningText(block.thinking or "", block.signature, dialect.reasoning_format, raw=raw)
+        case "redacted_thinking":
+            return ReasoningEncrypted(block.data or "", dialect.reasoning_format, raw=raw)
+        case "reasoning":
+            # No block of Anthropic's: other proxies write it for reasoning of chat models, in `text`.
+            return ReasoningText(block.text or block.thinking or "", None, UNKNOWN_FORMAT, raw=raw)
+        case "tool_use":
+            arguments = str(bytes(block.input), "utf-8", "replace") if is_given(block.input) else "{}"
+            return ToolCall(block.name or "", arguments, block.id, raw=raw)
+        case "tool_result":
+            return ToolResult(block.content, block.tool_use_id, raw=raw)
+        case _:
+            return Unknown(block.type, raw)
+
+
+def decode_blocks(content: Raw, dialect: Dialect) -> tuple[Item, ...]:
+    """The content of a message: a string, or a list of blocks."""
+    blocks = decode_content(content)
+    if blocks is None or isinstance(blocks, str):
+        return (Text(blocks),) if blocks else ()
+    items = []
+    for position, raw in enumerate(blocks):
+        try:
+            items.append(decode_block(raw, dialect))
+        except DecodeError as error:
+            raise error.within(f"/content/{position}") from None
+    return tuple(items)
+
+
+def encode_block(item: Item, dialect: Dialect) -> bytes:
+    """One block for the wire: its own JSON if it came from there and says the same, else made new."""
+    if isinstance(item, Unknown):
+        return bytes(item.raw)
+    if item.raw is not None and _is_block(item.raw, item, dialect):
+        return bytes(item.raw)
+    match item:
+        case Text(seal=None):
+            return encode({"type": "text", "text": item.text})
+        case ReasoningText():
+            return _encode_thinking(item, dialect)
+        case ReasoningEncrypted():
+            _require_own(item, dialect)
+            return encode({"type": "redacted_thinking", "data": item.data})
+        case ToolCall(seal=None, is_custom=False):
+            known = [("type", b'"tool_use"'), ("id", encode(item.id or "")), ("name", encode(item.name))]
+            return object_of([*known, ("input", item.arguments.encode())])
+        case ToolResult():
+            known = [("type", b'"tool_result"'), ("tool_use_id", encode(item.call_id or ""))]
+            return object_of([*known, ("content", item.content)])
+        case Text() | ToolCall(is_custom=False):
+            raise ForeignSeal(f"a {type(item).__name__} block can't hold a seal")
+        case _:
+            raise EncodeError(f"Anthropic's content can't hold a {type(item).__name__}")
+
+
+def _is_block(raw: Raw, item: Item, dialect: Dialect) -> bool:
+    try:
+        return decode_block(raw, dialect) == item
+    except DecodeError:
+        return False
+
+
+def _encode_thinking(item: ReasoningText, dialect: Dialect) -> bytes:
+    block = encode({"type": "thinking", "thinking": item.text})
+    if item.signature is None:
+        return block
+    _require_own(item, dialect)
+    return set_members(block, [("signature", encode(item.signature))])
+
+
+def _require_own(item: ReasoningText | ReasoningEncrypted, dialect: Dialect) -> None:
+    if item.format != dialect.reasoning_format:
+        raise ForeignSeal(f"{item.format} reasoning can't go to a server that reads {dialect.reasoning_format}")

@@ -1,0 +1,132 @@
+"""Requests and whole responses of the Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError
+from thoughtline.formats.anthropic_messages.blocks import decode_blocks, encode_block
+from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage, encode_finish, encode_usage
+from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
+from thoughtline.items import Item, Role, Text
+from thoughtline.providers import ANTHROPIC, Dialect
+from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+
+
+class _Message(Struct, gc=False):
+    role: str = ""
+    content: Raw = NULL
+
+
+class _Request(Struct, gc=False):
+    messages: list[_Message]
+    system: Raw = NULL
+    model: str = ""
+    stream: bool | None = None
+    tools: list[Raw] | None = None
+
+
+class _Response(Struct, gc=False):
+    content: list[Raw] | None = None
+    id: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: Raw = NULL
+    error: Raw = NULL
+
+
+_request_decoder = msgspec.json.Decoder(_Request)
+_response_decoder = msgspec.json.Decoder(_Response)
+
+
+def decode_request(body: bytes, dialect: Dialect = ANTHROPIC) -> Transcript:
+    """A Messages request as typed turns: one for `system`, one for each message."""
+    request = decode(_request_decoder, body)
+    turns = []
+    if is_given(request.system):
+        turns.append(Turn("system", _decode_system(request.system, dialect), SYSTEM_MEMBER))
+    for at, message in enumerate(request.messages):
+        try:
+            items = decode_blocks(message.content, dialect)
+        except DecodeError as error:
+            raise error.within(f"/messages/{at}") from None
+        turns.append(Turn(_ROLES.get(message.role, "other"), items, at))
+    return Transcript(
+        "anthropic_messages", tuple(turns), body, request.model, bool(request.stream), bool(request.tools)
+    )
+
+
+def _decode_system(system: Raw, dialect: Dialect) -> tuple[Item, ...]:
+    try:
+        return decode_blocks(system, dialect)
+    except DecodeError as error:
+        error.place = "/system" + error.place.removeprefix("/content")
+        raise DecodeError(error.problem, error.place) from None
+
+
+def encode_request(transcript: Transcript, dialect: Dialect = ANTHROPIC) -> bytes:
+    """The body of a Messages request: unedited turns keep their bytes."""
+
+    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+        content = _encode_content(turn.items, dialect)
+        if before:
+            return [set_members(before[0], [("content", content)])]
+        return [object_of([("role", encode(turn.role)), ("content", content)])]
+
+    def encode_system(turn: Turn, before: bytes | None) -> bytes:
+        return _encode_content(turn.items, dialect)
+
+    return encode_conversation(transcript, "messages", encode_turn, "system", encode_system)
+
+
+def _encode_content(items: tuple[Item, ...], dialect: Dialect) -> bytes:
+    if len(items) == 1 and isinstance(items[0], Text) and items[0].raw is None and items[0].seal is None:
+        return encode(items[0].text)
+    return array(encode_block(item, dialect) for item in items)
+
+
+def decode_response(body: bytes, dialect: Dialect = ANTHROPIC) -> Reply:
+    """A whole Messages response, errors included."""
+    try:
+        return _decode_response(body, dialect)
+    except DecodeError as error:
+        raise error.from_upstream() from None
+
+
+def _decode_response(body: bytes, dialect: Dialect) -> Reply:
+    response = decode(_response_decoder, body)
+    if response.content is None:
+        error = response.error.copy() if is_given(response.error) else Raw(body)
+        return Reply("anthropic_messages", (), body, response.id, response.model, None, error)
+    items = decode_blocks(Raw(array(response.content)), dialect)
+    candidate = Candidate(Turn("assistant", items), 0, decode_finish(response.stop_reason))
+    usage = decode_usage(response.usage) if is_given(response.usage) else None
+    return Reply("anthropic_messages", (candidate,), body, response.id, response.model, usage)
+
+
+def encode_response(reply: Reply, dialect: Dialect = ANTHROPIC) -> bytes:
+    """The body of a whole response: as it came, but for what was edited."""
+    if reply.body and not reply.is_edited:
+        return reply.body
+    candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
+    content = array(encode_block(item, dialect) for item in candidate.turn.items)
+    if reply.body:
+        return set_members(reply.body, [("content", content)])
+    return object_of(
+        [
+            ("id", encode(reply.id or "")),
+            ("type", b'"message"'),
+            ("role", b'"assistant"'),
+            ("model", encode(reply.model or "")),
+            ("content", content),
+            ("stop_reason", encode_finish(candidate.finish)),
+            ("stop_sequence", b"null"),
+            ("usage", encode_usage(reply.usage)),
+        ]
+    )

@@ -1,0 +1,224 @@
+"""Reading Messages streams: blocks that start, grow by deltas and stop, each under its index."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats.anthropic_messages.blocks import decode_block
+from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage
+from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, members, set_members
+from thoughtline.formats.streaming import PayloadStreamDecoder, is_end_mark
+from thoughtline.items import Item, ToolCall
+from thoughtline.providers import ANTHROPIC, Dialect
+from thoughtline.turns import Finish
+
+MAX_BLOCKS = 10_000
+"""No answer has so many blocks; a stream that opens more is not one."""
+
+
+class _Delta(Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    partial_json: str | None = None
+    citation: Raw = NULL
+    stop_reason: str | None = None
+
+
+class _Event(Struct, gc=False):
+    type: str = ""
+    index: int = 0
+    delta: _Delta | None = None
+    content_block: Raw = NULL
+    message: Raw = NULL
+    usage: Raw = NULL
+    error: Raw = NULL
+
+
+class _Message(Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    usage: Raw = NULL
+
+
+class _Start(Struct, gc=False):
+    type: str = ""
+    id: str | None = None
+    name: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+_start_decoder = msgspec.json.Decoder(_Start)
+_message_decoder = msgspec.json.Decoder(_Message)
+_any_decoder = msgspec.json.Decoder(Raw)
+
+
+class _Draft:
+    """A block that grows."""
+
+    __slots__ = ("citations", "json", "start", "signature", "texts", "thoughts")
+
+    def __init__(self, start: Raw) -> None:
+        self.start = start.copy()
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        self.json: list[str] = []
+        self.signature: str | None = None
+        self.citations: list[Raw] = []
+
+    def whole(self) -> tuple[Raw, str | None]:
+        """The block as it would have come whole, and the arguments text where that is no JSON (a call cut short)."""
+        changes: list[tuple[str, bytes | None]] = []
+        known = members(self.start)
+        if self.texts:
+            changes.append(("text", _joined(known, "text", self.texts)))
+        if self.thoughts:
+            changes.append(("thinking", _joined(known, "thinking", self.thoughts)))
+        if self.signature is not None:
+            changes.append(("signature", encode(self.signature)))
+        if self.citations:
+            changes.append(("citations", array(self.citations)))
+        arguments = "".join(self.json)
+        is_json = not arguments or _is_json(arguments)
+        if arguments and is_json:
+            changes.append(("input", arguments.encode()))
+        raw = Raw(set_members(self.start, changes)) if changes else self.start
+        return raw, None if is_json else arguments
+
+
+def _joined(known: dict[str, Raw], key: str, pieces: list[str]) -> bytes:
+    head = known.get(key, NULL)
+    return encode((msgspec.json.decode(head, type=str) if is_given(head) else "") + "".join(pieces))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        decode(_any_decoder, text.encode())
+    except DecodeError:
+        return False
+    return True
+
+
+class StreamDecoder(PayloadStreamDecoder):
+    """Bytes of a Messages stream in, events out."""
+
+    def __init__(self, dialect: Dialect = ANTHROPIC, limit: int = MAX_EVENT_BYTES) -> None:
+        super().__init__(ServerSentEvents(limit))
+        self._dialect = dialect
+        self._drafts: dict[int, _Draft] = {}
+        self._count = 0
+        self._finish: Finish | None = None
+        self._is_done = False
+        self._has_begun = False
+
+    def _take(self, payload: bytes, events: list[Event]) -> None:
+        try:
+            event = _decode_event(payload)
+        except msgspec.DecodeError:
+            if is_end_mark(payload):
+                return
+            raise
+        if event.type == "content_block_delta" and event.delta is not None:
+            draft = self._drafts.get(event.index)
+            if draft is not None:
+                self._grow(draft, event.index, event.delta, payload, events)
+                return
+        self._take_frame(event, payload, events)
+
+    def _grow(self, draft: _Draft, index: int, delta: _Delta, payload: bytes, events: list[Event]) -> None:
+        if delta.type == "text_delta" and delta.text is not None:
+            draft.texts.append(delta.text)
+            events.append(TextDelta(0, index, delta.text))
+        elif delta.type == "thinking_delta" and delta.thinking is not None:
+            draft.thoughts.append(delta.thinking)
+            events.append(ReasoningDelta(0, index, delta.thinking))
+        elif delta.type == "input_json_delta" and delta.partial_json is not None:
+            draft.json.append(delta.partial_json)
+            events.append(CallDelta(0, index, delta.partial_json))
+        elif delta.type == "signature_delta" and delta.signature is not None:
+            draft.signature = delta.signature
+        elif delta.type == "citations_delta" and is_given(delta.citation):
+            draft.citations.append(delta.citation.copy())
+        else:
+            events.append(Other(Raw(payload)))
+
+    def _take_frame(self, event: _Event, payload: bytes, events: list[Event]) -> None:
+        match event.type:
+            case "message_start":
+                message = decode(_message_decoder, event.message, "/message") if is_given(event.message) else _Message()
+                self._has_begun = True
+                events.append(Started(message.id, message.model))
+            case "content_block_start":
+                self._open(event, events)
+            case "content_block_stop":
+                self._stop(event.index, events)
+            case "message_delta":
+                self._end(event, events)
+            case "message_stop":
+                pass
+            case "error":
+                events.append(Failed(event.error.copy()))
+            case _:
+                events.append(Other(Raw(payload)))
+
+    def _open(self, event: _Event, events: list[Event]) -> None:
+        self._count += 1
+        if self._count > MAX_BLOCKS:
+            raise LimitExceeded(f"more than {MAX_BLOCKS} blocks in one answer")
+        start = decode(_start_decoder, event.content_block, "/content_block")
+        self._has_begun = True
+        self._drafts[event.index] = _Draft(event.content_block)
+        if start.type == "tool_use":
+            events.append(CallDelta(0, event.index, "", start.id, start.name))
+        if start.text:
+            events.append(TextDelta(0, event.index, start.text))
+        if start.thinking:
+            events.append(ReasoningDelta(0, event.index, start.thinking))
+
+    def _stop(self, index: int, events: list[Event]) -> None:
+        draft = self._drafts.pop(index, None)
+        if draft is not None:
+            events.append(ItemDone(0, index, _item(draft, self._dialect)))
+
+    def _end(self, event: _Event, events: list[Event]) -> None:
+        if is_given(event.usage):
+            events.append(UsageReported(decode_usage(event.usage)))
+        self._finish = decode_finish(event.delta.stop_reason if event.delta else None)
+        if self._finish is not None and not self._is_done:
+            self._end_turn(events)
+
+    def _end_turn(self, events: list[Event]) -> None:
+        for index in sorted(self._drafts):
+            self._stop(index, events)
+        self._is_done = True
+        events.append(TurnDone(0, self._finish))
+
+    def _close(self, events: list[Event]) -> None:
+        if self._has_begun and not self._is_done:
+            self._end_turn(events)
+
+
+def _item(draft: _Draft, dialect: Dialect) -> Item:
+    raw, arguments = draft.whole()
+    item = decode_block(raw, dialect)
+    if arguments is not None and isinstance(item, ToolCall):
+        return ToolCall(item.name, arguments, item.id)
+    return item

@@ -1,0 +1,168 @@
+"""Writing Messages streams: one block open at a time, each start, growth and stop in Anthropic's grammar."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec import Raw
+
+from thoughtline.errors import EncodeError
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats.anthropic_messages.blocks import encode_block
+from thoughtline.formats.anthropic_messages.usage import encode_finish, encode_usage
+from thoughtline.formats.framing import sse
+from thoughtline.formats.json_text import encode, members, object_of, set_members
+from thoughtline.items import Item, ReasoningText, Text, ToolCall
+from thoughtline.providers import ANTHROPIC, Dialect
+from thoughtline.turns import Finish, Usage
+
+_PING = sse(b'{"type": "ping"}', "ping")
+_NOTHING_YET = {"text": b'{"type":"text","text":""}', "thinking": b'{"type":"thinking","thinking":"","signature":""}'}
+
+
+class StreamEncoder:
+    """Events in, bytes of a Messages stream out."""
+
+    def __init__(self, dialect: Dialect = ANTHROPIC) -> None:
+        self._dialect = dialect
+        self._next_index = 0
+        self._open_position: int | None = None
+        self._told: set[int] = set()
+        self._finish: Finish | None = None
+        self._usage: Usage | None = None
+
+    def encode(self, event: Event) -> bytes:
+        """The bytes that say what this event says."""
+        match event:
+            case Started():
+                return self._message_start(event)
+            case TextDelta():
+                grown = {"type": "text_delta", "text": event.text}
+                return self._enter(event.choice, event.position, _NOTHING_YET["text"]) + self._grow(encode(grown))
+            case ReasoningDelta():
+                grown = {"type": "thinking_delta", "thinking": event.text}
+                return self._enter(event.choice, event.position, _NOTHING_YET["thinking"]) + self._grow(encode(grown))
+            case CallDelta():
+                return self._call(event)
+            case ItemDone():
+                return self._item_done(event)
+            case TurnDone():
+                self._finish = event.finish
+                return self._leave()
+            case UsageReported():
+                self._usage = event.usage
+                return b""
+            case Failed():
+                return sse(object_of([("type", b'"error"'), ("error", event.error)]), "error")
+            case Other():
+                return _PING
+            case _:
+                assert_never(event)
+
+    def finish(self) -> bytes:
+        """The end of the stream; nothing if the turn was cut."""
+        if self._finish is None:
+            return b""
+        delta = object_of([("stop_reason", encode_finish(self._finish)), ("stop_sequence", b"null")])
+        closing = object_of([("type", b'"message_delta"'), ("delta", delta), ("usage", encode_usage(self._usage))])
+        return sse(closing, "message_delta") + sse(b'{"type":"message_stop"}', "message_stop")
+
+    def _message_start(self, event: Started) -> bytes:
+        message = object_of(
+            [
+                ("id", encode(event.id or "")),
+                ("type", b'"message"'),
+                ("role", b'"assistant"'),
+                ("model", encode(event.model or "")),
+                ("content", b"[]"),
+                ("stop_reason", b"null"),
+                ("stop_sequence", b"null"),
+                ("usage", encode_usage(None)),
+            ]
+        )
+        return sse(object_of([("type", b'"message_start"'), ("message", message)]), "message_start")
+
+    def _enter(self, choice: int, position: int, block: bytes) -> bytes:
+        """Open the block at this position, if it is not open."""
+        if choice != 0:
+            raise EncodeError("a Messages stream holds one answer")
+        if position == self._open_position:
+            return b""
+        if position in self._told:
+            raise EncodeError("a block that has ended can't grow")
+        left = self._leave()
+        self._open_position = position
+        self._told.add(position)
+        start = [("type", b'"content_block_start"'), ("index", encode(self._next_index)), ("content_block", block)]
+        return left + sse(object_of(start), "content_block_start")
+
+    def _grow(self, delta: bytes) -> bytes:
+        known = [("type", b'"content_block_delta"'), ("index", encode(self._next_index)), ("delta", delta)]
+        return sse(object_of(known), "content_block_delta")
+
+    def _leave(self) -> bytes:
+        if self._open_position is None:
+            return b""
+        stop = encode({"type": "content_block_stop", "index": self._next_index})
+        self._open_position = None
+        self._next_index += 1
+        return sse(stop, "content_block_stop")
+
+    def _call(self, event: CallDelta) -> bytes:
+        opened = b""
+        if event.position != self._open_position:
+            block = {"type": "tool_use", "id": event.id or "", "name": event.name or "", "input": {}}
+            opened = self._enter(event.choice, event.position, encode(block))
+        if not event.arguments:
+            return opened
+        return opened + self._grow(encode({"type": "input_json_delta", "partial_json": event.arguments}))
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        item = event.item
+        if event.position not in self._told:
+            return self._whole(event.choice, event.position, item)
+        if event.position != self._open_position:
+            return b""
+        signed = b""
+        if isinstance(item, ReasoningText) and item.signature:
+            encode_block(item, self._dialect)  # refuses a seal of another maker
+            signed = self._grow(encode({"type": "signature_delta", "signature": item.signature}))
+        return signed + self._leave()
+
+    def _whole(self, choice: int, position: int, item: Item) -> bytes:
+        """An item that no delta announced."""
+        block = encode_block(item, self._dialect)
+        match item:
+            case Text():
+                start = self._enter(choice, position, set_members(block, [("text", b'""')]))
+                return start + self._grow(encode({"type": "text_delta", "text": item.text})) + self._leave()
+            case ReasoningText():
+                return self._whole_thinking(choice, position, item, block)
+            case ToolCall():
+                start = self._enter(choice, position, set_members(block, [("input", b"{}")]))
+                grown = encode({"type": "input_json_delta", "partial_json": item.arguments})
+                return start + self._grow(grown) + self._leave()
+            case _:
+                return self._enter(choice, position, block) + self._leave()
+
+    def _whole_thinking(self, choice: int, position: int, item: ReasoningText, block: bytes) -> bytes:
+        if "thinking" not in members(Raw(block)):
+            return self._enter(choice, position, block) + self._leave()
+        empty = [("thinking", b'""')] + ([("signature", b'""')] if item.signature is not None else [])
+        said = self._enter(choice, position, set_members(block, empty))
+        if item.text:
+            said += self._grow(encode({"type": "thinking_delta", "thinking": item.text}))
+        if item.signature:
+            said += self._grow(encode({"type": "signature_delta", "signature": item.signature}))
+        return said + self._leave()

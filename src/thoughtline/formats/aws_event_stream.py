@@ -1,0 +1,109 @@
+"""The binary framing of Amazon's streams (`application/vnd.amazon.eventstream`).
+
+    total length (4) | headers length (4) | CRC of those eight (4) | headers | payload | CRC of all before it (4)
+
+A header is a name (length 1, bytes), a type (1) and a value; only the types that services send in event headers are
+read, the others are stepped over by their size. Layout: Smithy, "Amazon Event Stream Specification", read 2026-11.
+"""
+
+from __future__ import annotations
+
+import struct
+from binascii import crc32
+from typing import NamedTuple
+
+from thoughtline.errors import DecodeError, LimitExceeded
+
+MAX_MESSAGE_BYTES = 24 * 1024 * 1024
+"""The specification allows 16 MiB of payload and 128 KiB of headers; no message may be longer than this."""
+
+_PRELUDE = struct.Struct(">III")
+_OVERHEAD = _PRELUDE.size + 4
+_STRING_TYPE = 7
+_FIXED_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+_BYTES_TYPE = 6
+
+
+class Message(NamedTuple):
+    """One message: its string headers and its payload."""
+
+    headers: dict[str, str]
+    payload: bytes
+
+
+class EventStream:
+    """Bytes cut anywhere in, whole messages out."""
+
+    def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
+        self._buffer = bytearray()
+        self._limit = limit
+
+    def feed(self, data: bytes) -> list[Message]:
+        self._buffer += data
+        messages = []
+        position = 0
+        while (size := self._size_at(position)) is not None and len(self._buffer) - position >= size:
+            messages.append(_decode_message(bytes(self._buffer[position : position + size])))
+            position += size
+        del self._buffer[:position]
+        return messages
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the stream could end here without cutting a message."""
+        return not self._buffer
+
+    def _size_at(self, position: int) -> int | None:
+        if len(self._buffer) - position < _PRELUDE.size:
+            return None
+        total, headers, checksum = _PRELUDE.unpack_from(self._buffer, position)
+        if crc32(self._buffer[position : position + 8]) != checksum:
+            raise DecodeError("event stream prelude fails its checksum", f"byte {position}")
+        if total > self._limit:
+            raise LimitExceeded(f"an event stream message is longer than {self._limit} bytes", f"byte {position}")
+        if total < _OVERHEAD + headers:
+            raise DecodeError("event stream message is shorter than its headers", f"byte {position}")
+        return int(total)
+
+
+def _decode_message(message: bytes) -> Message:
+    _, headers_size, _ = _PRELUDE.unpack_from(message)
+    if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
+        raise DecodeError("event stream message fails its checksum")
+    body = _PRELUDE.size + headers_size
+    return Message(_decode_headers(message[_PRELUDE.size : body]), message[body:-4])
+
+
+def _decode_headers(data: bytes) -> dict[str, str]:
+    headers = {}
+    position = 0
+    try:
+        while position < len(data):
+            name_end = position + 1 + data[position]
+            name, kind = data[position + 1 : name_end].decode(), data[name_end]
+            start, size = name_end + 1, _FIXED_SIZES.get(kind, 0)
+            if kind in (_BYTES_TYPE, _STRING_TYPE):
+                size = int.from_bytes(data[start : start + 2], "big")
+                start += 2
+            elif kind not in _FIXED_SIZES:
+                raise DecodeError(f"unknown event stream header type {kind}")
+            if kind == _STRING_TYPE:
+                headers[name] = data[start : start + size].decode()
+            position = start + size
+    except (IndexError, UnicodeDecodeError):
+        raise DecodeError("unreadable event stream headers") from None
+    return headers
+
+
+def encode_message(headers: dict[str, str], payload: bytes) -> bytes:
+    """One message with string headers."""
+    encoded = b"".join(_encode_header(name, value) for name, value in headers.items())
+    total = _OVERHEAD + len(encoded) + len(payload)
+    prelude = struct.pack(">II", total, len(encoded))
+    message = prelude + crc32(prelude).to_bytes(4, "big") + encoded + payload
+    return message + crc32(message).to_bytes(4, "big")
+
+
+def _encode_header(name: str, value: str) -> bytes:
+    name_bytes, value_bytes = name.encode(), value.encode()
+    return bytes([len(name_bytes)]) + name_bytes + bytes([_STRING_TYPE]) + len(value_bytes).to_bytes(2, "big") + value_bytes

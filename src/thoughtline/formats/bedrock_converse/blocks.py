@@ -1,0 +1,134 @@
+"""One content block of Converse and the item it is, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, members, object_of
+from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, ToolResult, Unknown
+from thoughtline.providers import Dialect
+
+
+# The members are spelled as the wire spells them.
+class _ReasoningText(Struct, gc=False):
+    text: str | None = None
+    signature: str | None = None
+
+
+class ReasoningMember(Struct, gc=False):
+    """Whole: one of the first two. In a stream: text, a signature or a blob, each by itself."""
+
+    reasoningText: _ReasoningText | None = None  # noqa: N815
+    redactedContent: str | None = None  # noqa: N815
+    text: str | None = None
+    signature: str | None = None
+
+
+class ToolUse(Struct, gc=False):
+    toolUseId: str | None = None  # noqa: N815
+    name: str | None = None
+    input: Raw = NULL
+
+
+class _ToolResult(Struct, gc=False):
+    toolUseId: str | None = None  # noqa: N815
+    content: Raw = NULL
+
+
+class _Block(Struct, gc=False):
+    text: str | None = None
+    reasoningContent: ReasoningMember | None = None  # noqa: N815
+    toolUse: ToolUse | None = None  # noqa: N815
+    toolResult: _ToolResult | None = None  # noqa: N815
+
+
+_block_decoder = msgspec.json.Decoder(_Block)
+
+
+def decode_block(raw: Raw, dialect: Dialect) -> Item:
+    """One block as a typed item."""
+    block = decode(_block_decoder, raw)
+    if block.reasoningContent is not None:
+        return _decode_reasoning(block.reasoningContent, raw, dialect)
+    if block.toolUse is not None:
+        use = block.toolUse
+        arguments = str(bytes(use.input), "utf-8", "replace") if is_given(use.input) else "{}"
+        return ToolCall(use.name or "", arguments, use.toolUseId, raw=raw)
+    if block.toolResult is not None:
+        return ToolResult(block.toolResult.content, block.toolResult.toolUseId, raw=raw)
+    if block.text is not None:
+        return Text(block.text, raw=raw)
+    return Unknown(next(iter(members(raw)), ""), raw)
+
+
+def _decode_reasoning(reasoning: ReasoningMember, raw: Raw, dialect: Dialect) -> Item:
+    if reasoning.reasoningText is not None:
+        text = reasoning.reasoningText
+        return ReasoningText(text.text or "", text.signature, dialect.reasoning_format, raw=raw)
+    if reasoning.redactedContent is not None:
+        return ReasoningEncrypted(reasoning.redactedContent, dialect.reasoning_format, raw=raw)
+    return Unknown("reasoningContent", raw)
+
+
+def decode_blocks(blocks: Sequence[Raw], dialect: Dialect, place: str) -> tuple[Item, ...]:
+    """The content of a message."""
+    items = []
+    for position, raw in enumerate(blocks):
+        try:
+            items.append(decode_block(raw, dialect))
+        except DecodeError as error:
+            raise error.within(f"{place}/{position}") from None
+    return tuple(items)
+
+
+def encode_block(item: Item, dialect: Dialect) -> bytes:
+    """One block for the wire: its own JSON if it came from there and says the same, else made new."""
+    if isinstance(item, Unknown):
+        return bytes(item.raw)
+    if item.raw is not None and _is_block(item.raw, item, dialect):
+        return bytes(item.raw)
+    match item:
+        case Text(seal=None):
+            return encode({"text": item.text})
+        case ReasoningText():
+            _require_own(item, dialect)
+            signed = {} if item.signature is None else {"signature": item.signature}
+            return encode({"reasoningContent": {"reasoningText": {"text": item.text, **signed}}})
+        case ReasoningEncrypted():
+            _require_own(item, dialect)
+            return encode({"reasoningContent": {"redactedContent": item.data}})
+        case ToolCall(seal=None, is_custom=False):
+            known = [("toolUseId", encode(item.id or "")), ("name", encode(item.name))]
+            return object_of([("toolUse", object_of([*known, ("input", item.arguments.encode())]))])
+        case ToolResult():
+            return object_of([("toolResult", _encode_result(item))])
+        case Text() | ToolCall(is_custom=False):
+            raise ForeignSeal(f"a Converse block can't hold the seal of a {type(item).__name__}")
+        case _:
+            raise EncodeError(f"Converse content can't hold a {type(item).__name__}")
+
+
+def _encode_result(item: ToolResult) -> bytes:
+    content = bytes(item.content)
+    if content[:1] == b'"':
+        content = array([object_of([("text", content)])])
+    elif content[:1] == b"{":
+        content = array([object_of([("json", content)])])
+    return object_of([("toolUseId", encode(item.call_id or "")), ("content", content)])
+
+
+def _is_block(raw: Raw, item: Item, dialect: Dialect) -> bool:
+    try:
+        return decode_block(raw, dialect) == item
+    except DecodeError:
+        return False
+
+
+def _require_own(item: ReasoningText | ReasoningEncrypted, dialect: Dialect) -> None:
+    is_sealed = isinstance(item, ReasoningEncrypted) or item.signature is not None
+    if is_sealed and item.format != dialect.reasoning_format:
+        raise ForeignSeal(f"{item.format} reasoning can't go to a server that reads {dialect.reasoning_format}")

@@ -1,0 +1,225 @@
+"""Reading ConverseStream: blocks that grow by deltas under their index, in Amazon's binary framing."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
+from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse
+from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
+from thoughtline.formats.json_text import NULL, decode, encode, is_given, object_of
+from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown
+from thoughtline.providers import BEDROCK_CLAUDE, Dialect
+from thoughtline.turns import Finish
+
+MAX_BLOCKS = 10_000
+"""No answer has so many blocks; a stream that opens more is not one."""
+
+
+# The members are spelled as the wire spells them.
+class _CallDelta(Struct, gc=False):
+    input: str | None = None
+
+
+class _Delta(Struct, gc=False):
+    text: str | None = None
+    reasoningContent: ReasoningMember | None = None  # noqa: N815
+    toolUse: _CallDelta | None = None  # noqa: N815
+
+
+class _Start(Struct, gc=False):
+    toolUse: ToolUse | None = None  # noqa: N815
+
+
+class _BlockStart(Struct, gc=False):
+    contentBlockIndex: int = 0  # noqa: N815
+    start: _Start | None = None
+
+
+class _BlockDelta(Struct, gc=False):
+    contentBlockIndex: int = 0  # noqa: N815
+    delta: _Delta | None = None
+
+
+class _BlockStop(Struct, gc=False):
+    contentBlockIndex: int = 0  # noqa: N815
+
+
+class _MessageStop(Struct, gc=False):
+    stopReason: str | None = None  # noqa: N815
+
+
+class _Metadata(Struct, gc=False):
+    usage: Raw = NULL
+
+
+class _Event(Struct, gc=False):
+    """One event, as SDKs give it: an object with one member named after the event."""
+
+    contentBlockDelta: _BlockDelta | None = None  # noqa: N815
+    messageStart: Raw = NULL  # noqa: N815
+    contentBlockStart: _BlockStart | None = None  # noqa: N815
+    contentBlockStop: _BlockStop | None = None  # noqa: N815
+    messageStop: _MessageStop | None = None  # noqa: N815
+    metadata: _Metadata | None = None
+    exception: Raw = NULL
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+
+
+class _NamedPayloads:
+    """Binary messages as objects with one member named after the event."""
+
+    def __init__(self, limit: int) -> None:
+        self._stream = EventStream(limit)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        return [_named(message) for message in self._stream.feed(data)]
+
+    def finish(self) -> list[bytes]:
+        return []
+
+
+def _named(message: Message) -> bytes:
+    kind = message.headers.get(":message-type", "event")
+    if kind == "event":
+        return object_of([(message.headers.get(":event-type", ""), message.payload or b"{}")])
+    name = message.headers.get(":exception-type") or message.headers.get(":error-code") or kind
+    payload = message.payload or encode(message.headers.get(":error-message", ""))
+    return object_of([("exception", object_of([(name, payload)]))])
+
+
+class _Draft:
+    """A block that grows."""
+
+    __slots__ = ("blobs", "call", "is_text", "json", "signature", "texts", "thoughts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        self.json: list[str] = []
+        self.blobs: list[str] = []
+        self.signature: str | None = None
+        self.call: ToolUse | None = None
+        self.is_text = False
+
+    def items(self, dialect: Dialect) -> list[Item]:
+        made_by = dialect.reasoning_format
+        if self.call is not None:
+            return [ToolCall(self.call.name or "", "".join(self.json) or "{}", self.call.toolUseId)]
+        if self.thoughts or self.signature is not None:
+            return [ReasoningText("".join(self.thoughts), self.signature, made_by)]
+        if self.blobs:
+            return [ReasoningEncrypted(blob, made_by) for blob in self.blobs]
+        return [Text("".join(self.texts))] if self.is_text else []
+
+
+class StreamDecoder(PayloadStreamDecoder):
+    """Bytes of a Converse stream in, events out."""
+
+    def __init__(self, dialect: Dialect = BEDROCK_CLAUDE, limit: int = MAX_MESSAGE_BYTES) -> None:
+        super().__init__(_NamedPayloads(limit))
+        self._dialect = dialect
+        self._drafts: dict[int, _Draft] = {}
+        self._is_started = False
+        self._is_done = False
+
+    def feed_event(self, name: str, payload: bytes) -> list[Event]:
+        """The same for an event that somebody else has taken out of its frame."""
+        events: list[Event] = []
+        try:
+            self._take(object_of([(name, payload)]), events)
+        except msgspec.DecodeError as error:
+            raise DecodeError(str(error).replace("`", ""), name).from_upstream() from None
+        return events
+
+    def _take(self, payload: bytes, events: list[Event]) -> None:
+        event = _decode_event(payload)
+        delta = event.contentBlockDelta
+        if delta is not None:
+            if delta.delta is not None:
+                self._grow(delta.contentBlockIndex, delta.delta, events)
+        elif event.contentBlockStart is not None:
+            self._start_block(event.contentBlockStart, events)
+        elif event.contentBlockStop is not None:
+            self._stop(event.contentBlockStop.contentBlockIndex, events)
+        elif event.messageStop is not None:
+            self._end(decode_finish(event.messageStop.stopReason), events)
+        elif event.metadata is not None and is_given(event.metadata.usage):
+            events.append(UsageReported(decode_usage(event.metadata.usage)))
+        elif is_given(event.messageStart):
+            self._is_started = True
+            events.append(Started())
+        elif is_given(event.exception):
+            events.append(Failed(event.exception.copy()))
+        else:
+            events.append(Other(Raw(payload)))
+
+    def _draft(self, index: int) -> _Draft:
+        draft = self._drafts.get(index)
+        if draft is None:
+            if len(self._drafts) >= MAX_BLOCKS:
+                raise LimitExceeded(f"more than {MAX_BLOCKS} blocks in one answer")
+            draft = self._drafts[index] = _Draft()
+        return draft
+
+    def _start_block(self, event: _BlockStart, events: list[Event]) -> None:
+        draft = self._draft(event.contentBlockIndex)
+        if event.start is not None and event.start.toolUse is not None:
+            draft.call = event.start.toolUse
+            call = draft.call
+            events.append(CallDelta(0, event.contentBlockIndex, "", call.toolUseId, call.name))
+
+    def _grow(self, index: int, delta: _Delta, events: list[Event]) -> None:
+        draft = self._draft(index)
+        if delta.text is not None:
+            draft.is_text = True
+            draft.texts.append(delta.text)
+            if delta.text:
+                events.append(TextDelta(0, index, delta.text))
+        elif delta.reasoningContent is not None:
+            self._think(draft, index, delta.reasoningContent, events)
+        elif delta.toolUse is not None and delta.toolUse.input is not None:
+            draft.json.append(delta.toolUse.input)
+            events.append(CallDelta(0, index, delta.toolUse.input))
+
+    def _think(self, draft: _Draft, index: int, reasoning: ReasoningMember, events: list[Event]) -> None:
+        if reasoning.text is not None:
+            draft.thoughts.append(reasoning.text)
+            events.append(ReasoningDelta(0, index, reasoning.text))
+        if reasoning.signature is not None:
+            draft.signature = reasoning.signature
+        if reasoning.redactedContent is not None:
+            draft.blobs.append(reasoning.redactedContent)
+
+    def _stop(self, index: int, events: list[Event]) -> None:
+        draft = self._drafts.pop(index, None)
+        if draft is not None:
+            events += [ItemDone(0, index, item) for item in draft.items(self._dialect)]
+
+    def _end(self, finish: Finish | None, events: list[Event]) -> None:
+        if not self._is_done:
+            self._is_done = True
+            for index in sorted(self._drafts):
+                self._stop(index, events)
+            events.append(TurnDone(0, finish))
+
+    def _close(self, events: list[Event]) -> None:
+        if self._is_started:
+            self._end(None, events)

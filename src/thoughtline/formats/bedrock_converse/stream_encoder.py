@@ -1,0 +1,140 @@
+"""Writing ConverseStream, in Amazon's binary framing."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from thoughtline.errors import EncodeError
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats.aws_event_stream import encode_message
+from thoughtline.formats.bedrock_converse.blocks import encode_block
+from thoughtline.formats.bedrock_converse.bodies import encode_finish, encode_usage
+from thoughtline.formats.json_text import encode, object_of
+from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
+from thoughtline.providers import BEDROCK_CLAUDE, Dialect
+
+
+class StreamEncoder:
+    """Events in, bytes of a Converse stream out."""
+
+    def __init__(self, dialect: Dialect = BEDROCK_CLAUDE) -> None:
+        self._dialect = dialect
+        self._next_index = 0
+        self._open_position: int | None = None
+        self._told: set[int] = set()
+
+    def encode(self, event: Event) -> bytes:
+        """The bytes that say what this event says."""
+        match event:
+            case Started():
+                return _event("messageStart", b'{"role":"assistant"}')
+            case TextDelta():
+                return self._enter(event.choice, event.position) + self._grow({"text": event.text})
+            case ReasoningDelta():
+                grown = {"reasoningContent": {"text": event.text}}
+                return self._enter(event.choice, event.position) + self._grow(grown)
+            case CallDelta():
+                return self._call(event)
+            case ItemDone():
+                return self._item_done(event)
+            case TurnDone():
+                closing = object_of([("stopReason", encode_finish(event.finish))])
+                return self._leave() + (_event("messageStop", closing) if event.finish else b"")
+            case UsageReported():
+                return _event("metadata", object_of([("usage", encode_usage(event.usage))]))
+            case Failed():
+                return _exception(bytes(event.error))
+            case Other():
+                return b""
+            case _:
+                assert_never(event)
+
+    def finish(self) -> bytes:
+        """A Converse stream has no end mark."""
+        return b""
+
+    def _enter(self, choice: int, position: int) -> bytes:
+        if choice != 0:
+            raise EncodeError("a Converse stream holds one answer")
+        if position == self._open_position:
+            return b""
+        if position in self._told:
+            raise EncodeError("a block that has ended can't grow")
+        left = self._leave()
+        self._open_position = position
+        self._told.add(position)
+        return left
+
+    def _grow(self, delta: object) -> bytes:
+        return _event("contentBlockDelta", encode({"contentBlockIndex": self._next_index, "delta": delta}))
+
+    def _leave(self) -> bytes:
+        if self._open_position is None:
+            return b""
+        stop = _event("contentBlockStop", encode({"contentBlockIndex": self._next_index}))
+        self._open_position = None
+        self._next_index += 1
+        return stop
+
+    def _call(self, event: CallDelta) -> bytes:
+        said = b""
+        if event.position != self._open_position:
+            said = self._enter(event.choice, event.position)
+            start = {"toolUse": {"toolUseId": event.id or "", "name": event.name or ""}}
+            said += _event("contentBlockStart", encode({"contentBlockIndex": self._next_index, "start": start}))
+        return said + (self._grow({"toolUse": {"input": event.arguments}}) if event.arguments else b"")
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        item = event.item
+        encode_block(item, self._dialect)  # refuses what has no place here
+        said = b""
+        if event.position not in self._told:
+            said = self._whole(event.choice, event.position, item)
+        elif event.position != self._open_position:
+            return b""
+        if isinstance(item, ReasoningText) and item.signature is not None:
+            said += self._grow({"reasoningContent": {"signature": item.signature}})
+        return said + self._leave()
+
+    def _whole(self, choice: int, position: int, item: Item) -> bytes:
+        """An item that no delta announced."""
+        match item:
+            case Text():
+                return self._enter(choice, position) + self._grow({"text": item.text})
+            case ReasoningText():
+                return self._enter(choice, position) + self._grow({"reasoningContent": {"text": item.text}})
+            case ReasoningEncrypted():
+                grown = {"reasoningContent": {"redactedContent": item.data}}
+                return self._enter(choice, position) + self._grow(grown)
+            case ToolCall():
+                return self._call(CallDelta(choice, position, item.arguments, item.id, item.name))
+            case _:
+                raise EncodeError(f"a Converse stream can't hold a {type(item).__name__}")
+
+
+def _event(name: str, payload: bytes) -> bytes:
+    headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
+    return encode_message(headers, payload)
+
+
+def _exception(error: bytes) -> bytes:
+    """An error by the name it came with, or as a fault of the service."""
+    named = msgspec.json.decode(error)
+    name, body = "internalServerException", error
+    if isinstance(named, dict) and len(named) == 1 and str(next(iter(named))).endswith("Exception"):
+        name, body = next(iter(named)), encode(next(iter(named.values())))
+    headers = {":exception-type": name, ":content-type": "application/json", ":message-type": "exception"}
+    return encode_message(headers, body)

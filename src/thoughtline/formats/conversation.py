@@ -1,0 +1,94 @@
+"""Writing an edited conversation back into the body it came in.
+
+Every request format keeps its conversation as a list in one member of the body. Turns that nobody edited keep their
+bytes and the separators between them; an edited turn is encoded by its format; the rest of the body is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from thoughtline.formats.json_text import (
+    array,
+    element_spans,
+    is_array,
+    member_spans,
+    set_members,
+)
+from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, Transcript, Turn
+
+EncodeTurn = Callable[[Turn, Sequence[bytes]], list[bytes]]
+"""A turn and the elements it was decoded from (none if it is new) to the elements it is now."""
+
+EncodeSystem = Callable[[Turn, bytes | None], bytes]
+"""The turn that stands beside the list and the JSON it was decoded from, to the JSON it is now."""
+
+
+class _List(NamedTuple):
+    """The conversation's list as it stands in the body."""
+
+    text: bytes
+    spans: list[tuple[int, int]]
+
+    def elements(self, turn: Turn) -> list[bytes]:
+        if turn.at < 0:
+            return []
+        return [self.text[start:end] for start, end in self.spans[turn.at : turn.at + turn.spans]]
+
+    def as_it_came(self, turn: Turn) -> bytes:
+        return self.text[self.spans[turn.at][0] : self.spans[turn.at + turn.spans - 1][1]]
+
+    def separator(self, before: Turn | None, turn: Turn) -> bytes:
+        """What stood between two neighbours, if they still are neighbours."""
+        if before is None:
+            return b""
+        if before.at >= 0 and turn.at == before.at + before.spans:
+            return self.text[self.spans[turn.at - 1][1] : self.spans[turn.at][0]]
+        return b","
+
+
+def encode_conversation(
+    transcript: Transcript,
+    list_member: str,
+    encode_turn: EncodeTurn,
+    system_member: str = "",
+    encode_system: EncodeSystem | None = None,
+) -> bytes:
+    """The body of the request: the client's own bytes but for what was edited."""
+    body = transcript.body
+    if not transcript.is_edited:
+        return body
+    spans = member_spans(body)
+    values = {member.key: body[member.value_start : member.end] for member in spans}
+    edits = list(transcript.member_edits)
+    for turn in transcript.turns:
+        if turn.at == SYSTEM_MEMBER and turn.is_edited and encode_system is not None:
+            edits.append((system_member, encode_system(turn, values.get(system_member))))
+    turns = [turn for turn in transcript.turns if turn.at != SYSTEM_MEMBER]
+    if transcript.is_reshaped or any(turn.is_edited for turn in turns):
+        edits.append((list_member, _encode_list(turns, values.get(list_member, b"[]"), encode_turn)))
+    return set_members(body, edits, spans)
+
+
+def _encode_list(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:
+    if not is_array(text):
+        return array(element for turn in turns for element in encode_turn(turn, []))
+    wire = _List(text, element_spans(text))
+    opening = wire.spans[0][0] if wire.spans else 1
+    closing = wire.spans[-1][1] if wire.spans else 1
+    pieces = [text[:opening]]
+    before: Turn | None = None
+    for turn in turns:
+        piece = _encode_one(turn, wire, encode_turn)
+        if piece:
+            pieces += [wire.separator(before, turn), piece]
+            before = turn
+    pieces.append(text[closing:])
+    return b"".join(pieces)
+
+
+def _encode_one(turn: Turn, wire: _List, encode_turn: EncodeTurn) -> bytes:
+    if turn.at != NOWHERE and not turn.is_edited:
+        return wire.as_it_came(turn)
+    return b",".join(encode_turn(turn, wire.elements(turn)))

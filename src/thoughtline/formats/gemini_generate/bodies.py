@@ -1,0 +1,175 @@
+"""Requests and whole responses of `generateContent`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError
+from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
+from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage, encode_finish, encode_usage
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    elements,
+    encode,
+    is_array,
+    is_given,
+    members,
+    object_of,
+    replace_at,
+    set_members,
+    span_at,
+)
+from thoughtline.items import Item, Role, Text
+from thoughtline.providers import GEMINI, Dialect
+from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+
+_ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "tool", "system": "system", "": "user"}
+_WIRE_ROLES: dict[Role, str] = {"assistant": "model"}
+
+
+class _Content(Struct, gc=False):
+    role: str | None = None
+    parts: list[Raw] | None = None
+
+
+class _Request(Struct, gc=False):
+    contents: list[_Content]
+    systemInstruction: Raw = NULL  # noqa: N815 - the wire's spelling
+    system_instruction: Raw = NULL
+    model: str = ""
+    tools: list[Raw] | None = None
+
+
+class _Candidate(Struct, gc=False):
+    content: _Content | None = None
+    index: int = 0
+    finishReason: str | None = None  # noqa: N815 - the wire's spelling
+
+
+class _Response(Struct, gc=False):
+    candidates: list[_Candidate] | None = None
+    usageMetadata: Raw = NULL  # noqa: N815 - the wire's spelling
+    modelVersion: str | None = None  # noqa: N815 - the wire's spelling
+    responseId: str | None = None  # noqa: N815 - the wire's spelling
+    error: Raw = NULL
+
+
+_request_decoder = msgspec.json.Decoder(_Request)
+_response_decoder = msgspec.json.Decoder(_Response)
+_content_decoder = msgspec.json.Decoder(_Content)
+
+
+def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
+    """A request as typed turns. The model stands in the address, not in the body; so does streaming."""
+    request = decode(_request_decoder, body)
+    turns = []
+    system = request.systemInstruction if is_given(request.systemInstruction) else request.system_instruction
+    if is_given(system):
+        turns.append(Turn("system", _decode_system(system, dialect), SYSTEM_MEMBER))
+    for at, content in enumerate(request.contents):
+        items = _decode_parts(content.parts or (), dialect, f"/contents/{at}/parts")
+        turns.append(Turn(_ROLES.get(content.role or "", "other"), items, at))
+    return Transcript("gemini_generate", tuple(turns), body, request.model, False, bool(request.tools))
+
+
+def _decode_system(system: Raw, dialect: Dialect) -> tuple[Item, ...]:
+    if bytes(system)[:1] == b'"':
+        return (Text(msgspec.json.decode(system, type=str)),)
+    content = decode(_content_decoder, system, "/systemInstruction")
+    return _decode_parts(content.parts or (), dialect, "/systemInstruction/parts")
+
+
+def _decode_parts(parts: Sequence[Raw], dialect: Dialect, place: str) -> tuple[Item, ...]:
+    items = []
+    for position, raw in enumerate(parts):
+        try:
+            items.append(decode_part(raw, dialect))
+        except DecodeError as error:
+            raise error.within(f"{place}/{position}") from None
+    return tuple(items)
+
+
+def encode_request(transcript: Transcript, dialect: Dialect = GEMINI) -> bytes:
+    """The body of a request: unedited turns keep their bytes."""
+
+    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+        parts = array(encode_part(item, dialect) for item in turn.items)
+        if before:
+            return [set_members(before[0], [("parts", parts)])]
+        role = _WIRE_ROLES.get(turn.role, "user")
+        return [object_of([("role", encode(role)), ("parts", parts)])]
+
+    def encode_system(turn: Turn, before: bytes | None) -> bytes:
+        parts = array(encode_part(item, dialect) for item in turn.items)
+        return set_members(before if before and before[:1] == b"{" else b"{}", [("parts", parts)])
+
+    snake = "system_instruction"
+    system_member = snake if snake in members(transcript.body or b"{}") else "systemInstruction"
+    return encode_conversation(transcript, "contents", encode_turn, system_member, encode_system)
+
+
+def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
+    """A whole response, errors included (which come in an array where the request was a stream)."""
+    try:
+        return _decode_response(body, dialect)
+    except DecodeError as error:
+        raise error.from_upstream() from None
+
+
+def _decode_response(body: bytes, dialect: Dialect) -> Reply:
+    first = next(iter(elements(body)), body) if is_array(body.lstrip()) else body
+    response = decode(_response_decoder, first)
+    candidates = tuple(
+        _decode_candidate(candidate, position, dialect) for position, candidate in enumerate(response.candidates or ())
+    )
+    usage = decode_usage(response.usageMetadata) if is_given(response.usageMetadata) else None
+    error = response.error.copy() if is_given(response.error) else None
+    return Reply("gemini_generate", candidates, body, response.responseId, response.modelVersion, usage, error)
+
+
+def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) -> Candidate:
+    parts = candidate.content.parts if candidate.content else None
+    items = _decode_parts(parts or (), dialect, f"/candidates/{position}/content/parts")
+    return Candidate(Turn("assistant", items), candidate.index, decode_finish(candidate.finishReason, items))
+
+
+def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:
+    """The body of a whole response: as it came, but for candidates that were edited."""
+    if not reply.body:
+        return _encode_new(reply, dialect)
+    body = reply.body
+    for position, candidate in enumerate(reply.candidates):
+        if candidate.turn.is_edited:
+            parts = array(encode_part(item, dialect) for item in candidate.turn.items)
+            path = ("candidates", position, "content")
+            start, end = span_at(body, path) or (0, 0)
+            body = replace_at(body, path, set_members(body[start:end], [("parts", parts)]))
+    return body
+
+
+def _encode_new(reply: Reply, dialect: Dialect) -> bytes:
+    return object_of(
+        [
+            ("candidates", array(encode_candidate(candidate, dialect) for candidate in reply.candidates)),
+            ("usageMetadata", encode_usage(reply.usage) if reply.usage else None),
+            ("modelVersion", encode(reply.model) if reply.model else None),
+            ("responseId", encode(reply.id) if reply.id else None),
+        ]
+    )
+
+
+def encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
+    parts = array(encode_part(item, dialect) for item in candidate.turn.items)
+    return object_of(
+        [
+            ("content", object_of([("parts", parts), ("role", b'"model"')])),
+            ("finishReason", encode_finish(candidate.finish) if candidate.finish else None),
+            ("index", encode(candidate.index)),
+        ]
+    )

@@ -1,0 +1,166 @@
+"""One part of a Gemini content and the item it is, in both directions.
+
+A `thoughtSignature` stands beside the payload of a part, whatever that is: on a call or on text it is that item's seal.
+Both spellings that Google's servers take, camelCase and snake_case, are read; a part keeps the one it has.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.formats.json_text import NULL, decode, encode, is_given, members, object_of, set_members
+from thoughtline.items import Item, ReasoningText, Seal, Text, ToolCall, ToolResult, Unknown
+from thoughtline.providers import Dialect
+
+_SIGNATURES = ("thoughtSignature", "thought_signature")
+_NOT_A_KIND = frozenset({"thought", "videoMetadata", "video_metadata", "partMetadata", *_SIGNATURES})
+
+
+class Call(Struct, gc=False):
+    name: str | None = None
+    args: Raw = NULL
+    id: str | None = None
+    partialArgs: list[Raw] | None = None  # noqa: N815 - the wire's spelling
+    willContinue: bool | None = None  # noqa: N815 - the wire's spelling
+
+
+class _Result(Struct, gc=False):
+    name: str | None = None
+    response: Raw = NULL
+    id: str | None = None
+
+
+class Part(Struct, gc=False):
+    """The members of a part that we read."""
+
+    text: str | None = None
+    thought: bool | None = None
+    thoughtSignature: str | None = None  # noqa: N815 - the wire's spelling
+    thought_signature: str | None = None
+    functionCall: Call | None = None  # noqa: N815 - the wire's spelling
+    function_call: Call | None = None
+    functionResponse: _Result | None = None  # noqa: N815 - the wire's spelling
+    function_response: _Result | None = None
+
+    @property
+    def signature(self) -> str | None:
+        return self.thoughtSignature if self.thoughtSignature is not None else self.thought_signature
+
+    @property
+    def call(self) -> Call | None:
+        return self.functionCall or self.function_call
+
+
+part_decoder = msgspec.json.Decoder(Part)
+
+
+def decode_part(raw: Raw, dialect: Dialect) -> Item:
+    """One part as a typed item."""
+    return typed_part(decode(part_decoder, raw), raw, dialect)
+
+
+def typed_part(part: Part, raw: Raw, dialect: Dialect) -> Item:
+    signature = part.signature
+    seal = Seal(signature, dialect.reasoning_format) if signature is not None else None
+    call = part.call
+    if call is not None:
+        arguments = str(bytes(call.args), "utf-8", "replace") if is_given(call.args) else "{}"
+        return ToolCall(call.name or "", arguments, call.id, seal=seal, raw=raw)
+    result = part.functionResponse or part.function_response
+    if result is not None:
+        return ToolResult(result.response, result.id, result.name, raw)
+    kind = "" if part.text is not None else _kind_of(raw)
+    if part.thought and not kind:
+        return ReasoningText(part.text or "", signature, dialect.reasoning_format, raw=raw)
+    if part.text is not None:
+        return Text(part.text, seal, raw=raw)
+    return Unknown(kind, raw, seal)
+
+
+def _kind_of(raw: Raw) -> str:
+    return next((key for key in members(raw) if key not in _NOT_A_KIND), "")
+
+
+def encode_part(item: Item, dialect: Dialect) -> bytes:
+    """One part for the wire: its own JSON if it came from there, with the seal it has now, else made new."""
+    raw = item.raw
+    before = _part_before(item, dialect) if raw is not None else None
+    if raw is not None and before == item:
+        return bytes(raw)
+    _require_own(item, dialect)
+    if raw is not None and before is not None:
+        return _with_signature(raw, _signature_of(item))
+    match item:
+        case Text():
+            part = encode({"text": item.text})
+        case ReasoningText():
+            part = encode({"text": item.text, "thought": True})
+        case ToolCall(is_custom=False):
+            known = [("name", encode(item.name)), ("args", item.arguments.encode())]
+            call = object_of([*([("id", encode(item.id))] if item.id else []), *known])
+            part = object_of([("functionCall", call)])
+        case ToolResult():
+            part = _encode_result(item)
+        case _:
+            raise EncodeError(f"Gemini's parts can't hold a {type(item).__name__}")
+    return _with_signature(Raw(part), _signature_of(item))
+
+
+def _encode_result(item: ToolResult) -> bytes:
+    response = bytes(item.content) if bytes(item.content)[:1] == b"{" else object_of([("result", item.content)])
+    known = [("id", encode(item.call_id))] if item.call_id else []
+    result = object_of([*known, ("name", encode(item.name or "")), ("response", response)])
+    return object_of([("functionResponse", result)])
+
+
+def _part_before(item: Item, dialect: Dialect) -> Item | None:
+    """The item as its JSON has it, if that is a Gemini part and differs at most in the signature."""
+    if item.raw is None:
+        return None
+    try:
+        before = decode_part(item.raw, dialect)
+    except DecodeError:
+        return None
+    return before if _unsigned(before) == _unsigned(item) else None
+
+
+def _unsigned(item: Item) -> Item:
+    match item:
+        case Text() | ToolCall() | Unknown():
+            return msgspec.structs.replace(item, seal=None)
+        case ReasoningText():
+            return msgspec.structs.replace(item, signature=None)
+        case _:
+            return item
+
+
+def _signature_of(item: Item) -> str | None:
+    match item:
+        case Text() | ToolCall() | Unknown():
+            return item.seal.data if item.seal else None
+        case ReasoningText():
+            return item.signature
+        case _:
+            return None
+
+
+def _with_signature(raw: Raw, signature: str | None) -> bytes:
+    present = [name for name in _SIGNATURES if name in members(raw)]
+    if signature is None:
+        return set_members(raw, [(name, None) for name in present]) if present else bytes(raw)
+    return set_members(raw, [(name, encode(signature)) for name in present or _SIGNATURES[:1]])
+
+
+def _require_own(item: Item, dialect: Dialect) -> None:
+    made_by = None
+    match item:
+        case Text() | ToolCall() | Unknown():
+            made_by = item.seal.format if item.seal else None
+        case ReasoningText(signature=str()):
+            made_by = item.format
+        case _:
+            pass
+    if made_by is not None and made_by != dialect.reasoning_format:
+        raise ForeignSeal(f"{made_by} reasoning can't go to a server that reads {dialect.reasoning_format}")

@@ -1,0 +1,204 @@
+"""Reading `streamGenerateContent`: partial responses, as server-sent events (`alt=sse`) or as one growing array.
+
+Text without a signature grows over chunks. A part with a signature is an item by itself: joined to its neighbours it
+would no longer be what was signed.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from thoughtline.errors import LimitExceeded
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, JsonArray, ServerSentEvents
+from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
+from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
+from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage
+from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.formats.streaming import PayloadStreamDecoder, is_end_mark
+from thoughtline.items import Item, ReasoningText, Text, ToolCall
+from thoughtline.providers import GEMINI, Dialect
+from thoughtline.turns import Finish
+
+MAX_CANDIDATES = 128
+
+
+class _Content(Struct, gc=False):
+    parts: list[Raw] | None = None
+
+
+class _Candidate(Struct, gc=False):
+    content: _Content | None = None
+    index: int = 0
+    finishReason: str | None = None  # noqa: N815 - the wire's spelling
+
+
+class _Chunk(Struct, gc=False):
+    candidates: list[_Candidate] | None = None
+    usageMetadata: Raw = NULL  # noqa: N815 - the wire's spelling
+    modelVersion: str | None = None  # noqa: N815 - the wire's spelling
+    responseId: str | None = None  # noqa: N815 - the wire's spelling
+    error: Raw = NULL
+
+
+_decode_chunk = msgspec.json.Decoder(_Chunk).decode
+
+
+class _EitherFraming:
+    """SSE or a JSON array, whichever the first byte says."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._head = b""
+        self._chosen: Framing | None = None
+
+    def feed(self, data: bytes) -> list[bytes]:
+        if self._chosen is not None:
+            return self._chosen.feed(data)
+        self._head += data
+        first = self._head.lstrip()[:1]
+        if not first:
+            self._head = b"\n" * bool(self._head)
+            return []
+        self._chosen = JsonArray(self._limit) if first == b"[" else ServerSentEvents(self._limit)
+        return self._chosen.feed(self._head)
+
+    def finish(self) -> list[bytes]:
+        return self._chosen.finish() if self._chosen is not None else []
+
+
+class _Draft:
+    """One candidate that grows."""
+
+    def __init__(self, choice: int, dialect: Dialect) -> None:
+        self.choice = choice
+        self.is_done = False
+        self._dialect = dialect
+        self._position = 0
+        self._is_thought = False
+        self._pieces: list[str] = []
+        self._raw: Raw | None = None
+        self._call: ToolCall | None = None
+        self._arguments = PartialArguments()
+        self._items: list[Item] = []
+
+    def add(self, raw: Raw, events: list[Event]) -> None:
+        part = part_decoder.decode(raw)
+        call = part.call
+        if call is not None and (call.willContinue or self._call is not None):
+            self._add_piece(call, typed_part(part, raw, self._dialect), events)
+            return
+        if part.text is not None and part.signature is None and call is None:
+            self._add_text(part.text, bool(part.thought), raw, events)
+            return
+        self._end_item(events)
+        self._done(typed_part(part, raw.copy(), self._dialect), events)
+
+    def _add_text(self, text: str, is_thought: bool, raw: Raw, events: list[Event]) -> None:
+        if self._pieces and is_thought != self._is_thought:
+            self._end_item(events)
+        if not text:
+            return  # the closing chunk: `{"text":""}` without a signature says nothing
+        self._is_thought = is_thought
+        self._raw = raw.copy() if not self._pieces else None
+        self._pieces.append(text)
+        delta = ReasoningDelta if is_thought else TextDelta
+        events.append(delta(self.choice, self._position, text))
+
+    def _add_piece(self, call: Call, item: Item, events: list[Event]) -> None:
+        """More of a call whose arguments stream; a piece that will not continue ends it."""
+        if self._call is None or call.name:
+            self._end_item(events)
+            self._call = replace(item, raw=None) if isinstance(item, ToolCall) else None
+            events.append(CallDelta(self.choice, self._position, "", call.id, call.name))
+        for piece in call.partialArgs or ():
+            self._arguments.add(piece)
+        if not call.willContinue:
+            self._end_item(events)
+
+    def _end_item(self, events: list[Event]) -> None:
+        if self._pieces:
+            text = "".join(self._pieces)
+            if self._is_thought:
+                self._done(ReasoningText(text, None, self._dialect.reasoning_format, raw=self._raw), events)
+            else:
+                self._done(Text(text, raw=self._raw), events)
+            self._pieces, self._raw = [], None
+        if self._call is not None:
+            call, self._call = replace(self._call, arguments=self._arguments.text()), None
+            self._arguments = PartialArguments()
+            events.append(CallDelta(self.choice, self._position, call.arguments))
+            self._done(call, events)
+
+    def _done(self, item: Item, events: list[Event]) -> None:
+        self._items.append(item)
+        events.append(ItemDone(self.choice, self._position, item))
+        self._position += 1
+
+    def end(self, native: str | None, events: list[Event]) -> None:
+        self._end_item(events)
+        self.is_done = True
+        finish: Finish | None = decode_finish(native, self._items)
+        events.append(TurnDone(self.choice, finish))
+
+
+class StreamDecoder(PayloadStreamDecoder):
+    """Bytes of a Gemini stream in, events out."""
+
+    def __init__(self, dialect: Dialect = GEMINI, limit: int = MAX_EVENT_BYTES) -> None:
+        super().__init__(_EitherFraming(limit))
+        self._dialect = dialect
+        self._drafts: dict[int, _Draft] = {}
+        self._is_started = False
+
+    def _take(self, payload: bytes, events: list[Event]) -> None:
+        try:
+            chunk = _decode_chunk(payload)
+        except msgspec.DecodeError:
+            if is_end_mark(payload):
+                return
+            raise
+        if is_given(chunk.error):
+            events.append(Failed(chunk.error.copy()))
+            return
+        if not self._is_started:
+            self._is_started = True
+            events.append(Started(chunk.responseId, chunk.modelVersion))
+        if not chunk.candidates and not is_given(chunk.usageMetadata):
+            events.append(Other(Raw(payload)))
+        ended = [candidate for candidate in chunk.candidates or () if self._grow(candidate, events)]
+        if is_given(chunk.usageMetadata):
+            events.append(UsageReported(decode_usage(chunk.usageMetadata)))
+        for candidate in ended:
+            self._drafts[candidate.index].end(candidate.finishReason, events)
+
+    def _grow(self, candidate: _Candidate, events: list[Event]) -> bool:
+        """Take in what a chunk brings for one candidate; says whether it ends it."""
+        if not 0 <= candidate.index < MAX_CANDIDATES:
+            raise LimitExceeded(f"candidate index {candidate.index} is not below {MAX_CANDIDATES}", "/candidates")
+        draft = self._drafts.get(candidate.index)
+        if draft is None:
+            draft = self._drafts[candidate.index] = _Draft(candidate.index, self._dialect)
+        if draft.is_done:
+            return False
+        for raw in candidate.content.parts or () if candidate.content else ():
+            draft.add(raw, events)
+        return bool(candidate.finishReason)
+
+    def _close(self, events: list[Event]) -> None:
+        for draft in self._drafts.values():
+            if not draft.is_done:
+                draft.end(None, events)

@@ -1,0 +1,112 @@
+"""Writing `streamGenerateContent`: each event becomes a partial response."""
+
+from __future__ import annotations
+
+from typing import Literal, assert_never
+
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats.framing import sse
+from thoughtline.formats.gemini_generate.parts import encode_part
+from thoughtline.formats.gemini_generate.usage import encode_finish, encode_usage
+from thoughtline.formats.json_text import array, encode, object_of
+from thoughtline.items import Item, ReasoningText, Seal, Text, ToolCall
+from thoughtline.providers import GEMINI, Dialect
+
+
+class StreamEncoder:
+    """Events in, bytes of a Gemini stream out."""
+
+    def __init__(self, dialect: Dialect = GEMINI, framing: Literal["sse", "json_array"] = "sse") -> None:
+        self._dialect = dialect
+        self._framing = framing
+        self._started = Started()
+        self._told: set[tuple[int, int]] = set()
+        self._has_written = False
+
+    def encode(self, event: Event) -> bytes:
+        """The bytes that say what this event says."""
+        match event:
+            case Started():
+                self._started = event
+                return b""
+            case TextDelta():
+                self._told.add((event.choice, event.position))
+                return self._part(event.choice, encode({"text": event.text}))
+            case ReasoningDelta():
+                self._told.add((event.choice, event.position))
+                return self._part(event.choice, encode({"text": event.text, "thought": True}))
+            case CallDelta():
+                return b""  # a call comes whole
+            case ItemDone():
+                return self._item_done(event)
+            case TurnDone():
+                return self._turn_done(event)
+            case UsageReported():
+                return self._chunk([("usageMetadata", encode_usage(event.usage))])
+            case Failed():
+                return self._frame(object_of([("error", event.error)]))
+            case Other():
+                return b""
+            case _:
+                assert_never(event)
+
+    def finish(self) -> bytes:
+        """The end of the stream."""
+        if self._framing == "sse":
+            return b""
+        return b"\n]\n" if self._has_written else b"[]\n"
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        item = event.item
+        if (event.choice, event.position) not in self._told or isinstance(item, ToolCall):
+            return self._part(event.choice, encode_part(item, self._dialect))
+        seal = _seal(item)
+        if seal is None:
+            return b""
+        # The text has gone out unsigned; Gemini itself sends the signature in an empty part then.
+        return self._part(event.choice, encode_part(Text("", seal), self._dialect))
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        if event.finish is None:
+            return b""
+        content = object_of([("parts", b"[]"), ("role", b'"model"')])
+        known = [("content", content), ("finishReason", encode_finish(event.finish)), ("index", encode(event.choice))]
+        return self._chunk([("candidates", array([object_of(known)]))])
+
+    def _part(self, choice: int, part: bytes) -> bytes:
+        content = object_of([("parts", array([part])), ("role", b'"model"')])
+        candidate = object_of([("content", content), ("index", encode(choice))])
+        return self._chunk([("candidates", array([candidate]))])
+
+    def _chunk(self, members: list[tuple[str, bytes]]) -> bytes:
+        named = [("modelVersion", self._started.model), ("responseId", self._started.id)]
+        tail = [(key, encode(value)) for key, value in named if value is not None]
+        return self._frame(object_of([*members, *tail]))
+
+    def _frame(self, payload: bytes) -> bytes:
+        if self._framing == "sse":
+            return sse(payload)
+        opening = b",\n" if self._has_written else b"["
+        self._has_written = True
+        return opening + payload
+
+
+def _seal(item: Item) -> Seal | None:
+    match item:
+        case Text():
+            return item.seal
+        case ReasoningText(signature=str() as signature):
+            return Seal(signature, item.format)
+        case _:
+            return None

@@ -1,0 +1,238 @@
+"""JSON as text: read what we need with the place of every problem, change what we mean to and no other byte.
+
+Decoding goes through typed msgspec decoders. Editing works on spans: msgspec says how long each raw value is, so a
+member or element is found by walking lengths, without reading what is inside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from thoughtline.errors import DecodeError, LimitExceeded
+
+T = TypeVar("T")
+Json: TypeAlias = bytes | Raw
+Path: TypeAlias = Sequence[str | int]
+
+NULL = Raw(b"null")
+"""Default for members that are passed on unread: absent and null look alike."""
+
+encode = msgspec.json.encode
+
+_WHITE = re.compile(rb"[ \t\n\r]*")
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SCALAR = re.compile(rb"[^ \t\n\r,\]}]+")
+_STRUCTURAL = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_MSGSPEC_PLACE = re.compile(r" - at `\$?([^`]*)`$")
+_MSGSPEC_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_MSGSPEC_BYTE = re.compile(r" \(byte (\d+)\)")
+
+_members_of = msgspec.json.Decoder(dict[str, Raw]).decode
+_elements_of = msgspec.json.Decoder(list[Raw]).decode
+_string_decoder = msgspec.json.Decoder(str)
+_string_of = _string_decoder.decode
+_content_decoder = msgspec.json.Decoder(str | list[Raw] | None)
+
+
+class Member(NamedTuple):
+    """One member of an object: its key, and where key and value stand."""
+
+    key: str
+    start: int
+    value_start: int
+    end: int
+
+
+def pointer(path: Path) -> str:
+    """A JSON pointer (RFC 6901)."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def decode(decoder: msgspec.json.Decoder[T], text: Json, place: str = "") -> T:
+    """Decode, or say what is wrong and where."""
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError as error:
+        raise _wrong_type(error, place) from None
+    except msgspec.DecodeError as error:
+        raise _not_json(error, place, len(bytes(text))) from None
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"invalid UTF-8 in a string: byte 0x{error.object[error.start]:02x}", place) from None
+    except RecursionError:
+        raise LimitExceeded("nested too deeply", place or "/") from None
+
+
+def _wrong_type(error: msgspec.ValidationError, place: str) -> DecodeError:
+    message = str(error)
+    found = _MSGSPEC_PLACE.search(message)
+    if found is None:
+        return DecodeError(message, place or "/")
+    steps = _MSGSPEC_STEP.findall(found.group(1))
+    inner = pointer([name or ("*" if number == "..." else number) for name, number in steps])
+    return DecodeError(message[: found.start()].replace("`", ""), place + inner or "/")
+
+
+def _not_json(error: msgspec.DecodeError, place: str, size: int) -> DecodeError:
+    message = str(error)
+    found = _MSGSPEC_BYTE.search(message)
+    problem = message[: found.start()] if found else message
+    where = f"byte {found.group(1) if found else size}"
+    return DecodeError(problem, f"{place} {where}" if place else where)
+
+
+def decode_content(content: Raw, place: str = "/content") -> str | list[Raw] | None:
+    """A member that is text, a list of parts, or null."""
+    return None if content is NULL else decode(_content_decoder, content, place)
+
+
+def members(text: Json) -> dict[str, Raw]:
+    """The members of an object, values unread. The last of several members with one key wins."""
+    return _members_of(text)
+
+
+def elements(text: Json) -> list[Raw]:
+    """The elements of an array, unread."""
+    return _elements_of(text)
+
+
+def is_given(raw: Raw) -> bool:
+    """Whether a member that is passed on unread is there at all and not null."""
+    return raw is not NULL and bytes(raw) != b"null"
+
+
+def is_array(text: Json) -> bool:
+    return bytes(text)[:1] == b"["
+
+
+def _skip_white(text: bytes, position: int) -> int:
+    found = _WHITE.match(text, position)
+    return found.end() if found else position
+
+
+def _skip_value(text: bytes, start: int) -> int:
+    """Where the value that starts here ends. Reads every token: only for values whose length nobody knows."""
+    first = text[start : start + 1]
+    if first not in (b"{", b"["):
+        found = (_STRING if first == b'"' else _SCALAR).match(text, start)
+        return found.end() if found else len(text)
+    depth = 0
+    for token in _STRUCTURAL.finditer(text, start):
+        kind = token.group()[:1]
+        if kind != b'"':
+            depth += 1 if kind in b"[{" else -1
+            if depth == 0:
+                return token.end()
+    return len(text)
+
+
+def member_spans(text: bytes) -> list[Member]:
+    """Where each member of an object stands, duplicates included. `text` must be a valid object."""
+    values = _members_of(text)
+    spans = []
+    position = _skip_white(text, _skip_white(text, 0) + 1)
+    while text[position : position + 1] not in (b"}", b""):
+        if text[position : position + 1] == b",":
+            position = _skip_white(text, position + 1)
+        found = _STRING.match(text, position)
+        if found is None:  # can't happen in what msgspec accepted
+            raise DecodeError("unreadable member name", f"byte {position}")
+        key = _string_of(found.group())
+        value_start = _skip_white(text, _skip_white(text, found.end()) + 1)
+        value = bytes(values[key])
+        # Of a duplicated key msgspec knows only the last value: check before trusting the length.
+        known = text.startswith(value, value_start)
+        end = value_start + len(value) if known else _skip_value(text, value_start)
+        spans.append(Member(key, position, value_start, end))
+        position = _skip_white(text, end)
+    return spans
+
+
+def element_spans(text: bytes) -> list[tuple[int, int]]:
+    """Where each element of an array stands. `text` must be a valid array."""
+    spans = []
+    position = _skip_white(text, 0) + 1
+    for element in _elements_of(text):
+        position = _skip_white(text, position)
+        if text[position : position + 1] == b",":
+            position = _skip_white(text, position + 1)
+        spans.append((position, position + len(bytes(element))))
+        position = spans[-1][1]
+    return spans
+
+
+def set_members(
+    text: Json, changes: Iterable[tuple[str, bytes | None]], spans: list[Member] | None = None
+) -> bytes:
+    """Set or take out (`None`) members of an object; every other byte stays.
+
+    A member that exists is changed where it stands, its duplicates go; a new one is appended. `spans` spares finding
+    the members again where the caller has them.
+    """
+    text = bytes(text)
+    wanted = dict(changes)
+    spans = member_spans(text) if spans is None else spans
+    if not spans:
+        opening = _skip_white(text, 0) + 1
+        fresh = b",".join(encode(key) + b":" + value for key, value in wanted.items() if value is not None)
+        return text[:opening] + fresh + text[opening:]
+    last = {member.key: position for position, member in enumerate(spans)}
+    pieces = [text[: spans[0].start]]
+    for position, member in enumerate(spans):
+        if member.key in wanted and (wanted[member.key] is None or last[member.key] != position):
+            continue
+        if len(pieces) > 1:
+            pieces.append(text[spans[position - 1].end : member.start])
+        value = wanted.get(member.key)
+        pieces.append(text[member.start : member.end] if value is None else text[member.start : member.value_start] + value)
+    for key, value in wanted.items():
+        if value is not None and key not in last:
+            pieces.append((b"," if len(pieces) > 1 else b"") + encode(key) + b":" + value)
+    pieces.append(text[spans[-1].end :])
+    return b"".join(pieces)
+
+
+def span_at(text: bytes, path: Path) -> tuple[int, int] | None:
+    """Where the value at this path stands, or None if there is none."""
+    start, end = _skip_white(text, 0), len(text)
+    for step in path:
+        inner = text[start:end]
+        if isinstance(step, int):
+            spans = element_spans(inner)
+            if step >= len(spans):
+                return None
+            found = spans[step]
+        else:
+            named = [member for member in member_spans(inner) if member.key == step]
+            if not named:
+                return None
+            found = (named[-1].value_start, named[-1].end)
+        start, end = start + found[0], start + found[1]
+    return start, end
+
+
+def replace_at(text: bytes, path: Path, value: bytes) -> bytes:
+    """The same text with the value at this path replaced."""
+    found = span_at(text, path)
+    if found is None:
+        raise DecodeError("nothing to replace", pointer(path))
+    return text[: found[0]] + value + text[found[1] :]
+
+
+def array(values: Iterable[Json]) -> bytes:
+    """An array of values that are JSON text already."""
+    return b"[" + b",".join(bytes(value) for value in values) + b"]"
+
+
+def object_of(values: Iterable[tuple[str, Json | None]]) -> bytes:
+    """An object of values that are JSON text already; those that are None are left out."""
+    return b"{" + b",".join(encode(key) + b":" + bytes(value) for key, value in values if value is not None) + b"}"
+
+
+def own(raw: Raw) -> Raw:
+    """The same JSON without the body it is a view of, for keeping beyond the exchange."""
+    return raw.copy()

@@ -1,0 +1,409 @@
+"""Ollama's own API: `/api/chat`, and `/api/generate` read as a conversation of one prompt.
+
+Reasoning is `thinking` beside the content; a stream is one JSON object a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats import think_tags
+from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    elements,
+    encode,
+    is_given,
+    members,
+    object_of,
+    set_members,
+)
+from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
+from thoughtline.providers import OLLAMA, Dialect
+from thoughtline.turns import Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
+
+_ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+_REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
+
+
+class _Function(Struct, gc=False):
+    name: str | None = None
+    arguments: Raw = NULL
+
+
+class _Call(Struct, gc=False):
+    function: _Function | None = None
+    id: str | None = None
+
+
+class _Message(Struct, gc=False):
+    role: str = ""
+    content: str | None = None
+    thinking: str | None = None
+    tool_calls: list[Raw] | None = None
+    tool_name: str | None = None
+    tool_call_id: str | None = None
+    images: list[Raw] | None = None
+
+
+class _Request(Struct, gc=False):
+    messages: list[_Message] | None = None
+    prompt: str | None = None
+    system: str | None = None
+    model: str = ""
+    stream: bool | None = None
+    tools: list[Raw] | None = None
+
+
+class _Response(Struct, gc=False):
+    """A whole response or one line of a stream; `response` and `thinking` are those of `/api/generate`."""
+
+    message: _Message | None = None
+    response: str | None = None
+    thinking: str | None = None
+    model: str | None = None
+    done: bool | None = None
+    done_reason: str | None = None
+    prompt_eval_count: int | None = None
+    eval_count: int | None = None
+    error: Raw = NULL
+
+
+_request_decoder = msgspec.json.Decoder(_Request)
+_response_decoder = msgspec.json.Decoder(_Response)
+_call_decoder = msgspec.json.Decoder(_Call)
+_message_decoder = msgspec.json.Decoder(_Message)
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+def _decode_items(message: _Message, dialect: Dialect) -> tuple[Item, ...]:
+    if message.role == "tool":
+        return (ToolResult(Raw(encode(message.content or "")), message.tool_call_id, message.tool_name),)
+    items: list[Item] = []
+    if message.thinking is not None:
+        items.append(ReasoningText(message.thinking, None, dialect.reasoning_format))
+    content = message.content
+    if content and message.role == "assistant" and dialect.carrier == "think_tags":
+        thought, content = think_tags.split(content)
+        items += [] if thought is None else [ReasoningText(thought, None, dialect.reasoning_format)]
+    if content:
+        items.append(Text(content))
+    items += [Unknown("image", raw) for raw in message.images or ()]
+    for position, raw in enumerate(message.tool_calls or ()):
+        items.append(_decode_call(raw, f"/tool_calls/{position}"))
+    return tuple(items)
+
+
+def _decode_call(raw: Raw, place: str = "") -> ToolCall:
+    call = decode(_call_decoder, raw, place)
+    function = call.function or _Function()
+    arguments = str(bytes(function.arguments), "utf-8", "replace") if is_given(function.arguments) else "{}"
+    return ToolCall(function.name or "", arguments, call.id, raw=raw)
+
+
+def _encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
+    if turn.role == "tool":
+        return _encode_result(turn.items, before)
+    old = _decode_items(decode(_message_decoder, before), dialect) if before is not None else None
+    changes: list[tuple[str, bytes | None]] = [] if before is not None else [("role", encode(turn.role))]
+    if old is None or _without_calls(old) != _without_calls(turn.items):
+        changes += _texts(turn.items, dialect)
+    calls = [item for item in turn.items if isinstance(item, ToolCall)]
+    if old is None or calls != [item for item in old if isinstance(item, ToolCall)]:
+        changes.append(("tool_calls", array(map(_encode_call, calls)) if calls else None))
+    return set_members(before if before is not None else b"{}", changes)
+
+
+def _without_calls(items: tuple[Item, ...]) -> list[Item]:
+    return [item for item in items if not isinstance(item, ToolCall)]
+
+
+def _texts(items: tuple[Item, ...], dialect: Dialect) -> list[tuple[str, bytes | None]]:
+    thought = _thinking(items)
+    content = "".join(item.text for item in items if isinstance(item, Text))
+    images = [item.raw for item in items if isinstance(item, Unknown) and item.kind == "image"]
+    for item in items:
+        if isinstance(item, Text) and item.seal is not None:
+            raise ForeignSeal(f"an Ollama message can't hold the seal of {item.seal.format}")
+        if isinstance(item, ToolResult) or isinstance(item, Unknown) and item.kind != "image":
+            raise EncodeError(f"an Ollama message can't hold a {type(item).__name__}")
+    if thought is not None and dialect.carrier == "think_tags":
+        content, thought = think_tags.join(thought, content), None
+    return [
+        ("content", encode(content)),
+        ("thinking", encode(thought) if thought is not None else None),
+        ("images", array(images) if images else None),
+    ]
+
+
+def _thinking(items: tuple[Item, ...]) -> str | None:
+    reasoning = reasoning_of(items)
+    for item in reasoning:
+        if not isinstance(item, ReasoningText) or item.signature is not None:
+            raise ForeignSeal(f"Ollama's thinking is plain text and can't hold {item.format} reasoning")
+    return "".join(item.text for item in reasoning if isinstance(item, ReasoningText)) if reasoning else None
+
+
+def _encode_call(call: ToolCall) -> bytes:
+    if call.seal is not None:
+        raise ForeignSeal(f"an Ollama call can't hold the seal of {call.seal.format}")
+    if call.raw is not None and _is_call(call.raw, call):
+        return bytes(call.raw)
+    function = object_of([("name", encode(call.name)), ("arguments", call.arguments.encode())])
+    return object_of([("id", encode(call.id) if call.id else None), ("function", function)])
+
+
+def _is_call(raw: Raw, call: ToolCall) -> bool:
+    try:
+        return _decode_call(raw) == call
+    except DecodeError:
+        return False
+
+
+def _encode_result(items: tuple[Item, ...], before: bytes | None) -> bytes:
+    if len(items) != 1 or not isinstance(items[0], ToolResult):
+        raise EncodeError("an Ollama message of role tool holds exactly one tool result")
+    result = items[0]
+    text = bytes(result.content)
+    content = text if text[:1] == b'"' else encode(text.decode())
+    base = before if before is not None else b'{"role":"tool"}'
+    name = encode(result.name) if result.name is not None else None
+    return set_members(base, [("content", content), ("tool_name", name)])
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
+
+
+def decode_request(body: bytes, dialect: Dialect = OLLAMA) -> Transcript:
+    """A request as typed turns. Ollama streams unless told not to."""
+    request = decode(_request_decoder, body)
+    turns = []
+    for at, message in enumerate(request.messages or ()):
+        try:
+            turns.append(Turn(_ROLES.get(message.role, "other"), _decode_items(message, dialect), at))
+        except DecodeError as error:
+            raise error.within(f"/messages/{at}") from None
+    if request.messages is None:
+        if request.prompt is None:
+            raise DecodeError("neither messages nor prompt", "/")
+        turns.append(Turn("user", (Text(request.prompt),), 0))
+    return Transcript("ollama_chat", tuple(turns), body, request.model, request.stream is not False, bool(request.tools))
+
+
+def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
+    """The body of a request: unedited turns keep their bytes."""
+
+    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+        return [_encode_message(turn, before[0] if before else None, dialect)]
+
+    return encode_conversation(transcript, "messages", encode_turn)
+
+
+def decode_response(body: bytes, dialect: Dialect = OLLAMA) -> Reply:
+    """A whole response, errors included."""
+    try:
+        return _decode_response(body, dialect)
+    except DecodeError as error:
+        raise error.from_upstream() from None
+
+
+def _decode_response(body: bytes, dialect: Dialect) -> Reply:
+    response = decode(_response_decoder, body)
+    if is_given(response.error):
+        return Reply("ollama_chat", (), body, None, response.model, None, response.error.copy())
+    message = _message_of(response)
+    try:
+        items = tuple(item for item in _decode_items(message, dialect) if not _is_empty(item))
+    except DecodeError as error:
+        raise error.within("/message") from None
+    candidate = Candidate(Turn("assistant", items), 0, _finish(response, items))
+    return Reply("ollama_chat", (candidate,), body, None, response.model, _usage(response))
+
+
+def _message_of(response: _Response) -> _Message:
+    message = response.message or _Message("assistant", response.response, response.thinking)
+    message.role = "assistant"
+    return message
+
+
+def _is_empty(item: Item) -> bool:
+    return isinstance(item, ReasoningText) and not item.text
+
+
+def _finish(response: _Response, items: Sequence[Item]) -> Finish | None:
+    if not response.done:
+        return None
+    native = response.done_reason or "stop"
+    if native == "stop" and any(isinstance(item, ToolCall) for item in items):
+        return Finish("tool_calls", native)
+    return Finish(_REASONS.get(native, "other"), native)
+
+
+def _usage(response: _Response) -> Usage | None:
+    if response.prompt_eval_count is None and response.eval_count is None:
+        return None
+    return Usage(response.prompt_eval_count or 0, response.eval_count or 0)
+
+
+def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
+    """The body of a whole response: as it came, but for what was edited."""
+    if reply.body and not reply.is_edited:
+        return reply.body
+    candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
+    if reply.body:
+        before = members(reply.body).get("message")
+        message = _encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
+        return set_members(reply.body, [("message", message)])
+    return _line(reply.model, _encode_message(candidate.turn, None, dialect), candidate.finish, reply.usage)
+
+
+def _line(model: str | None, message: bytes, finish: Finish | None, usage: Usage | None) -> bytes:
+    known: list[tuple[str, bytes | None]] = [("model", encode(model or "")), ("created_at", b'"1970-01-01T00:00:00Z"')]
+    known += [("message", message), ("done", encode(finish is not None))]
+    if finish is not None:
+        known.append(("done_reason", encode("length" if finish.reason == "length" else "stop")))
+    if usage is not None:
+        known += [("prompt_eval_count", encode(usage.input)), ("eval_count", encode(usage.output))]
+    return object_of(known)
+
+
+# --- streams ---------------------------------------------------------------------------------------------------------
+
+
+class StreamDecoder(PayloadStreamDecoder):
+    """Bytes of an Ollama stream in, events out."""
+
+    def __init__(self, dialect: Dialect = OLLAMA, limit: int = MAX_EVENT_BYTES) -> None:
+        super().__init__(JsonLines(limit))
+        self._dialect = dialect
+        self._splitter = think_tags.Splitter() if dialect.carrier == "think_tags" else None
+        self._thoughts: list[str] = []
+        self._texts: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._is_started = False
+        self._is_done = False
+
+    def _take(self, payload: bytes, events: list[Event]) -> None:
+        line = _response_decoder.decode(payload)
+        if is_given(line.error):
+            events.append(Failed(line.error.copy()))
+            return
+        if not self._is_started:
+            self._is_started = True
+            events.append(Started(None, line.model))
+        message = _message_of(line)
+        self._add(message.thinking or "", message.content or "", events)
+        for raw in message.tool_calls or ():
+            call = _decode_call(raw.copy())
+            self._calls.append(call)
+            events.append(CallDelta(0, 1 + len(self._calls), call.arguments, call.id, call.name))
+        if line.done and not self._is_done:
+            usage = _usage(line)
+            if usage is not None:
+                events.append(UsageReported(usage))
+            self._end(line, events)
+
+    def _add(self, thought: str, content: str, events: list[Event]) -> None:
+        if self._splitter is not None and content:
+            tagged, content = self._splitter.feed(content)
+            thought += tagged
+        if thought:
+            self._thoughts.append(thought)
+            events.append(ReasoningDelta(0, 0, thought))
+        if content:
+            self._texts.append(content)
+            events.append(TextDelta(0, 1, content))
+
+    def _end(self, line: _Response | None, events: list[Event]) -> None:
+        self._is_done = True
+        if self._splitter is not None:
+            splitter, self._splitter = self._splitter, None
+            self._add(*splitter.finish(), events)
+        items: list[tuple[int, Item]] = []
+        if self._thoughts:
+            items.append((0, ReasoningText("".join(self._thoughts), None, self._dialect.reasoning_format)))
+        if self._texts:
+            items.append((1, Text("".join(self._texts))))
+        items += enumerate(self._calls, start=2)
+        events += [ItemDone(0, position, item) for position, item in items]
+        events.append(TurnDone(0, _finish(line, self._calls) if line is not None else None))
+
+    def _close(self, events: list[Event]) -> None:
+        if self._is_started and not self._is_done:
+            self._end(None, events)
+
+
+class StreamEncoder:
+    """Events in, lines of an Ollama stream out. Reasoning goes into `thinking`, whatever the dialect reads."""
+
+    def __init__(self, dialect: Dialect = OLLAMA) -> None:
+        self._model: str | None = None
+        self._told: set[int] = set()
+        self._finish: Finish | None = None
+        self._usage: Usage | None = None
+
+    def encode(self, event: Event) -> bytes:
+        """The bytes that say what this event says."""
+        match event:
+            case Started():
+                self._model = event.model
+                return b""
+            case TextDelta():
+                return self._say(event.choice, event.position, Text(event.text))
+            case ReasoningDelta():
+                return self._say(event.choice, event.position, ReasoningText(event.text))
+            case CallDelta():
+                return b""  # a call comes whole
+            case ItemDone():
+                _encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # refuses what has no place
+                is_told = event.position in self._told
+                return b"" if is_told else self._say(event.choice, event.position, event.item)
+            case TurnDone():
+                self._finish = event.finish
+                return b""
+            case UsageReported():
+                self._usage = event.usage
+                return b""
+            case Failed():
+                return object_of([("error", event.error)]) + b"\n"
+            case Other():
+                return b""
+            case _:
+                assert_never(event)
+
+    def finish(self) -> bytes:
+        """The last line; nothing if the turn was cut."""
+        if self._finish is None:
+            return b""
+        message = b'{"role":"assistant","content":""}'
+        return _line(self._model, message, self._finish, self._usage) + b"\n"
+
+    def _say(self, choice: int, position: int, item: Item) -> bytes:
+        if choice != 0:
+            raise EncodeError("an Ollama stream holds one answer")
+        self._told.add(position)
+        message = _encode_message(Turn("assistant", (item,)), None, OLLAMA)
+        return _line(self._model, message, None, None) + b"\n"

@@ -1,0 +1,104 @@
+"""Cohere's v2 stream: named events instead of chunks, the same message underneath."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.events import Event, TurnDone, UsageReported
+from thoughtline.formats.json_text import NULL, decode, is_given
+from thoughtline.formats.openai_chat.draft import FunctionDelta, MessageDraft, ToolCallDelta
+from thoughtline.formats.openai_chat.usage import decode_finish
+from thoughtline.turns import Usage
+
+
+class _Content(Struct, gc=False):
+    text: str | None = None
+    thinking: str | None = None
+
+
+class _Call(Struct, gc=False):
+    id: str | None = None
+    function: FunctionDelta | None = None
+
+
+class _Message(Struct, gc=False):
+    content: _Content | list[Raw] | None = None
+    tool_calls: _Call | list[Raw] | None = None
+
+
+class _Delta(Struct, gc=False):
+    message: _Message | None = None
+    finish_reason: str | None = None
+    usage: Raw = NULL
+
+
+class _Event(Struct, gc=False):
+    type: str
+    index: int = 0
+    delta: _Delta | None = None
+
+
+class _Tokens(Struct, gc=False):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class _Usage(Struct, gc=False):
+    tokens: _Tokens | None = None
+    cached_tokens: int | None = None
+
+
+_event_decoder = msgspec.json.Decoder(_Event)
+_usage_decoder = msgspec.json.Decoder(_Usage)
+
+_NAMES = frozenset(
+    {
+        "message-start",
+        "content-start",
+        "content-delta",
+        "content-end",
+        "tool-plan-delta",
+        "tool-call-start",
+        "tool-call-delta",
+        "tool-call-end",
+        "citation-start",
+        "citation-end",
+        "message-end",
+    }
+)
+
+
+def is_cohere_event(name: str | None) -> bool:
+    return name in _NAMES
+
+
+def take_cohere_event(payload: bytes, draft: MessageDraft, events: list[Event]) -> None:
+    """Read one event into the draft."""
+    event = _event_decoder.decode(payload)
+    delta = event.delta or _Delta()
+    message = delta.message or _Message()
+    if isinstance(message.content, _Content):
+        draft.add_thinking(message.content.thinking or "", events)
+        draft.add_content(message.content.text or "", events)
+    if isinstance(message.tool_calls, _Call):
+        call = message.tool_calls
+        draft.add_call(ToolCallDelta(event.index, call.id, call.function), events)
+    if event.type == "message-end" and not draft.is_done:
+        draft.end(events)
+        events.append(TurnDone(draft.choice, decode_finish(delta.finish_reason or "other")))
+        if is_given(delta.usage):
+            events.append(UsageReported(decode_cohere_usage(delta.usage)))
+
+
+def decode_cohere_usage(raw: Raw) -> Usage:
+    usage = decode(_usage_decoder, raw, "/usage")
+    tokens = usage.tokens or _Tokens()
+    return Usage(
+        tokens.input_tokens or 0,
+        tokens.output_tokens or 0,
+        tokens.reasoning_tokens or 0,
+        usage.cached_tokens or 0,
+        raw.copy(),
+    )

@@ -1,0 +1,279 @@
+"""A message that arrives in pieces. When it ends it becomes the message that would have come whole, and is read so."""
+
+from __future__ import annotations
+
+from msgspec import Raw, Struct
+
+from thoughtline.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta
+from thoughtline.formats import think_tags
+from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.formats.reasoning_details import DetailsMerger
+from thoughtline.formats.openai_chat.messages import (
+    Call,
+    Function,
+    Message,
+    answer_tail,
+    chunk_text,
+    decode_part,
+    field_reasoning,
+    part_decoder,
+)
+from thoughtline.items import ReasoningText, Text
+from thoughtline.providers import Dialect
+
+
+class FunctionDelta(Struct, gc=False):
+    name: str | None = None
+    arguments: str | None = None
+    input: str | None = None
+
+
+class ToolCallDelta(Struct, gc=False):
+    index: int | None = None
+    id: str | None = None
+    function: FunctionDelta | None = None
+    custom: FunctionDelta | None = None
+    extra_content: Raw = NULL
+
+
+class Delta(Struct, gc=False):
+    """The members of a delta that we read."""
+
+    content: str | list[Raw] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_details: list[Raw] | None = None
+    tool_calls: list[ToolCallDelta] | None = None
+    reasoning_text: str | None = None
+    reasoning_opaque: str | None = None
+    extra_content: Raw = NULL
+    refusal: str | None = None
+
+
+class _Piecewise:
+    """Text or thinking in the content that grows, at its position in the answer."""
+
+    __slots__ = ("kind", "pieces", "position")
+
+    def __init__(self, kind: str, position: int) -> None:
+        self.kind = kind
+        self.position = position
+        self.pieces: list[str] = []
+
+
+class _Call:
+    """A tool call that grows."""
+
+    __slots__ = ("arguments", "extra", "id", "is_custom", "name", "position")
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.id: str | None = None
+        self.name = ""
+        self.arguments: list[str] = []
+        self.is_custom = False
+        self.extra = NULL
+
+    def whole(self) -> Call:
+        text = "".join(self.arguments)
+        if self.is_custom:
+            return Call(self.id, None, Function(self.name, None, text), self.extra)
+        return Call(self.id, Function(self.name, text), None, self.extra)
+
+
+class MessageDraft:
+    """One choice of a stream."""
+
+    __slots__ = (
+        "_calls",
+        "_contents",
+        "_copilot",
+        "_details",
+        "_dialect",
+        "_extra",
+        "_next_position",
+        "_opaque",
+        "_reasoning",
+        "_reasoning_position",
+        "_refusal",
+        "_splitter",
+        "_text",
+        "choice",
+        "is_done",
+    )
+
+    def __init__(self, choice: int, dialect: Dialect) -> None:
+        self.choice = choice
+        self.is_done = False
+        self._dialect = dialect
+        self._next_position = 0
+        self._reasoning: list[str] = []
+        self._reasoning_position = -1
+        self._details = DetailsMerger()
+        self._contents: list[_Piecewise | Raw] = []
+        self._text: _Piecewise | None = None
+        self._calls: dict[int, _Call] = {}
+        self._copilot: list[str] = []
+        self._opaque: str | None = None
+        self._extra = NULL
+        self._refusal: list[str] = []
+        self._splitter = think_tags.Splitter() if dialect.carrier == "think_tags" else None
+
+    def add(self, delta: Delta, events: list[Event]) -> None:
+        """Take one delta in. Order of the checks: what comes most often first."""
+        thought = delta.reasoning_content or delta.reasoning
+        if thought:
+            self._reasoning.append(thought)
+            position = self._reasoning_position
+            if position < 0:
+                position = self._position_of_reasoning()
+            events.append(ReasoningDelta(self.choice, position, thought))
+        content = delta.content
+        if content:
+            text = self._text
+            if text is not None and content.__class__ is str and self._splitter is None:
+                text.pieces.append(content)
+                events.append(TextDelta(self.choice, text.position, content))
+            elif isinstance(content, str):
+                self.add_content(content, events)
+            else:
+                self._add_parts(content, events)
+        if delta.tool_calls or delta.reasoning_details or delta.reasoning_text or delta.reasoning_opaque:
+            self._add_structured(delta, bool(thought), events)
+        if delta.refusal or delta.extra_content is not NULL:
+            self._add_rare(delta)
+
+    def _position_of_reasoning(self) -> int:
+        if self._reasoning_position < 0:
+            self._reasoning_position = self._take_position()
+        return self._reasoning_position
+
+    def _take_position(self) -> int:
+        self._next_position += 1
+        return self._next_position - 1
+
+    def add_content(self, content: str, events: list[Event]) -> None:
+        if self._splitter is not None:
+            thought, content = self._splitter.feed(content)
+            self.add_thinking(thought, events)
+        if content:
+            draft = self._text
+            if draft is None:
+                draft = self._text = self._open_content("text")
+            draft.pieces.append(content)
+            events.append(TextDelta(self.choice, draft.position, content))
+
+    def add_thinking(self, thought: str, events: list[Event]) -> None:
+        """Reasoning that stands in the content."""
+        if thought:
+            last = self._contents[-1] if self._contents else None
+            is_open = isinstance(last, _Piecewise) and last.kind == "thinking"
+            draft = last if is_open and isinstance(last, _Piecewise) else self._open_content("thinking")
+            self._text = None
+            draft.pieces.append(thought)
+            events.append(ReasoningDelta(self.choice, draft.position, thought))
+
+    def _open_content(self, kind: str) -> _Piecewise:
+        draft = _Piecewise(kind, self._take_position())
+        self._contents.append(draft)
+        return draft
+
+    def _add_parts(self, parts: list[Raw], events: list[Event]) -> None:
+        for raw in parts:
+            part = part_decoder.decode(raw)
+            if part.type == "thinking" and part.thinking is not None:
+                self.add_thinking(chunk_text(part.thinking), events)
+            elif part.type == "text" and part.text is not None:
+                self.add_content(part.text, events)
+            else:
+                self._contents.append(raw.copy())
+                self._text = None
+
+    def add_call(self, delta: ToolCallDelta, events: list[Event]) -> None:
+        call = self._call_for(delta)
+        function = delta.function or delta.custom
+        pieces = (function.arguments or function.input or "") if function is not None else ""
+        if function is not None and function.name:
+            call.name = function.name
+        if delta.id:
+            call.id = delta.id
+        if delta.extra_content is not NULL:
+            call.extra = delta.extra_content.copy()
+        call.is_custom = call.is_custom or delta.custom is not None
+        call.arguments.append(pieces)
+        name = function.name if function is not None else None
+        events.append(CallDelta(self.choice, call.position, pieces, delta.id or None, name))
+
+    def _call_for(self, delta: ToolCallDelta) -> _Call:
+        """The call a delta belongs to. Some hosts leave out the index, or give every parallel call the index 0."""
+        key = delta.index if delta.index is not None else len(self._calls) - (0 if delta.id else 1)
+        call = self._calls.get(key)
+        if call is not None and delta.id and call.id and delta.id != call.id:
+            key, call = max(self._calls) + 1, None
+        if call is None:
+            call = self._calls[key] = _Call(self._take_position())
+        return call
+
+    def _add_details(self, details: list[Raw], is_told: bool, events: list[Event]) -> None:
+        for raw in details:
+            text, is_summary = self._details.add(raw)
+            if text and not is_told:  # `reasoning` repeats the text of the entries beside it
+                events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), text, is_summary))
+
+    def _add_structured(self, delta: Delta, is_told: bool, events: list[Event]) -> None:
+        for call in delta.tool_calls or ():
+            self.add_call(call, events)
+        if delta.reasoning_details:
+            self._add_details(delta.reasoning_details, is_told, events)
+        if delta.reasoning_text:
+            self._copilot.append(delta.reasoning_text)
+            events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), delta.reasoning_text))
+        if delta.reasoning_opaque:
+            self._opaque = delta.reasoning_opaque
+
+    def _add_rare(self, delta: Delta) -> None:
+        if delta.refusal:
+            self._refusal.append(delta.refusal)
+        if is_given(delta.extra_content):
+            self._extra = delta.extra_content.copy()
+
+    def end(self, events: list[Event]) -> None:
+        """Give every item whole."""
+        self.is_done = True
+        if self._splitter is not None:
+            thought, text = self._splitter.finish()
+            self._splitter = None
+            self.add_thinking(thought, events)
+            self.add_content(text, events)
+        message = self._message()
+        for item in field_reasoning(message, self._dialect, ""):
+            events.append(ItemDone(self.choice, self._position_of_reasoning(), item))
+            self._reasoning_position = -1
+        for content in self._contents:
+            events.append(self._content_done(content))
+        positions = [self._calls[key].position for key in sorted(self._calls)]
+        if self._refusal:
+            positions.insert(0, self._take_position())
+        for position, item in zip(positions, answer_tail(message), strict=True):
+            events.append(ItemDone(self.choice, position, item))
+
+    def _content_done(self, content: _Piecewise | Raw) -> ItemDone:
+        if isinstance(content, Raw):
+            return ItemDone(self.choice, self._take_position(), decode_part(content, self._dialect))
+        text = "".join(content.pieces)
+        is_text = content.kind == "text"
+        item = Text(text) if is_text else ReasoningText(text, format=self._dialect.reasoning_format)
+        return ItemDone(self.choice, content.position, item)
+
+    def _message(self) -> Message:
+        """The message that would have come whole, but for its content."""
+        return Message(
+            role="assistant",
+            reasoning_content="".join(self._reasoning) or None,
+            reasoning_details=self._details.raws(),
+            reasoning_text="".join(self._copilot) or None,
+            reasoning_opaque=self._opaque,
+            tool_calls=[self._calls[key].whole() for key in sorted(self._calls)],
+            refusal="".join(self._refusal) or None,
+            extra_content=self._extra,
+        )

@@ -1,0 +1,49 @@
+"""Chat requests: a body with `messages`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError
+from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.json_text import decode
+from thoughtline.formats.openai_chat.messages import ROLES, Message, decode_items, encode_message
+from thoughtline.providers import REASONING_CONTENT, Dialect
+from thoughtline.turns import Transcript, Turn
+
+
+class _Request(Struct, gc=False):
+    messages: list[Message]
+    model: str = ""
+    stream: bool | None = None
+    tools: list[Raw] | None = None
+
+
+_decoder = msgspec.json.Decoder(_Request)
+
+
+def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcript:
+    """A chat request as typed turns, one for each message."""
+    request = decode(_decoder, body)
+    turns = []
+    for at, message in enumerate(request.messages):
+        try:
+            items = decode_items(message, dialect)
+        except DecodeError as error:
+            raise error.within(f"/messages/{at}") from None
+        turns.append(Turn(ROLES.get(message.role, "other"), items, at))
+    return Transcript(
+        "openai_chat", tuple(turns), body, request.model, bool(request.stream), bool(request.tools)
+    )
+
+
+def encode_request(transcript: Transcript, dialect: Dialect = REASONING_CONTENT) -> bytes:
+    """The body of a chat request: unedited turns keep their bytes."""
+
+    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+        return [encode_message(turn.role, turn.items, before[0] if before else None, dialect)]
+
+    return encode_conversation(transcript, "messages", encode_turn)

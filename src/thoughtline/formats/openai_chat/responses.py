@@ -1,0 +1,114 @@
+"""Whole chat responses: `choices`, or Cohere's single `message` beside its finish reason."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, replace_at, span_at
+from thoughtline.formats.openai_chat.messages import Message, decode_items, encode_message
+from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
+from thoughtline.items import Item, ReasoningText
+from thoughtline.providers import REASONING_CONTENT, Dialect
+from thoughtline.turns import Candidate, Reply, Turn
+
+
+class _Choice(Struct, gc=False):
+    message: Message | None = None
+    index: int = 0
+    finish_reason: str | None = None
+
+
+class _Response(Struct, gc=False):
+    choices: list[_Choice] | None = None
+    message: Raw = NULL
+    finish_reason: str | None = None
+    id: str | None = None
+    model: str | None = None
+    usage: Raw = NULL
+    error: Raw = NULL
+
+
+_decoder = msgspec.json.Decoder(_Response)
+_message_decoder = msgspec.json.Decoder(Message)
+
+
+def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
+    """A whole chat response, errors included."""
+    try:
+        return _decode_response(body, dialect)
+    except DecodeError as error:
+        raise error.from_upstream() from None
+
+
+def _decode_response(body: bytes, dialect: Dialect) -> Reply:
+    response = decode(_decoder, body)
+    if response.choices is not None:
+        candidates = tuple(_decode_choice(choice, position, dialect) for position, choice in enumerate(response.choices))
+    elif is_cohere(response.message):
+        message = decode(_message_decoder, response.message, "/message")
+        finish = decode_finish(response.finish_reason)
+        candidates = (Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish),)
+    else:
+        candidates = ()
+    error = response.error.copy() if is_given(response.error) else None
+    if error is None and not candidates and response.choices is None:
+        error = Raw(body)  # a flat error body, as Cerebras and Bedrock-like hosts send
+    usage = decode_usage(response.usage) if is_given(response.usage) else None
+    return Reply("openai_chat", candidates, body, response.id, response.model, usage, error)
+
+
+def is_cohere(message: Raw) -> bool:
+    """Cohere's `message` is an object; a flat error body has a string there."""
+    return bytes(message)[:1] == b"{"
+
+
+def _decode_choice(choice: _Choice, position: int, dialect: Dialect) -> Candidate:
+    message = choice.message or Message("assistant")
+    items = _answer_items(message, dialect, f"/choices/{position}/message")
+    return Candidate(Turn("assistant", items), choice.index, decode_finish(choice.finish_reason))
+
+
+def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item, ...]:
+    """An empty reasoning field of an answer says that there was none; in a request it is a field that is there."""
+    message.role = "assistant"
+    items = decode_items(message, dialect, place)
+    return tuple(item for item in items if not (isinstance(item, ReasoningText) and not item.text and item.raw is None))
+
+
+def encode_response(reply: Reply, dialect: Dialect = REASONING_CONTENT) -> bytes:
+    """The body of a whole response: as it came, but for candidates that were edited."""
+    if not reply.body:
+        return _encode_new(reply, dialect)
+    body = reply.body
+    for position, candidate in enumerate(reply.candidates):
+        if candidate.turn.is_edited:
+            path = ("message",) if span_at(body, ("choices",)) is None else ("choices", position, "message")
+            start, end = span_at(body, path) or (0, 0)
+            message = encode_message("assistant", candidate.turn.items, body[start:end], dialect)
+            body = replace_at(body, path, message)
+    return body
+
+
+def _encode_new(reply: Reply, dialect: Dialect) -> bytes:
+    return object_of(
+        [
+            ("id", encode(reply.id or "")),
+            ("object", b'"chat.completion"'),
+            ("created", b"0"),
+            ("model", encode(reply.model or "")),
+            ("choices", array(_encode_choice(candidate, dialect) for candidate in reply.candidates)),
+            ("usage", encode_usage(reply.usage) if reply.usage else None),
+        ]
+    )
+
+
+def _encode_choice(candidate: Candidate, dialect: Dialect) -> bytes:
+    return object_of(
+        [
+            ("index", encode(candidate.index)),
+            ("message", encode_message("assistant", candidate.turn.items, None, dialect)),
+            ("finish_reason", encode_finish(candidate.finish)),
+        ]
+    )

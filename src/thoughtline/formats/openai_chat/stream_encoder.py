@@ -1,0 +1,188 @@
+"""Writing chat streams: each event becomes the chunk a server of the dialect would send."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from thoughtline.errors import EncodeError
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats.framing import sse
+from thoughtline.formats.json_text import array, encode, members, object_of
+from thoughtline.formats.reasoning_details import encode_detail
+from thoughtline.formats.openai_chat.messages import encode_call, encode_message
+from thoughtline.formats.openai_chat.usage import encode_finish, encode_usage
+from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
+from thoughtline.providers import REASONING_CONTENT, Dialect
+
+
+class _Choice:
+    """What one choice has said so far."""
+
+    def __init__(self) -> None:
+        self.told: set[int] = set()
+        self.calls: dict[int, int] = {}
+        self.is_thinking = False
+        self.has_role = False
+
+
+class StreamEncoder:
+    """Events in, bytes of a chat stream out."""
+
+    def __init__(self, dialect: Dialect = REASONING_CONTENT) -> None:
+        self._dialect = dialect
+        self._choices: dict[int, _Choice] = {}
+        self._started = Started()
+
+    def encode(self, event: Event) -> bytes:
+        """The bytes that say what this event says."""
+        match event:
+            case Started():
+                self._started = event
+                return b""
+            case TextDelta():
+                return self._delta(event.choice, event.position, self._leave_thinking(event.choice, event.text))
+            case ReasoningDelta():
+                return self._delta(event.choice, event.position, self._thinking(event.choice, event.text))
+            case CallDelta():
+                return self._delta(event.choice, event.position, self._call(event))
+            case ItemDone():
+                return self._item_done(event)
+            case TurnDone():
+                return self._turn_done(event)
+            case UsageReported():
+                return self._chunk([("choices", b"[]"), ("usage", encode_usage(event.usage))])
+            case Failed():
+                return sse(object_of([("error", event.error)]))
+            case Other():
+                return b": keep-alive\n\n"
+            case _:
+                assert_never(event)
+
+    def finish(self) -> bytes:
+        """The end of the stream."""
+        return sse(b"[DONE]")
+
+    def _choice(self, index: int) -> _Choice:
+        return self._choices.setdefault(index, _Choice())
+
+    def _delta(self, index: int, position: int, delta: list[tuple[str, bytes]], finish: bytes = b"null") -> bytes:
+        choice = self._choice(index)
+        choice.told.add(position)
+        if not choice.has_role:
+            choice.has_role = True
+            delta = [("role", b'"assistant"'), *delta]
+        body = object_of([("index", encode(index)), ("delta", object_of(delta)), ("finish_reason", finish)])
+        return self._chunk([("choices", array([body]))])
+
+    def _chunk(self, rest: list[tuple[str, bytes]]) -> bytes:
+        head = [
+            ("id", encode(self._started.id or "")),
+            ("object", b'"chat.completion.chunk"'),
+            ("created", b"0"),
+            ("model", encode(self._started.model or "")),
+        ]
+        return sse(object_of([*head, *rest]))
+
+    def _thinking(self, index: int, text: str) -> list[tuple[str, bytes]]:
+        match self._dialect.carrier:
+            case "reasoning_content" | "reasoning" | "reasoning_text":
+                return [(self._dialect.carrier, encode(text))]
+            case "reasoning_details":
+                return [("reasoning", encode(text))]  # the entry itself comes whole when it is done
+            case "think_tags":
+                choice = self._choice(index)
+                opening = "" if choice.is_thinking else "<think>"
+                choice.is_thinking = True
+                return [("content", encode(opening + text))]
+            case "mistral_chunks":
+                chunk = {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+                return [("content", encode([chunk]))]
+            case "cohere_chunks":
+                return [("content", encode([{"type": "thinking", "thinking": text}]))]
+            case "google_extra" | "native" | "none":
+                raise EncodeError(f"a stream in the dialect {self._dialect.name} has no place for reasoning text")
+
+    def _leave_thinking(self, index: int, text: str) -> list[tuple[str, bytes]]:
+        choice = self._choice(index)
+        closing = "</think>" if choice.is_thinking else ""
+        choice.is_thinking = False
+        return [("content", encode(closing + text))]
+
+    def _call(self, event: CallDelta) -> list[tuple[str, bytes]]:
+        choice = self._choice(event.choice)
+        is_new = event.position not in choice.calls
+        number = choice.calls.setdefault(event.position, len(choice.calls))
+        function: dict[str, str] = {"name": event.name} if event.name else {}
+        function["arguments"] = event.arguments
+        call: dict[str, object] = {"index": number}
+        if is_new:
+            call |= {"id": event.id, "type": "function"} if event.id else {"type": "function"}
+        return [("tool_calls", encode([{**call, "function": function}]))]
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        is_told = event.position in self._choice(event.choice).told
+        delta = self._rest_of(event, is_told) if is_told else self._whole(event)
+        return self._delta(event.choice, event.position, delta) if delta else b""
+
+    def _whole(self, event: ItemDone) -> list[tuple[str, bytes]]:
+        """An item that no delta announced."""
+        item = event.item
+        match item:
+            case Text():
+                return self._leave_thinking(event.choice, item.text)
+            case ToolCall():
+                told = self._call(CallDelta(event.choice, event.position, item.arguments, item.id, item.name))
+                return told if item.seal is None else self._seal_of_call(event.choice, event.position, item)
+            case Unknown(kind="refusal"):
+                return [("refusal", bytes(item.raw))]
+            case Unknown():
+                return [("content", array([item.raw]))]
+            case ReasoningText(signature=None) if self._dialect.carrier not in ("reasoning_details", "google_extra"):
+                return self._thinking(event.choice, item.text)
+            case _:
+                return self._reasoning_members(item)
+
+    def _rest_of(self, event: ItemDone, is_told: bool) -> list[tuple[str, bytes]]:
+        """What the deltas of an item could not say."""
+        item = event.item
+        if isinstance(item, ToolCall) and item.seal is not None:
+            return self._seal_of_call(event.choice, event.position, item)
+        if isinstance(item, REASONING_KINDS) and self._dialect.carrier in ("reasoning_details", "reasoning_text"):
+            told = ("reasoning_text",)
+            return [member for member in self._reasoning_members(item) if member[0] not in told]
+        return []
+
+    def _reasoning_members(self, item: Item) -> list[tuple[str, bytes]]:
+        """Reasoning in the members that a whole message would have for it."""
+        if self._dialect.carrier == "reasoning_details":
+            return [("reasoning_details", array([encode_detail(item)]))]
+        message = encode_message("assistant", (item,), None, self._dialect)
+        ours = {key: bytes(value) for key, value in members(message).items() if key not in ("role", "content")}
+        return list(ours.items())
+
+    def _seal_of_call(self, index: int, position: int, item: ToolCall) -> list[tuple[str, bytes]]:
+        call = members(encode_call(item, (), self._dialect))
+        choice = self._choice(index)
+        number = choice.calls.setdefault(position, len(choice.calls))
+        keep = ("extra_content",) if position in choice.told else ("id", "type", "function", "extra_content")
+        body = object_of([("index", encode(number)), *((key, call.get(key)) for key in keep)])
+        return [("tool_calls", array([body]))]
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        if event.finish is None:
+            return b""
+        closing: list[tuple[str, bytes]] = []
+        if self._choice(event.choice).is_thinking:
+            closing = self._leave_thinking(event.choice, "")
+        return self._delta(event.choice, -1, closing, encode_finish(event.finish))

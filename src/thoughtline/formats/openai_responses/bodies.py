@@ -1,0 +1,154 @@
+"""Requests and whole responses of the Responses API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError
+from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
+from thoughtline.formats.openai_responses.elements import decode_element, encode_elements, encode_message
+from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage, encode_status, encode_usage
+from thoughtline.items import Item, Role, Text
+from thoughtline.providers import OPENAI_RESPONSES, Dialect
+from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+
+
+class _Request(Struct, gc=False):
+    input: str | list[Raw] | None = None
+    instructions: Raw = NULL
+    model: str = ""
+    stream: bool | None = None
+    tools: list[Raw] | None = None
+
+
+class _Incomplete(Struct, gc=False):
+    reason: str | None = None
+
+
+class Response(Struct, gc=False):
+    """The members of a whole response that we read."""
+
+    output: list[Raw] | None = None
+    id: str | None = None
+    model: str | None = None
+    status: str | None = None
+    incomplete_details: _Incomplete | None = None
+    usage: Raw = NULL
+    error: Raw = NULL
+
+
+_request_decoder = msgspec.json.Decoder(_Request)
+response_decoder = msgspec.json.Decoder(Response)
+_string_decoder = msgspec.json.Decoder(str)
+
+
+def decode_request(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Transcript:
+    """A Responses request as typed turns: neighbouring elements of the model's are one turn."""
+    request = decode(_request_decoder, body)
+    turns: list[Turn] = []
+    if is_given(request.instructions):
+        turns.append(Turn("system", _decode_instructions(request.instructions), SYSTEM_MEMBER))
+    if isinstance(request.input, str):
+        turns.append(Turn("user", (Text(request.input),), 0))
+    else:
+        turns += _decode_list(request.input or (), dialect)
+    return Transcript(
+        "openai_responses", tuple(turns), body, request.model, bool(request.stream), bool(request.tools)
+    )
+
+
+def _decode_instructions(raw: Raw) -> tuple[Item, ...]:
+    if bytes(raw)[:1] == b"[":  # responses echo instructions as a list of messages; some clients send that back
+        return ()
+    return (Text(decode(_string_decoder, raw, "/instructions")),)
+
+
+def _decode_list(elements: Sequence[Raw], dialect: Dialect) -> list[Turn]:
+    turns: list[Turn] = []
+    step: list[Item] = []
+    start = 0
+    for at, raw in enumerate(elements):
+        try:
+            role, items = decode_element(raw, dialect, at - start if step else 0)
+        except DecodeError as error:
+            raise error.within(f"/input/{at}") from None
+        if role == "assistant":
+            start = at if not step else start
+            step += items
+            continue
+        if step:
+            turns.append(Turn("assistant", tuple(step), start, at - start))
+            step = []
+        turns.append(Turn(role, items, at))
+    if step:
+        turns.append(Turn("assistant", tuple(step), start, len(elements) - start))
+    return turns
+
+
+def encode_request(transcript: Transcript, dialect: Dialect = OPENAI_RESPONSES) -> bytes:
+    """The body of a Responses request: unedited turns keep their bytes."""
+
+    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+        if turn.role in ("assistant", "tool"):
+            return encode_elements(turn.items, dialect)
+        return [encode_message(_wire_role(turn.role), turn.items, before[0] if before else None)]
+
+    def encode_instructions(turn: Turn, before: bytes | None) -> bytes:
+        return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
+
+    return encode_conversation(transcript, "input", encode_turn, "instructions", encode_instructions)
+
+
+def _wire_role(role: Role) -> str:
+    return "developer" if role == "system" else "user" if role == "other" else role
+
+
+def decode_response(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Reply:
+    """A whole response, errors included."""
+    try:
+        return reply_of(decode(response_decoder, body), body, dialect)
+    except DecodeError as error:
+        raise error.from_upstream() from None
+
+
+def reply_of(response: Response, body: bytes, dialect: Dialect) -> Reply:
+    """The reply that a response object is, from a body or from the last event of a stream."""
+    error = response.error.copy() if is_given(response.error) else None
+    if response.output is None:
+        return Reply("openai_responses", (), body, response.id, response.model, None, error or Raw(body))
+    items: list[Item] = []
+    for at, raw in enumerate(response.output):
+        try:
+            items += decode_element(raw, dialect, at)[1]
+        except DecodeError as problem:
+            raise problem.within(f"/output/{at}") from None
+    why = response.incomplete_details.reason if response.incomplete_details else None
+    candidate = Candidate(Turn("assistant", tuple(items)), 0, decode_finish(response.status, why, items))
+    usage = decode_usage(response.usage) if is_given(response.usage) else None
+    return Reply("openai_responses", (candidate,), body, response.id, response.model, usage, error)
+
+
+def encode_response(reply: Reply, dialect: Dialect = OPENAI_RESPONSES) -> bytes:
+    """The body of a whole response: as it came, but for what was edited."""
+    if reply.body and not reply.is_edited:
+        return reply.body
+    candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
+    output = array(encode_elements(candidate.turn.items, dialect))
+    if reply.body:
+        return set_members(reply.body, [("output", output)])
+    return object_of(
+        [
+            ("id", encode(reply.id or "")),
+            ("object", b'"response"'),
+            ("created_at", b"0"),
+            *encode_status(candidate.finish),
+            ("error", b"null"),
+            ("model", encode(reply.model or "")),
+            ("output", output),
+            ("usage", encode_usage(reply.usage) if reply.usage else None),
+        ]
+    )

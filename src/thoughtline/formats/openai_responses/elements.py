@@ -1,0 +1,272 @@
+"""One element of a Responses list (`input` or `output`) and the items it is, in both directions.
+
+One element is one item, with two exceptions: a `reasoning` element holds up to three kinds (summaries, text,
+ciphertext), each an item with the element's id and index; and a message that is not the model's is one item per part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.formats.json_text import NULL, array, decode, decode_content, encode, is_given, object_of, set_members
+from thoughtline.items import (
+    REASONING_KINDS,
+    Item,
+    Reasoning,
+    ReasoningEncrypted,
+    ReasoningSummary,
+    ReasoningText,
+    Role,
+    Seal,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from thoughtline.providers import Dialect
+
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+_FROM_CLIENT = ("_output", "_response")
+_TEXT_PARTS = ("input_text", "output_text", "text", "refusal")
+
+
+class _Piece(Struct, gc=False):
+    text: str | None = None
+
+
+class Element(Struct, gc=False):
+    """The members of an element that we read."""
+
+    type: str | None = None
+    role: str | None = None
+    id: str | None = None
+    content: Raw = NULL
+    summary: list[_Piece] | None = None
+    encrypted_content: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    input: str | None = None
+    call_id: str | None = None
+    output: Raw = NULL
+
+
+class _Part(Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    refusal: str | None = None
+
+
+element_decoder = msgspec.json.Decoder(Element)
+_part_decoder = msgspec.json.Decoder(_Part)
+_pieces_decoder = msgspec.json.Decoder(list[_Piece])
+
+
+# --- wire to items ---------------------------------------------------------------------------------------------------
+
+
+def role_of(element: Element) -> Role:
+    """Who said it. Elements of kinds we don't know are the model's, unless they answer it."""
+    if element.role is not None:
+        return _ROLES.get(element.role, "other")
+    return "tool" if (element.type or "").endswith(_FROM_CLIENT) else "assistant"
+
+
+def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[Item, ...]]:
+    """One element: who said it, and its items. `index` is its place in its turn."""
+    element = decode(element_decoder, raw)
+    role = role_of(element)
+    match element.type:
+        case "message" | None if role == "assistant":
+            return role, (Text(_message_text(element.content), None, element.id, raw),)
+        case "message" | None:
+            return role, _decode_parts(element.content)
+        case "reasoning":
+            return role, _decode_reasoning(element, raw, dialect, index)
+        case "function_call":
+            return role, (ToolCall(element.name or "", element.arguments or "", element.call_id, element.id, raw=raw),)
+        case "custom_tool_call":
+            return role, (ToolCall(element.name or "", element.input or "", element.call_id, element.id, True, raw=raw),)
+        case "function_call_output" | "custom_tool_call_output":
+            return role, (ToolResult(element.output, element.call_id, element.name, raw),)
+        case other:
+            data = element.encrypted_content
+            seal = Seal(data, dialect.reasoning_format) if data else None
+            return role, (Unknown(other or "", raw, seal),)
+
+
+def _message_text(content: Raw) -> str:
+    """What is visible of a message of the model's: its parts joined, as a client shows them."""
+    parts = decode_content(content)
+    if parts is None or isinstance(parts, str):
+        return parts or ""
+    texts = []
+    for position, raw in enumerate(parts):
+        part = decode(_part_decoder, raw, f"/content/{position}")
+        if part.type in _TEXT_PARTS:
+            texts.append(part.text or part.refusal or "")
+    return "".join(texts)
+
+
+def _decode_parts(content: Raw) -> tuple[Item, ...]:
+    parts = decode_content(content)
+    if parts is None or isinstance(parts, str):
+        return (Text(parts),) if parts else ()
+    items: list[Item] = []
+    for position, raw in enumerate(parts):
+        part = decode(_part_decoder, raw, f"/content/{position}")
+        items.append(Text(part.text, raw=raw) if part.text is not None else Unknown(part.type, raw))
+    return tuple(items)
+
+
+def _decode_reasoning(element: Element, raw: Raw, dialect: Dialect, index: int) -> tuple[Reasoning, ...]:
+    made_by, name = dialect.reasoning_format, element.id
+    items: list[Reasoning] = []
+    for piece in element.summary or ():
+        items.append(ReasoningSummary(piece.text or "", made_by, name, index, raw))
+    if is_given(element.content):
+        for piece in decode(_pieces_decoder, element.content, "/content"):
+            items.append(ReasoningText(piece.text or "", None, made_by, name, index, raw))
+    if element.encrypted_content:
+        items.append(ReasoningEncrypted(element.encrypted_content, made_by, name, index, raw))
+    # Nothing but an id is reasoning too: the provider holds the rest.
+    return tuple(items) or (ReasoningSummary("", made_by, name, index, raw),)
+
+
+# --- items to wire ---------------------------------------------------------------------------------------------------
+
+
+def encode_elements(items: Sequence[Item], dialect: Dialect) -> list[bytes]:
+    """The items of a model step as elements; reasoning items of one element go back into one."""
+    encoded = []
+    group: list[Reasoning] = []
+    for item in items:
+        if group and not (isinstance(item, REASONING_KINDS) and _belongs(item, group[-1])):
+            encoded.append(encode_reasoning(group, dialect))
+            group = []
+        if isinstance(item, REASONING_KINDS):
+            group.append(item)
+        else:
+            encoded.append(_encode_item(item, dialect))
+    if group:
+        encoded.append(encode_reasoning(group, dialect))
+    return encoded
+
+
+_RANK = {ReasoningSummary: 0, ReasoningText: 1, ReasoningEncrypted: 2}
+
+
+def _belongs(item: Reasoning, last: Reasoning) -> bool:
+    """Whether two neighbours are of one element: same id and index, summaries before text before ciphertext."""
+    in_order = _RANK.get(type(last), 9) <= _RANK.get(type(item), -1) and not isinstance(last, ReasoningEncrypted)
+    return in_order and (item.id, item.index) == (last.id, last.index)
+
+
+def encode_reasoning(group: Sequence[Reasoning], dialect: Dialect) -> bytes:
+    """One `reasoning` element: as it came if nothing changed, else with what the items say now."""
+    raw = group[0].raw
+    before = _reasoning_before(raw, group[0].index, dialect) if raw is not None else None
+    if raw is not None and before == tuple(group):
+        return bytes(raw)
+    _require_own(group, dialect)
+    base = bytes(raw) if raw is not None and before is not None else b'{"type":"reasoning"}'
+    told = [item.summary for item in group if isinstance(item, ReasoningSummary) and item.summary]
+    summaries = [{"type": "summary_text", "text": summary} for summary in told]
+    texts = [{"type": "reasoning_text", "text": item.text} for item in group if isinstance(item, ReasoningText)]
+    data = next((item.data for item in group if isinstance(item, ReasoningEncrypted)), None)
+    return set_members(
+        base,
+        [
+            ("id", encode(group[0].id) if group[0].id is not None else None),
+            ("summary", encode(summaries)),  # the key must be there, xAI and OpenAI insist
+            ("content", encode(texts) if texts else None),
+            ("encrypted_content", encode(data) if data is not None else None),
+        ],
+    )
+
+
+def _reasoning_before(raw: Raw, index: int | None, dialect: Dialect) -> tuple[Reasoning, ...] | None:
+    """The items of an element as its JSON has them; None if it is no such element."""
+    try:
+        element = decode(element_decoder, raw)
+        return _decode_reasoning(element, raw, dialect, index or 0) if element.type == "reasoning" else None
+    except DecodeError:
+        return None
+
+
+def _require_own(group: Sequence[Reasoning], dialect: Dialect) -> None:
+    for item in group:
+        if isinstance(item, ReasoningText) and item.signature is not None:
+            raise ForeignSeal("a Responses element can't hold a signature")
+        if not isinstance(item, (ReasoningText, ReasoningSummary, ReasoningEncrypted)):
+            raise EncodeError(f"a Responses element can't hold a {type(item).__name__}")
+        is_sealed = isinstance(item, ReasoningEncrypted) or item.id is not None
+        if is_sealed and item.format != dialect.reasoning_format:
+            raise ForeignSeal(f"{item.format} reasoning can't go to a server that reads {dialect.reasoning_format}")
+
+
+def _encode_item(item: Item, dialect: Dialect) -> bytes:
+    if isinstance(item, Unknown):
+        return bytes(item.raw)
+    if isinstance(item, (Text, ToolCall)) and item.seal is not None:
+        raise ForeignSeal(f"a Responses element can't hold the seal of {item.seal.format}")
+    before = _item_before(item, dialect)
+    if before is not None and before == item:
+        return bytes(item.raw or b"")
+    match item:
+        case Text():
+            part = {"type": "output_text", "text": item.text, "annotations": []}
+            new = [("type", b'"message"'), ("role", b'"assistant"'), ("content", encode([part]))]
+            return _with_id(item.raw if before else None, new, item.id)
+        case ToolCall():
+            kind, text = ("custom_tool_call", "input") if item.is_custom else ("function_call", "arguments")
+            new = [("type", encode(kind)), ("call_id", encode(item.id or "")), ("name", encode(item.name))]
+            return _with_id(item.raw if before else None, [*new, (text, encode(item.arguments))], item.item_id)
+        case ToolResult():
+            new = [("type", b'"function_call_output"'), ("call_id", encode(item.call_id or ""))]
+            return object_of([*new, ("output", item.content)])
+        case _:
+            raise EncodeError(f"a Responses list can't hold a {type(item).__name__}")
+
+
+def _item_before(item: Item, dialect: Dialect) -> Item | None:
+    """The item as its JSON has it, if that is an element that differs at most in its ids."""
+    if item.raw is None:
+        return None
+    try:
+        _, found = decode_element(item.raw, dialect, 0)
+    except DecodeError:
+        return None
+    before = found[0] if len(found) == 1 else None
+    match before, item:
+        case Text(), Text():
+            return before if before.text == item.text else None
+        case ToolCall(), ToolCall():
+            same = (before.name, before.arguments, before.id) == (item.name, item.arguments, item.id)
+            return before if same else None
+        case _:
+            return before if before == item else None
+
+
+def _with_id(raw: Raw | None, new: list[tuple[str, bytes]], name: str | None) -> bytes:
+    base = bytes(raw) if raw is not None else object_of(new)
+    return set_members(base, [("id", encode(name) if name is not None else None)])
+
+
+def encode_message(role: str, items: Sequence[Item], before: bytes | None) -> bytes:
+    """A message that is not the model's."""
+    parts = []
+    for item in items:
+        match item:
+            case Text(raw=None):
+                parts.append(encode({"type": "input_text", "text": item.text}))
+            case Text() | Unknown():
+                parts.append(bytes(item.raw or b""))
+            case _:
+                raise EncodeError(f"a message of role {role} can't hold a {type(item).__name__}")
+    if before is not None:
+        return set_members(before, [("content", array(parts))])
+    return object_of([("type", b'"message"'), ("role", encode(role)), ("content", array(parts))])

@@ -1,0 +1,249 @@
+"""Reading Responses streams: elements that are added, grow and are done, then the response as a whole.
+
+What counts is the element in `output_item.done`: the copy in `output_item.added` may lack most of its ciphertext.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
+from thoughtline.formats.json_text import NULL, decode, is_given
+from thoughtline.formats.openai_responses.bodies import reply_of, response_decoder
+from thoughtline.formats.openai_responses.elements import decode_element, element_decoder
+from thoughtline.formats.streaming import PayloadStreamDecoder, is_end_mark
+from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall
+from thoughtline.providers import OPENAI_RESPONSES, Dialect
+
+MAX_ELEMENTS = 10_000
+"""No answer has so many elements; a stream that opens more is not one."""
+
+
+class _Event(Struct, gc=False):
+    type: str = ""
+    output_index: int = 0
+    delta: str | None = None
+    summary_index: int = 0
+    content_index: int = 0
+    item: Raw = NULL
+    response: Raw = NULL
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+
+_GROWS = {
+    "response.output_text.delta": "text",
+    "response.refusal.delta": "text",
+    "response.reasoning_summary_text.delta": "summary",
+    "response.reasoning_text.delta": "thought",
+    "response.function_call_arguments.delta": "call",
+    "response.custom_tool_call_input.delta": "call",
+}
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_SAYS_NOTHING_NEW = frozenset(
+    {
+        "response.in_progress",
+        "response.queued",
+        "response.content_part.added",
+        "response.content_part.done",
+        "response.output_text.done",
+        "response.refusal.done",
+        "response.function_call_arguments.done",
+        "response.custom_tool_call_input.done",
+        "response.reasoning_text.done",
+        "response.reasoning_part.added",
+        "response.reasoning_part.done",
+        "response.reasoning_summary_part.added",
+        "response.reasoning_summary_part.done",
+        "response.reasoning_summary_text.done",
+    }
+)
+
+
+class _Named(Struct, gc=False):
+    type: str = ""
+
+
+_name_decoder = msgspec.json.Decoder(_Named)
+
+
+def _is_ours(payload: bytes) -> bool:
+    """Whether we read this event at all: those we don't may have objects where ours have text."""
+    name = _name_decoder.decode(payload).type
+    return name in _GROWS or name in _ENDS or name.startswith(("response.output_item.", "response.created"))
+
+
+class _Draft:
+    """An element that grows: what was announced of it, and what its deltas brought, by part."""
+
+    __slots__ = ("added", "parts")
+
+    def __init__(self, added: Raw) -> None:
+        self.added = added
+        self.parts: dict[tuple[str, int], list[str]] = {}
+
+
+class StreamDecoder(PayloadStreamDecoder):
+    """Bytes of a Responses stream in, events out."""
+
+    def __init__(self, dialect: Dialect = OPENAI_RESPONSES, limit: int = MAX_EVENT_BYTES) -> None:
+        super().__init__(ServerSentEvents(limit))
+        self._dialect = dialect
+        self._drafts: dict[int, _Draft] = {}
+        self._positions: dict[tuple[int, str, int], int] = {}
+        self._done: set[int] = set()
+        self._is_started = False
+        self._is_ended = False
+
+    def _take(self, payload: bytes, events: list[Event]) -> None:
+        try:
+            event = _decode_event(payload)
+        except msgspec.DecodeError as error:
+            if isinstance(error, msgspec.ValidationError) and not _is_ours(payload):
+                events.append(Other(Raw(payload)))
+                return
+            if is_end_mark(payload):
+                return
+            raise
+        grows = _GROWS.get(event.type)
+        if grows is not None and event.delta is not None:
+            self._grow(grows, event, event.delta, events)
+        else:
+            self._take_frame(event, payload, events)
+
+    def _grow(self, kind: str, event: _Event, delta: str, events: list[Event]) -> None:
+        part = event.summary_index if kind == "summary" else event.content_index if kind == "thought" else 0
+        position = self._position(event.output_index, kind, part)
+        draft = self._drafts.get(event.output_index) or self._open(event.output_index, NULL)
+        draft.parts.setdefault((kind, part), []).append(delta)
+        if kind == "text":
+            events.append(TextDelta(0, position, delta))
+        elif kind == "call":
+            events.append(CallDelta(0, position, delta))
+        else:
+            events.append(ReasoningDelta(0, position, delta, kind == "summary"))
+
+    def _position(self, index: int, kind: str, part: int) -> int:
+        return self._positions.setdefault((index, kind, part), len(self._positions))
+
+    def _open(self, index: int, added: Raw) -> _Draft:
+        if len(self._drafts) >= MAX_ELEMENTS:
+            raise LimitExceeded(f"more than {MAX_ELEMENTS} elements in one answer")
+        draft = self._drafts[index] = _Draft(added)
+        return draft
+
+    def _take_frame(self, event: _Event, payload: bytes, events: list[Event]) -> None:
+        match event.type:
+            case "response.created":
+                self._start(event.response, events)
+            case "response.output_item.added":
+                self._add(event, events)
+            case "response.output_item.done":
+                self._element_done(event.output_index, event.item.copy(), events)
+            case "error":
+                events.append(Failed(Raw(payload)))
+            case ended if ended in _ENDS:
+                self._end(event.response, events)
+            case known if known in _SAYS_NOTHING_NEW:
+                pass
+            case _:
+                events.append(Other(Raw(payload)))
+
+    def _start(self, response: Raw, events: list[Event]) -> None:
+        if not self._is_started:
+            self._is_started = True
+            named = decode(response_decoder, response, "/response") if is_given(response) else None
+            events.append(Started(named.id if named else None, named.model if named else None))
+
+    def _add(self, event: _Event, events: list[Event]) -> None:
+        self._start(event.response, events)
+        self._open(event.output_index, event.item.copy())
+        element = decode(element_decoder, event.item, "/item")
+        if element.type in ("function_call", "custom_tool_call"):
+            position = self._position(event.output_index, "call", 0)
+            events.append(CallDelta(0, position, "", element.call_id, element.name))
+
+    def _element_done(self, index: int, raw: Raw, events: list[Event]) -> None:
+        if index in self._done:
+            return
+        self._done.add(index)
+        try:
+            items = decode_element(raw, self._dialect, index)[1]
+        except DecodeError as error:
+            raise error.within("/item") from None
+        self._give(index, items, events)
+
+    def _give(self, index: int, items: tuple[Item, ...], events: list[Event]) -> None:
+        seen: dict[str, int] = {}
+        for item in items:
+            kind = _kind(item)
+            part = seen.get(kind, 0)
+            seen[kind] = part + 1
+            events.append(ItemDone(0, self._position(index, kind, part), item))
+
+    def _end(self, response: Raw, events: list[Event]) -> None:
+        if self._is_ended or not is_given(response):
+            return
+        self._start(response, events)
+        whole = decode(response_decoder, response, "/response")
+        for index, raw in enumerate(whole.output or ()):
+            self._element_done(index, raw.copy(), events)  # what no event of its own announced
+        reply = reply_of(whole, bytes(response), self._dialect)
+        if reply.usage is not None:
+            events.append(UsageReported(reply.usage))
+        if reply.error is not None:
+            events.append(Failed(reply.error))
+        self._is_ended = True
+        events.append(TurnDone(0, reply.candidates[0].finish if reply.candidates else None))
+
+    def _close(self, events: list[Event]) -> None:
+        if self._is_ended or not self._is_started:
+            return
+        for index in sorted(self._drafts.keys() - self._done):
+            self._give(index, _cut_short(self._drafts[index], self._dialect, index), events)
+        events.append(TurnDone(0, None))
+
+
+def _kind(item: Item) -> str:
+    match item:
+        case ReasoningSummary():
+            return "summary"
+        case ReasoningText():
+            return "thought"
+        case Text():
+            return "text"
+        case ToolCall():
+            return "call"
+        case _:
+            return "other"
+
+
+def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:
+    """What came of an element that was never done: its text, and no seal."""
+    element = decode(element_decoder, draft.added) if is_given(draft.added) else None
+    items: list[Item] = []
+    for (kind, _), pieces in sorted(draft.parts.items()):
+        text = "".join(pieces)
+        if kind == "summary":
+            items.append(ReasoningSummary(text, dialect.reasoning_format, None, index))
+        elif kind == "thought":
+            items.append(ReasoningText(text, None, dialect.reasoning_format, None, index))
+        elif kind == "text":
+            items.append(Text(text))
+        elif element is not None:
+            items.append(ToolCall(element.name or "", text, element.call_id))
+    return tuple(items)

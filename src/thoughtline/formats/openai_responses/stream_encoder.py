@@ -1,0 +1,286 @@
+"""Writing Responses streams: the life of each element, numbered, and the response as a whole at the end."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec import Raw
+
+from thoughtline.errors import EncodeError
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.formats.framing import sse
+from thoughtline.formats.json_text import Json, array, encode, members, object_of, set_members
+from thoughtline.formats.openai_responses.elements import encode_elements, encode_reasoning
+from thoughtline.formats.openai_responses.usage import encode_status, encode_usage
+from thoughtline.items import REASONING_KINDS, Item, Reasoning, Text, ToolCall
+from thoughtline.providers import OPENAI_RESPONSES, Dialect
+from thoughtline.turns import Finish, Usage
+
+_Members = list[tuple[str, Json | None]]
+_EMPTY_PART = b'{"type":"output_text","text":"","annotations":[]}'
+
+
+class _Open:
+    """The element that is being written."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind = kind
+        self.name = name
+        self.reasoning: list[Reasoning] = []
+        self.parts = 0
+        self.part_position: int | None = None
+        self.part_text: list[str] = []
+        self.is_summary = False
+
+
+class StreamEncoder:
+    """Events in, bytes of a Responses stream out."""
+
+    def __init__(self, dialect: Dialect = OPENAI_RESPONSES) -> None:
+        self._dialect = dialect
+        self._started = Started()
+        self._number = 0
+        self._output: list[bytes] = []
+        self._open: _Open | None = None
+        self._told: set[int] = set()
+        self._texts: dict[int, list[str]] = {}
+        self._calls: dict[int, CallDelta] = {}
+        self._finish: Finish | None = None
+        self._usage: Usage | None = None
+
+    def encode(self, event: Event) -> bytes:
+        """The bytes that say what this event says."""
+        match event:
+            case Started():
+                self._started = event
+                return self._response("response.created", b'"in_progress"') + self._response(
+                    "response.in_progress", b'"in_progress"'
+                )
+            case TextDelta():
+                return self._text(event)
+            case ReasoningDelta():
+                return self._reasoning(event)
+            case CallDelta():
+                return self._call(event)
+            case ItemDone():
+                return self._item_done(event)
+            case TurnDone():
+                self._finish = event.finish
+                return self._leave()
+            case UsageReported():
+                self._usage = event.usage
+                return b""
+            case Failed():
+                body = event.error if bytes(event.error)[:1] == b"{" else object_of([("message", event.error)])
+                return sse(set_members(body, [("type", b'"error"')]), "error")
+            case Other():
+                return b": keep-alive\n\n"
+            case _:
+                assert_never(event)
+
+    def finish(self) -> bytes:
+        """The end of the stream; nothing if the turn was cut."""
+        if self._finish is None:
+            return b""
+        status = encode_status(self._finish)
+        name = "response." + bytes(status[0][1]).decode().strip('"')
+        return self._response(name, status[0][1], [*status[1:], ("usage", encode_usage(self._usage or Usage()))])
+
+    # --- frames ---
+
+    def _event(self, name: str, rest: _Members) -> bytes:
+        body = object_of([("type", encode(name)), ("sequence_number", encode(self._number)), *rest])
+        self._number += 1
+        return sse(body, name)
+
+    def _response(self, name: str, status: bytes, rest: list[tuple[str, bytes]] | None = None) -> bytes:
+        response = object_of(
+            [
+                ("id", encode(self._started.id or "")),
+                ("object", b'"response"'),
+                ("created_at", b"0"),
+                ("status", status),
+                ("error", b"null"),
+                ("model", encode(self._started.model or "")),
+                ("output", array(self._output)),
+                *(rest or []),
+            ]
+        )
+        return self._event(name, [("response", response)])
+
+    @property
+    def _here(self) -> _Members:
+        return [("output_index", encode(len(self._output)))]
+
+    def _enter(self, kind: str, element: bytes) -> bytes:
+        """Announce a new element."""
+        left = self._leave()
+        name = members(element).get("id")
+        self._open = _Open(kind, "" if name is None else bytes(name).decode().strip('"'))
+        return left + self._event("response.output_item.added", [*self._here, ("item", element)])
+
+    def _close(self, element: bytes) -> bytes:
+        """The element is done; it is part of the output from now on."""
+        done = self._event("response.output_item.done", [*self._here, ("item", element)])
+        self._output.append(element)
+        self._open = None
+        return done
+
+    def _leave(self) -> bytes:
+        """End the element that is open with what was said of it."""
+        opened = self._open
+        if opened is None:
+            return b""
+        if opened.kind == "reasoning":
+            return self._end_part() + self._close(encode_reasoning(opened.reasoning, self._dialect))
+        if opened.part_position is None:
+            return b""
+        return self._end_item(self._said(opened))
+
+    def _said(self, opened: _Open) -> Item:
+        """The item that the deltas amount to, for an element that nobody ended."""
+        text = "".join(opened.part_text)
+        if opened.kind == "message":
+            return Text(text, None, opened.name or None)
+        first = self._calls.get(opened.part_position or 0, CallDelta(0, 0, ""))
+        return ToolCall(first.name or "", text, first.id)
+
+    # --- messages and calls ---
+
+    def _text(self, event: TextDelta) -> bytes:
+        said = b""
+        if self._open is None or self._open.part_position != event.position or self._open.kind != "message":
+            said = self._enter("message", self._new_message(event.choice)) + self._begin_part(event.position)
+        self._remember(event.position, event.text)
+        delta = [*self._part, ("delta", encode(event.text))]
+        return said + self._event("response.output_text.delta", delta)
+
+    def _new_message(self, choice: int) -> bytes:
+        if choice != 0:
+            raise EncodeError("a Responses stream holds one answer")
+        name = f"msg_{self._started.id or 'thoughtline'}_{len(self._output) + (self._open is not None)}"
+        known = {"id": name, "type": "message", "status": "in_progress", "role": "assistant", "content": []}
+        return encode(known)
+
+    def _begin_part(self, position: int) -> bytes:
+        if self._open is not None:
+            self._open.part_position = position
+        return self._event("response.content_part.added", [*self._part, ("part", _EMPTY_PART)])
+
+    @property
+    def _part(self) -> _Members:
+        name = encode(self._open.name if self._open else "")
+        return [("item_id", name), *self._here, ("content_index", b"0")]
+
+    def _remember(self, position: int, text: str) -> None:
+        self._told.add(position)
+        if self._open is not None:
+            self._open.part_text.append(text)
+
+    def _call(self, event: CallDelta) -> bytes:
+        said = b""
+        if self._open is None or self._open.part_position != event.position:
+            self._calls[event.position] = event
+            known = {"type": "function_call", "id": f"fc_{event.id or event.position}", "status": "in_progress"}
+            call = {**known, "call_id": event.id or "", "name": event.name or "", "arguments": ""}
+            said = self._enter("function_call", encode(call))
+            if self._open is not None:
+                self._open.part_position = event.position
+        self._remember(event.position, event.arguments)
+        if not event.arguments:
+            return said
+        name = encode(self._open.name if self._open else "")
+        delta: _Members = [("item_id", name), *self._here, ("delta", encode(event.arguments))]
+        return said + self._event("response.function_call_arguments.delta", delta)
+
+    # --- reasoning ---
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        said = b""
+        if self._open is None or self._open.kind != "reasoning":
+            name = f"rs_{self._started.id or 'thoughtline'}_{len(self._output)}"
+            said = self._enter("reasoning", encode({"id": name, "type": "reasoning", "summary": []}))
+        opened = self._open
+        if opened is not None and opened.part_position != event.position:
+            said += self._end_part()
+            opened.part_position, opened.part_text, opened.is_summary = event.position, [], event.is_summary
+            if event.is_summary:
+                part = b'{"type":"summary_text","text":""}'
+                said += self._event("response.reasoning_summary_part.added", [*self._thought, ("part", part)])
+        self._remember(event.position, event.text)
+        kind = "summary_text" if event.is_summary else "text"
+        return said + self._event(f"response.reasoning_{kind}.delta", [*self._thought, ("delta", encode(event.text))])
+
+    @property
+    def _thought(self) -> _Members:
+        opened = self._open
+        where = "summary_index" if opened and opened.is_summary else "content_index"
+        number = opened.parts if opened else 0
+        return [("item_id", encode(opened.name if opened else "")), *self._here, (where, encode(number))]
+
+    def _end_part(self) -> bytes:
+        opened = self._open
+        if opened is None or opened.part_position is None or opened.kind != "reasoning":
+            return b""
+        text = encode("".join(opened.part_text))
+        kind = "summary_text" if opened.is_summary else "text"
+        said = self._event(f"response.reasoning_{kind}.done", [*self._thought, ("text", text)])
+        if opened.is_summary:
+            part = object_of([("type", b'"summary_text"'), ("text", text)])
+            said += self._event("response.reasoning_summary_part.done", [*self._thought, ("part", part)])
+        opened.part_position = None
+        opened.parts += 1
+        return said
+
+    # --- items ---
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        item = event.item
+        if isinstance(item, REASONING_KINDS):
+            return self._reasoning_done(item)
+        if self._open is not None and self._open.part_position == event.position:
+            return self._end_item(item)
+        if event.position in self._told:
+            return b""
+        left = self._leave()
+        element = encode_elements((item,), self._dialect)[0]
+        return left + self._enter("other", element) + self._close(element)
+
+    def _reasoning_done(self, item: Reasoning) -> bytes:
+        said = b""
+        opened = self._open
+        starts_anew = opened is not None and opened.reasoning and opened.reasoning[-1].index != item.index
+        if opened is None or opened.kind != "reasoning" or starts_anew:
+            said = self._leave()
+            announced = encode_reasoning([item], self._dialect)
+            said += self._enter("reasoning", set_members(announced, [("encrypted_content", None)]))
+        if self._open is not None:
+            self._open.reasoning.append(item)
+        return said
+
+    def _end_item(self, item: Item) -> bytes:
+        element = encode_elements((item,), self._dialect)[0]
+        said = b""
+        if isinstance(item, Text):
+            text = encode(item.text)
+            part = object_of([("type", b'"output_text"'), ("text", text), ("annotations", b"[]")])
+            said += self._event("response.output_text.done", [*self._part, ("text", text)])
+            said += self._event("response.content_part.done", [*self._part, ("part", part)])
+        elif isinstance(item, ToolCall):
+            name = encode(self._open.name if self._open else "")
+            done: _Members = [("item_id", name), *self._here, ("arguments", encode(item.arguments))]
+            said += self._event("response.function_call_arguments.done", done)
+        if "id" not in members(element) and self._open is not None and self._open.name:
+            element = set_members(element, [("id", encode(self._open.name))])
+        return said + self._close(element)

@@ -1,0 +1,80 @@
+"""What all stream decoders share: framing, the place of an error, and what happens after one.
+
+Events that came before an error are given first, the error comes with the next call, so that cutting the bytes
+otherwise does not change what a reader sees. A decoder that has failed stays failed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import msgspec
+
+from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.events import Event
+from thoughtline.formats.framing import Framing
+
+_END_MARKS = (b"[DONE]", b"")
+
+
+class PayloadStreamDecoder(ABC):
+    """Bytes of a stream in, events out; a format says what one payload means."""
+
+    def __init__(self, framing: Framing) -> None:
+        self._framing = framing
+        self._payloads_of = framing.feed
+        self._failure: DecodeError | None = None
+
+    def feed(self, data: bytes) -> list[Event]:
+        """The events that these bytes complete."""
+        if self._failure is not None:
+            raise self._failure
+        events: list[Event] = []
+        try:
+            for payload in self._payloads_of(data):
+                self._take(payload, events)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError) as error:
+            self._failure = _named(error)
+            if not events:
+                raise self._failure from None
+        return events
+
+    def finish(self) -> list[Event]:
+        """The stream has ended: what is left of it, and the end of every turn that it cut."""
+        if self._failure is not None:
+            raise self._failure
+        events: list[Event] = []
+        for payload in self._framing.finish():
+            try:
+                self._take(payload, events)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError):
+                break  # cut in the middle of an event: the missing finish says so
+        self._close(events)
+        return events
+
+    @abstractmethod
+    def _take(self, payload: bytes, events: list[Event]) -> None:
+        """Read one payload."""
+
+    @abstractmethod
+    def _close(self, events: list[Event]) -> None:
+        """End whatever the stream left open."""
+
+
+def is_end_mark(payload: bytes) -> bool:
+    """Whether a payload that is no JSON merely says that the stream is over."""
+    return payload.strip() in _END_MARKS
+
+
+def _named(error: Exception) -> DecodeError:
+    place = "stream"
+    if isinstance(error, LimitExceeded):
+        return LimitExceeded(error.problem, place).from_upstream()
+    if isinstance(error, DecodeError):
+        return DecodeError(error.problem, f"{place}{error.place}").from_upstream()
+    if isinstance(error, RecursionError):
+        return LimitExceeded("nested too deeply", place).from_upstream()
+    if isinstance(error, UnicodeDecodeError):
+        return DecodeError("invalid UTF-8 in a string", place).from_upstream()
+    return DecodeError(str(error).replace("`", ""), place).from_upstream()
+

@@ -1,0 +1,152 @@
+"""What an assistant turn is made of: an ordered list of items.
+
+An item is visible (`Text`, `ToolCall`, `ToolResult`), reasoning (four kinds), or `Unknown` to us and kept as it came.
+Reasoning stands in one of two placements: as an item in the list, or as a `Seal` attached to another item, as Gemini
+does with its signature on a call. `raw` is the JSON an item was decoded from, and is what gets sent back.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NewType, TypeAlias
+
+from msgspec import Raw, Struct
+
+ReasoningFormat = NewType("ReasoningFormat", str)
+"""Who made a piece of reasoning, and so who can read it. An open set: unknown names pass through."""
+
+ANTHROPIC_CLAUDE_V1 = ReasoningFormat("anthropic-claude-v1")
+AZURE_OPENAI_RESPONSES_V1 = ReasoningFormat("azure-openai-responses-v1")
+BEDROCK_OPENAI_RESPONSES_V1 = ReasoningFormat("bedrock-openai-responses-v1")
+BEDROCK_XAI_RESPONSES_V1 = ReasoningFormat("bedrock-xai-responses-v1")
+COHERE_V2 = ReasoningFormat("cohere-v2")
+COPILOT_V1 = ReasoningFormat("copilot-v1")
+DEEPSEEK_V1 = ReasoningFormat("deepseek-v1")
+GLM_V1 = ReasoningFormat("glm-v1")
+GOOGLE_GEMINI_V1 = ReasoningFormat("google-gemini-v1")
+KIMI_V1 = ReasoningFormat("kimi-v1")
+META_RESPONSES_V1 = ReasoningFormat("meta-responses-v1")
+MIMO_V1 = ReasoningFormat("mimo-v1")
+MINIMAX_RESPONSE_V1 = ReasoningFormat("MiniMax-response-v1")
+MISTRAL_V1 = ReasoningFormat("mistral-v1")
+OPENAI_RESPONSES_V1 = ReasoningFormat("openai-responses-v1")
+QWEN_V1 = ReasoningFormat("qwen-v1")
+UNKNOWN_FORMAT = ReasoningFormat("unknown")
+XAI_RESPONSES_V1 = ReasoningFormat("xai-responses-v1")
+
+
+# Frozen structs, not dataclasses: five times cheaper to make, and a long history makes thousands
+# (docs/decisions/0002-values-are-msgspec-structs.md). gc=False: no item can be part of a cycle.
+class Seal(Struct, frozen=True, gc=False):
+    """An opaque token that only its maker can read, attached to an item that is not reasoning itself."""
+
+    data: str
+    format: ReasoningFormat = UNKNOWN_FORMAT
+
+
+class Text(Struct, frozen=True, gc=False):
+    """Text that the user sees. `id` is the provider's name for it, where it gives one (`msg_…`)."""
+
+    text: str
+    seal: Seal | None = None
+    id: str | None = None
+    raw: Raw | None = None
+
+
+class ToolCall(Struct, frozen=True, gc=False):
+    """A call the model asks for.
+
+    `arguments` is JSON text as the wire had it, or free text if `is_custom`. `id` pairs it with its result; `item_id`
+    is the second id that Responses gives (`fc_…`).
+    """
+
+    name: str
+    arguments: str
+    id: str | None = None
+    item_id: str | None = None
+    is_custom: bool = False
+    seal: Seal | None = None
+    raw: Raw | None = None
+
+
+class ToolResult(Struct, frozen=True, gc=False):
+    """What a call gave back: JSON as it stands on the wire, a string where it is text."""
+
+    content: Raw
+    call_id: str | None = None
+    name: str | None = None
+    raw: Raw | None = None
+
+
+class ReasoningText(Struct, frozen=True, gc=False):
+    """Thinking in the clear, signed by some providers."""
+
+    text: str
+    signature: str | None = None
+    format: ReasoningFormat = UNKNOWN_FORMAT
+    id: str | None = None
+    index: int | None = None
+    raw: Raw | None = None
+
+
+class ReasoningSummary(Struct, frozen=True, gc=False):
+    """What a provider tells of thinking that it keeps to itself."""
+
+    summary: str
+    format: ReasoningFormat = UNKNOWN_FORMAT
+    id: str | None = None
+    index: int | None = None
+    raw: Raw | None = None
+
+
+class ReasoningEncrypted(Struct, frozen=True, gc=False):
+    """Thinking that only its maker can read."""
+
+    data: str
+    format: ReasoningFormat = UNKNOWN_FORMAT
+    id: str | None = None
+    index: int | None = None
+    raw: Raw | None = None
+
+
+class ReasoningServerToolCall(Struct, frozen=True, gc=False):
+    """A tool that the provider ran while thinking, kept as part of the thinking."""
+
+    tool_name: str
+    format: ReasoningFormat = UNKNOWN_FORMAT
+    id: str | None = None
+    index: int | None = None
+    raw: Raw | None = None
+
+
+class Unknown(Struct, frozen=True, gc=False):
+    """A kind we don't read. It keeps its place and its JSON; `seal` is set where it carries a signature."""
+
+    kind: str
+    raw: Raw
+    seal: Seal | None = None
+
+
+Reasoning: TypeAlias = ReasoningText | ReasoningSummary | ReasoningEncrypted | ReasoningServerToolCall
+Item: TypeAlias = Text | ToolCall | ToolResult | Reasoning | Unknown
+
+Role = Literal["system", "user", "assistant", "tool", "other"]
+
+REASONING_KINDS = (ReasoningText, ReasoningSummary, ReasoningEncrypted, ReasoningServerToolCall)
+
+
+def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
+    """The items that are reasoning, in their order."""
+    return tuple(item for item in items if isinstance(item, REASONING_KINDS))
+
+
+def seal_of(item: Item) -> Seal | None:
+    """The opaque token an item carries, whichever of the two placements it has."""
+    match item:
+        case ReasoningText(signature=str() as signature):
+            return Seal(signature, item.format) if signature else None
+        case ReasoningEncrypted():
+            return Seal(item.data, item.format)
+        case Text() | ToolCall() | Unknown():
+            return item.seal
+        case _:
+            return None
