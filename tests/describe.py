@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import asdict, replace
 
-from thoughtline.items import REASONING_KINDS, Item, ReasoningEncrypted, ReasoningText, Seal, ToolResult, Unknown
+from thoughtline.items import Item, Seal, ToolResult, Unknown
 from thoughtline.turns import Reply, Transcript
 
 
 def describe(item: Item) -> dict[str, Any]:
     """An item as `{kind: {what it says}}`: no raw JSON, nothing that is missing or false."""
-    said = {key: value for key, value in asdict(item).items() if key != "raw" and value not in (None, False)}
+    said = {key: value for key, value in asdict(item).items() if key != "raw" and value is not None and value is not False}
     if isinstance(said.get("seal"), Seal):
         said["seal"] = asdict(said["seal"])
     if isinstance(item, ToolResult):
@@ -44,24 +44,6 @@ def describe_reply(reply: Reply) -> list[dict[str, Any]]:
 def without_raw(item: Item) -> Item:
     """The item by what it says, for comparing one that came whole with one that came in pieces."""
     return item if isinstance(item, Unknown) else replace(item, raw=None)
-
-
-def thoughts(items: tuple[Item, ...]) -> list[tuple[str, ...]]:
-    """The reasoning and the seals of a turn, by what a provider would compare."""
-    found: list[tuple[str, ...]] = []
-    for item in items:
-        match item:
-            case ReasoningText():
-                found.append(("text", item.text, token(item.signature)))
-            case ReasoningEncrypted():
-                found.append(("encrypted", token(item.data)))
-            case _ if isinstance(item, REASONING_KINDS):
-                found.append(("summary", getattr(item, "summary", "")))
-            case _:
-                seal: Seal | None = getattr(item, "seal", None)
-                if seal is not None:
-                    found.append(("seal", type(item).__name__, token(seal.data)))
-    return found
 
 
 def token(value: str | None) -> str:

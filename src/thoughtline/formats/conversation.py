@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from thoughtline.formats.json_text import (
+    NULL,
     array,
     element_spans,
+    encode,
     is_array,
     member_spans,
+    members,
     set_members,
 )
+from thoughtline.items import Text
 from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, Transcript, Turn
 
 EncodeTurn = Callable[[Turn, Sequence[bytes]], list[bytes]]
@@ -69,6 +75,19 @@ def encode_conversation(
     if transcript.is_reshaped or any(turn.is_edited for turn in turns):
         edits.append((list_member, _encode_list(turns, values.get(list_member, b"[]"), encode_turn)))
     return set_members(body, edits, spans)
+
+
+def text_member(transcript: Transcript, name: str) -> Transcript:
+    """A conversation that is one text in a member of its own (`input`, `prompt`): an edit goes there, not into a list."""
+    turns = [turn for turn in transcript.turns if turn.at != SYSTEM_MEMBER]
+    if len(turns) != 1 or not turns[0].is_edited or bytes(members(transcript.body).get(name, NULL))[:1] != b'"':
+        return transcript
+    match turns[0].items:
+        case (Text(raw=None, seal=None) as text,):
+            rest = tuple(replace(turn, is_edited=False) if turn is turns[0] else turn for turn in transcript.turns)
+            return replace(transcript.with_member(name, encode(text.text)), turns=rest)
+        case _:
+            return transcript
 
 
 def _encode_list(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:

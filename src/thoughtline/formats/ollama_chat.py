@@ -25,7 +25,7 @@ from thoughtline.events import (
     UsageReported,
 )
 from thoughtline.formats import think_tags
-from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.conversation import encode_conversation, text_member
 from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines
 from thoughtline.formats.json_text import (
     NULL,
@@ -219,7 +219,7 @@ def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
     def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
         return [_encode_message(turn, before[0] if before else None, dialect)]
 
-    return encode_conversation(transcript, "messages", encode_turn)
+    return encode_conversation(text_member(transcript, "prompt"), "messages", encode_turn)
 
 
 def decode_response(body: bytes, dialect: Dialect = OLLAMA) -> Reply:
@@ -273,8 +273,12 @@ def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
     if reply.body and not reply.is_edited:
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
-    if reply.body:
-        before = members(reply.body).get("message")
+    known = members(reply.body) if reply.body else {}
+    if "response" in known:
+        texts = dict(_texts(candidate.turn.items, dialect))
+        return set_members(reply.body, [("response", texts["content"]), ("thinking", texts["thinking"])])
+    if known:
+        before = known.get("message")
         message = _encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
         return set_members(reply.body, [("message", message)])
     return _line(reply.model, _encode_message(candidate.turn, None, dialect), candidate.finish, reply.usage)

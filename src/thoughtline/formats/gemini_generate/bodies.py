@@ -35,7 +35,7 @@ _WIRE_ROLES: dict[Role, str] = {"assistant": "model"}
 
 class _Content(Struct, gc=False):
     role: str | None = None
-    parts: list[Raw] | None = None
+    parts: Raw = NULL
 
 
 class _Request(Struct, gc=False):
@@ -63,6 +63,7 @@ class _Response(Struct, gc=False):
 _request_decoder = msgspec.json.Decoder(_Request)
 _response_decoder = msgspec.json.Decoder(_Response)
 _content_decoder = msgspec.json.Decoder(_Content)
+_list_decoder = msgspec.json.Decoder(list[Raw])
 
 
 def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
@@ -73,7 +74,7 @@ def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
     if is_given(system):
         turns.append(Turn("system", _decode_system(system, dialect), SYSTEM_MEMBER))
     for at, content in enumerate(request.contents):
-        items = _decode_parts(content.parts or (), dialect, f"/contents/{at}/parts")
+        items = _decode_parts(content.parts, dialect, f"/contents/{at}/parts")
         turns.append(Turn(_ROLES.get(content.role or "", "other"), items, at))
     return Transcript("gemini_generate", tuple(turns), body, request.model, False, bool(request.tools))
 
@@ -82,12 +83,15 @@ def _decode_system(system: Raw, dialect: Dialect) -> tuple[Item, ...]:
     if bytes(system)[:1] == b'"':
         return (Text(msgspec.json.decode(system, type=str)),)
     content = decode(_content_decoder, system, "/systemInstruction")
-    return _decode_parts(content.parts or (), dialect, "/systemInstruction/parts")
+    return _decode_parts(content.parts, dialect, "/systemInstruction/parts")
 
 
-def _decode_parts(parts: Sequence[Raw], dialect: Dialect, place: str) -> tuple[Item, ...]:
+def _decode_parts(parts: Raw, dialect: Dialect, place: str) -> tuple[Item, ...]:
+    """The parts of a content: a list, or one part by itself, which Google's servers take too."""
+    if not is_given(parts):
+        return ()
     items = []
-    for position, raw in enumerate(parts):
+    for position, raw in enumerate([parts] if bytes(parts)[:1] == b"{" else decode(_list_decoder, parts, place)):
         try:
             items.append(decode_part(raw, dialect))
         except DecodeError as error:
@@ -101,17 +105,25 @@ def encode_request(transcript: Transcript, dialect: Dialect = GEMINI) -> bytes:
     def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
         parts = array(encode_part(item, dialect) for item in turn.items)
         if before:
-            return [set_members(before[0], [("parts", parts)])]
+            return [_with_parts(before[0], parts)]
         role = _WIRE_ROLES.get(turn.role, "user")
         return [object_of([("role", encode(role)), ("parts", parts)])]
 
     def encode_system(turn: Turn, before: bytes | None) -> bytes:
         parts = array(encode_part(item, dialect) for item in turn.items)
-        return set_members(before if before and before[:1] == b"{" else b"{}", [("parts", parts)])
+        return _with_parts(before if before and before[:1] == b"{" else b"{}", parts)
 
     snake = "system_instruction"
     system_member = snake if snake in members(transcript.body or b"{}") else "systemInstruction"
     return encode_conversation(transcript, "contents", encode_turn, system_member, encode_system)
+
+
+def _with_parts(content: bytes, parts: bytes) -> bytes:
+    """A content with these parts; one part that stood by itself still does."""
+    alone = members(content).get("parts")
+    if alone is not None and parts == b"[" + bytes(alone) + b"]":
+        return content
+    return set_members(content, [("parts", parts)])
 
 
 def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
@@ -134,8 +146,8 @@ def _decode_response(body: bytes, dialect: Dialect) -> Reply:
 
 
 def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) -> Candidate:
-    parts = candidate.content.parts if candidate.content else None
-    items = _decode_parts(parts or (), dialect, f"/candidates/{position}/content/parts")
+    parts = candidate.content.parts if candidate.content else NULL
+    items = _decode_parts(parts, dialect, f"/candidates/{position}/content/parts")
     return Candidate(Turn("assistant", items), candidate.index, decode_finish(candidate.finishReason, items))
 
 

@@ -134,7 +134,8 @@ def answer_tail(message: Message, place: str = "") -> list[Item]:
         items += [_typed_call(call, place) for call in message.tool_calls]
     elif is_given(message.function_call):
         function = decode(_function_decoder, message.function_call, f"{place}/function_call")
-        items.append(ToolCall(function.name or "", _arguments(function)))
+        if function.name:  # some hosts write an empty one into every message
+            items.append(ToolCall(function.name, _arguments(function)))
     return items
 
 

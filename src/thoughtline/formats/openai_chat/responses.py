@@ -11,7 +11,7 @@ from thoughtline.formats.openai_chat.messages import Message, decode_items, enco
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
 from thoughtline.items import Item, ReasoningText
 from thoughtline.providers import REASONING_CONTENT, Dialect
-from thoughtline.turns import Candidate, Reply, Turn
+from thoughtline.turns import Candidate, Finish, Reply, Turn
 
 
 class _Choice(Struct, gc=False):
@@ -48,7 +48,7 @@ def _decode_response(body: bytes, dialect: Dialect) -> Reply:
         candidates = tuple(_decode_choice(choice, position, dialect) for position, choice in enumerate(response.choices))
     elif is_cohere(response.message):
         message = decode(_message_decoder, response.message, "/message")
-        finish = decode_finish(response.finish_reason)
+        finish = _whole_finish(response.finish_reason)
         candidates = (Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish),)
     else:
         candidates = ()
@@ -67,7 +67,12 @@ def is_cohere(message: Raw) -> bool:
 def _decode_choice(choice: _Choice, position: int, dialect: Dialect) -> Candidate:
     message = choice.message or Message("assistant")
     items = _answer_items(message, dialect, f"/choices/{position}/message")
-    return Candidate(Turn("assistant", items), choice.index, decode_finish(choice.finish_reason))
+    return Candidate(Turn("assistant", items), choice.index, _whole_finish(choice.finish_reason))
+
+
+def _whole_finish(native: str | None) -> Finish:
+    """A body that came whole has ended, even where a host leaves the reason out."""
+    return decode_finish(native) or Finish("other", "")
 
 
 def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item, ...]:

@@ -8,11 +8,11 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError
-from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.conversation import encode_conversation, text_member
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
 from thoughtline.formats.openai_responses.elements import decode_element, encode_elements, encode_message
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage, encode_status, encode_usage
-from thoughtline.items import Item, Role, Text
+from thoughtline.items import Item, Role, Text, Unknown
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
@@ -95,12 +95,14 @@ def encode_request(transcript: Transcript, dialect: Dialect = OPENAI_RESPONSES) 
     def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
         if turn.role in ("assistant", "tool"):
             return encode_elements(turn.items, dialect)
+        if before and decode_element(Raw(before[0]), dialect, 0)[1] == turn.items:
+            return list(before)
         return [encode_message(_wire_role(turn.role), turn.items, before[0] if before else None)]
 
     def encode_instructions(turn: Turn, before: bytes | None) -> bytes:
         return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
 
-    return encode_conversation(transcript, "input", encode_turn, "instructions", encode_instructions)
+    return encode_conversation(text_member(transcript, "input"), "input", encode_turn, "instructions", encode_instructions)
 
 
 def _wire_role(role: Role) -> str:
@@ -123,9 +125,11 @@ def reply_of(response: Response, body: bytes, dialect: Dialect) -> Reply:
     items: list[Item] = []
     for at, raw in enumerate(response.output):
         try:
-            items += decode_element(raw, dialect, at)[1]
+            role, found = decode_element(raw, dialect, at)
         except DecodeError as problem:
             raise problem.within(f"/output/{at}") from None
+        # A compaction gives back messages of the user too: they are no part of what the model said.
+        items += found if role == "assistant" else (Unknown("message", raw),)
     why = response.incomplete_details.reason if response.incomplete_details else None
     candidate = Candidate(Turn("assistant", tuple(items)), 0, decode_finish(response.status, why, items))
     usage = decode_usage(response.usage) if is_given(response.usage) else None

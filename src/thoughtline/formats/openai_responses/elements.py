@@ -48,8 +48,8 @@ class Element(Struct, gc=False):
     summary: list[_Piece] | None = None
     encrypted_content: str | None = None
     name: str | None = None
-    arguments: str | None = None
-    input: str | None = None
+    arguments: Raw = NULL
+    input: Raw = NULL
     call_id: str | None = None
     output: Raw = NULL
 
@@ -62,6 +62,7 @@ class _Part(Struct, gc=False):
 
 element_decoder = msgspec.json.Decoder(Element)
 _part_decoder = msgspec.json.Decoder(_Part)
+_string_decoder = msgspec.json.Decoder(str)
 _pieces_decoder = msgspec.json.Decoder(list[_Piece])
 
 
@@ -87,15 +88,22 @@ def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[
         case "reasoning":
             return role, _decode_reasoning(element, raw, dialect, index)
         case "function_call":
-            return role, (ToolCall(element.name or "", element.arguments or "", element.call_id, element.id, raw=raw),)
+            arguments = _string(element.arguments, "/arguments")
+            return role, (ToolCall(element.name or "", arguments, element.call_id, element.id, raw=raw),)
         case "custom_tool_call":
-            return role, (ToolCall(element.name or "", element.input or "", element.call_id, element.id, True, raw=raw),)
+            text = _string(element.input, "/input")
+            return role, (ToolCall(element.name or "", text, element.call_id, element.id, True, raw=raw),)
         case "function_call_output" | "custom_tool_call_output":
             return role, (ToolResult(element.output, element.call_id, element.name, raw),)
         case other:
             data = element.encrypted_content
             seal = Seal(data, dialect.reasoning_format) if data else None
             return role, (Unknown(other or "", raw, seal),)
+
+
+def _string(raw: Raw, place: str) -> str:
+    """Text in a member that other kinds of elements use for objects."""
+    return decode(_string_decoder, raw, place) if is_given(raw) else ""
 
 
 def _message_text(content: Raw) -> str:
@@ -257,7 +265,9 @@ def _with_id(raw: Raw | None, new: list[tuple[str, bytes]], name: str | None) ->
 
 
 def encode_message(role: str, items: Sequence[Item], before: bytes | None) -> bytes:
-    """A message that is not the model's."""
+    """A message that is not the model's. One text that was no part of a list stays text."""
+    if len(items) == 1 and isinstance(items[0], Text) and items[0].raw is None and before is not None:
+        return set_members(before, [("content", encode(items[0].text))])
     parts = []
     for item in items:
         match item:

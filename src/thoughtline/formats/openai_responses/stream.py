@@ -106,6 +106,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._drafts: dict[int, _Draft] = {}
         self._positions: dict[tuple[int, str, int], int] = {}
         self._done: set[int] = set()
+        self._waiting: dict[int, tuple[Item, ...]] = {}
         self._is_started = False
         self._is_ended = False
 
@@ -113,10 +114,10 @@ class StreamDecoder(PayloadStreamDecoder):
         try:
             event = _decode_event(payload)
         except msgspec.DecodeError as error:
+            if is_end_mark(payload):
+                return
             if isinstance(error, msgspec.ValidationError) and not _is_ours(payload):
                 events.append(Other(Raw(payload)))
-                return
-            if is_end_mark(payload):
                 return
             raise
         grows = _GROWS.get(event.type)
@@ -185,7 +186,15 @@ class StreamDecoder(PayloadStreamDecoder):
             items = decode_element(raw, self._dialect, index)[1]
         except DecodeError as error:
             raise error.within("/item") from None
-        self._give(index, items, events)
+        self._waiting[index] = items
+        self._give_in_order(events)
+
+    def _give_in_order(self, events: list[Event]) -> None:
+        """Some hosts end an element after a later one: it waits, so that the order is that of the output."""
+        first_open = min(self._drafts.keys() - self._done, default=None)
+        for index in sorted(self._waiting):
+            if first_open is None or index < first_open:
+                self._give(index, self._waiting.pop(index), events)
 
     def _give(self, index: int, items: tuple[Item, ...], events: list[Event]) -> None:
         seen: dict[str, int] = {}
@@ -202,6 +211,8 @@ class StreamDecoder(PayloadStreamDecoder):
         whole = decode(response_decoder, response, "/response")
         for index, raw in enumerate(whole.output or ()):
             self._element_done(index, raw.copy(), events)  # what no event of its own announced
+        self._drafts.clear()
+        self._give_in_order(events)
         reply = reply_of(whole, bytes(response), self._dialect)
         if reply.usage is not None:
             events.append(UsageReported(reply.usage))
@@ -213,8 +224,10 @@ class StreamDecoder(PayloadStreamDecoder):
     def _close(self, events: list[Event]) -> None:
         if self._is_ended or not self._is_started:
             return
-        for index in sorted(self._drafts.keys() - self._done):
-            self._give(index, _cut_short(self._drafts[index], self._dialect, index), events)
+        for index in self._drafts.keys() - self._done:
+            self._waiting[index] = _cut_short(self._drafts[index], self._dialect, index)
+        self._drafts.clear()
+        self._give_in_order(events)
         events.append(TurnDone(0, None))
 
 
