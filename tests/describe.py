@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from typing import Any
 
 import msgspec
@@ -58,4 +59,5 @@ def token(value: str | None) -> str:
 
 
 def json_of(raw: Raw | bytes) -> Any:
-    return msgspec.json.decode(raw)
+    """A JSON value in which fractions are text: `1e400` and `1.0` keep their spelling."""
+    return json.loads(bytes(raw), parse_float=str)

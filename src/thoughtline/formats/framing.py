@@ -198,5 +198,12 @@ class JsonArray:
 
 
 def sse(payload: bytes, name: str = "") -> bytes:
-    """One server-sent event."""
-    return (b"event: " + name.encode() + b"\n" if name else b"") + b"data: " + payload + b"\n\n"
+    """One server-sent event of a JSON payload."""
+    return (b"event: " + name.encode() + b"\n" if name else b"") + b"data: " + one_line(payload) + b"\n\n"
+
+
+def one_line(payload: bytes) -> bytes:
+    """JSON on one line. What we pass on may be spread over several; a line end in JSON is white space and nothing else."""
+    if b"\n" in payload or b"\r" in payload:
+        return payload.replace(b"\r", b" ").replace(b"\n", b" ")
+    return payload

@@ -7,7 +7,7 @@ member or element is found by walking lengths, without reading what is inside.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -62,9 +62,28 @@ def decode(decoder: msgspec.json.Decoder[T], text: Json, place: str = "") -> T:
     except msgspec.DecodeError as error:
         raise _not_json(error, place, len(bytes(text))) from None
     except UnicodeDecodeError as error:
-        raise DecodeError(f"invalid UTF-8 in a string: byte 0x{error.object[error.start]:02x}", place) from None
+        raise DecodeError(f"invalid UTF-8 in a string: byte 0x{error.object[error.start]:02x}", place or "/") from None
     except RecursionError:
         raise LimitExceeded("nested too deeply", place or "/") from None
+
+
+class _Kind(msgspec.Struct, gc=False):
+    type: str = ""
+
+
+_kind_decoder = msgspec.json.Decoder(_Kind)
+
+
+def decode_kind(decoder: msgspec.json.Decoder[T], text: Raw, known: Container[str], place: str = "") -> T | str:
+    """Decode a value that says what it is in `type`. One of a kind we don't know may have members of our names with
+    values of other types: then the kind is all we read, and all that comes back."""
+    try:
+        return decode(decoder, text, place)
+    except DecodeError:
+        kind = decode(_kind_decoder, text, place).type
+        if kind in known:
+            raise
+        return kind
 
 
 def _wrong_type(error: msgspec.ValidationError, place: str) -> DecodeError:

@@ -26,7 +26,7 @@ from thoughtline.events import (
 )
 from thoughtline.formats import think_tags
 from thoughtline.formats.conversation import encode_conversation, text_member
-from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines
+from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines, one_line
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -392,7 +392,7 @@ class StreamEncoder:
                 self._usage = event.usage
                 return b""
             case Failed():
-                return object_of([("error", event.error)]) + b"\n"
+                return one_line(object_of([("error", event.error)])) + b"\n"
             case Other():
                 return b""
             case _:
@@ -410,4 +410,4 @@ class StreamEncoder:
             raise EncodeError("an Ollama stream holds one answer")
         self._told.add(position)
         message = _encode_message(Turn("assistant", (item,)), None, OLLAMA)
-        return _line(self._model, message, None, None) + b"\n"
+        return one_line(_line(self._model, message, None, None)) + b"\n"

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from thoughtline.errors import EncodeError
-from thoughtline.formats.json_text import decode, encode, members, object_of
+from thoughtline.formats.json_text import decode_kind, encode, members, object_of
 from thoughtline.items import (
     ANTHROPIC_CLAUDE_V1,
     MINIMAX_RESPONSE_V1,
@@ -40,6 +40,8 @@ class _Detail(Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(_Detail)
+_JOINED = ("reasoning.text", "reasoning.summary")
+_KNOWN = (*_JOINED, "reasoning.encrypted", "reasoning.server_tool_call")
 
 
 def _format_of(detail: _Detail) -> ReasoningFormat:
@@ -50,7 +52,8 @@ def _format_of(detail: _Detail) -> ReasoningFormat:
 
 def decode_detail(raw: Raw, place: str = "") -> Reasoning | Unknown:
     """One entry as a typed item."""
-    return _typed(decode(_decoder, raw, place), raw)
+    detail = decode_kind(_decoder, raw, _KNOWN, place)
+    return Unknown(detail, raw) if isinstance(detail, str) else _typed(detail, raw)
 
 
 def _typed(detail: _Detail, raw: Raw) -> Reasoning | Unknown:
@@ -138,9 +141,6 @@ class _Entry:
         return Raw(object_of(merged.items()))
 
 
-_JOINED = ("reasoning.text", "reasoning.summary")
-
-
 class DetailsMerger:
     """The entries of one streamed message."""
 
@@ -152,7 +152,9 @@ class DetailsMerger:
 
     def add(self, raw: Raw) -> tuple[str, bool]:
         """Take one streamed entry in; gives the readable text that is new, and whether it is a summary."""
-        detail = _decoder.decode(raw)
+        detail = decode_kind(_decoder, raw, _KNOWN)
+        if isinstance(detail, str):
+            detail = _Detail(detail)
         is_summary = detail.type == "reasoning.summary"
         if detail.type in _JOINED:
             for entry in reversed(self._entries):

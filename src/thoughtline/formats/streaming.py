@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import msgspec
 
 from thoughtline.errors import DecodeError, LimitExceeded
-from thoughtline.events import Event
+from thoughtline.events import Event, ItemDone
 from thoughtline.formats.framing import Framing
 
 _END_MARKS = (b"[DONE]", b"")
@@ -49,7 +49,10 @@ class PayloadStreamDecoder(ABC):
                 self._take(payload, events)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError):
                 break  # cut in the middle of an event: the missing finish says so
-        self._close(events)
+        try:
+            self._close(events)
+        except DecodeError as error:
+            raise _named(error) from None
         return events
 
     @abstractmethod
@@ -59,6 +62,27 @@ class PayloadStreamDecoder(ABC):
     @abstractmethod
     def _close(self, events: list[Event]) -> None:
         """End whatever the stream left open."""
+
+
+class IndexOrder:
+    """Items in the order of their index, even where a host ends a later one first or announces one only at the end."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._waiting: dict[int, list[ItemDone]] = {}
+
+    def done(self, index: int, items: list[ItemDone], events: list[Event]) -> None:
+        """Give these items as soon as all before them have been given."""
+        self._waiting[index] = items
+        while self._next in self._waiting:
+            events += self._waiting.pop(self._next)
+            self._next += 1
+
+    def flush(self, events: list[Event]) -> None:
+        """Nothing more will come: give what still waits for an index that never came."""
+        for index in sorted(self._waiting):
+            events += self._waiting[index]
+        self._waiting.clear()
 
 
 def is_end_mark(payload: bytes) -> bool:
@@ -71,7 +95,7 @@ def _named(error: Exception) -> DecodeError:
     if isinstance(error, LimitExceeded):
         return LimitExceeded(error.problem, place).from_upstream()
     if isinstance(error, DecodeError):
-        return DecodeError(error.problem, f"{place}{error.place}").from_upstream()
+        return DecodeError(error.problem, place + error.place).from_upstream()
     if isinstance(error, RecursionError):
         return LimitExceeded("nested too deeply", place).from_upstream()
     if isinstance(error, UnicodeDecodeError):

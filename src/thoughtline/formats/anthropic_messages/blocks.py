@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
-from thoughtline.formats.json_text import NULL, decode, decode_content, encode, is_given, object_of, set_members
+from thoughtline.formats.json_text import NULL, decode_content, decode_kind, encode, is_given, object_of, set_members
 from thoughtline.items import (
     UNKNOWN_FORMAT,
     Item,
@@ -34,11 +34,14 @@ class _Block(Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(_Block)
+KNOWN_BLOCKS = ("text", "thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result")
 
 
 def decode_block(raw: Raw, dialect: Dialect) -> Item:
     """One block as a typed item."""
-    block = decode(_decoder, raw)
+    block = decode_kind(_decoder, raw, KNOWN_BLOCKS)
+    if isinstance(block, str):
+        return Unknown(block, raw)
     match block.type:
         case "text" if block.text is not None:
             return Text(block.text, raw=raw)

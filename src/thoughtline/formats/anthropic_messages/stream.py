@@ -18,11 +18,11 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.anthropic_messages.blocks import decode_block
+from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
 from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, members, set_members
-from thoughtline.formats.streaming import PayloadStreamDecoder, is_end_mark
+from thoughtline.formats.json_text import NULL, array, decode, decode_kind, encode, is_given, members, set_members
+from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
 from thoughtline.items import Item, ToolCall
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.turns import Finish
@@ -74,10 +74,11 @@ _any_decoder = msgspec.json.Decoder(Raw)
 class _Draft:
     """A block that grows."""
 
-    __slots__ = ("citations", "json", "start", "signature", "texts", "thoughts")
+    __slots__ = ("citations", "is_call", "json", "signature", "start", "texts", "thoughts")
 
-    def __init__(self, start: Raw) -> None:
+    def __init__(self, start: Raw, is_call: bool) -> None:
         self.start = start.copy()
+        self.is_call = is_call
         self.texts: list[str] = []
         self.thoughts: list[str] = []
         self.json: list[str] = []
@@ -92,8 +93,9 @@ class _Draft:
             changes.append(("text", _joined(known, "text", self.texts)))
         if self.thoughts:
             changes.append(("thinking", _joined(known, "thinking", self.thoughts)))
-        if self.signature is not None:
-            changes.append(("signature", encode(self.signature)))
+        if self.signature is not None or "signature" in known:
+            # `content_block_start` has an empty one: no signature until its delta has come
+            changes.append(("signature", encode(self.signature) if self.signature else None))
         if self.citations:
             changes.append(("citations", array(self.citations)))
         arguments = "".join(self.json)
@@ -125,6 +127,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._count = 0
+        self._order = IndexOrder()
         self._finish: Finish | None = None
         self._is_done = False
         self._has_begun = False
@@ -152,7 +155,8 @@ class StreamDecoder(PayloadStreamDecoder):
             events.append(ReasoningDelta(0, index, delta.thinking))
         elif delta.type == "input_json_delta" and delta.partial_json is not None:
             draft.json.append(delta.partial_json)
-            events.append(CallDelta(0, index, delta.partial_json))
+            if draft.is_call:
+                events.append(CallDelta(0, index, delta.partial_json))
         elif delta.type == "signature_delta" and delta.signature is not None:
             draft.signature = delta.signature
         elif delta.type == "citations_delta" and is_given(delta.citation):
@@ -174,7 +178,7 @@ class StreamDecoder(PayloadStreamDecoder):
                 self._end(event, events)
             case "message_stop":
                 pass
-            case "error":
+            case "error" | "" if is_given(event.error):
                 events.append(Failed(event.error.copy()))
             case _:
                 events.append(Other(Raw(payload)))
@@ -183,9 +187,11 @@ class StreamDecoder(PayloadStreamDecoder):
         self._count += 1
         if self._count > MAX_BLOCKS:
             raise LimitExceeded(f"more than {MAX_BLOCKS} blocks in one answer")
-        start = decode(_start_decoder, event.content_block, "/content_block")
+        start = decode_kind(_start_decoder, event.content_block, KNOWN_BLOCKS, "/content_block")
         self._has_begun = True
-        self._drafts[event.index] = _Draft(event.content_block)
+        if isinstance(start, str):
+            start = _Start(start)
+        self._drafts[event.index] = _Draft(event.content_block, start.type == "tool_use")
         if start.type == "tool_use":
             events.append(CallDelta(0, event.index, "", start.id, start.name))
         if start.text:
@@ -196,7 +202,7 @@ class StreamDecoder(PayloadStreamDecoder):
     def _stop(self, index: int, events: list[Event]) -> None:
         draft = self._drafts.pop(index, None)
         if draft is not None:
-            events.append(ItemDone(0, index, _item(draft, self._dialect)))
+            self._order.done(index, [ItemDone(0, index, _item(draft, self._dialect))], events)
 
     def _end(self, event: _Event, events: list[Event]) -> None:
         if is_given(event.usage):
@@ -208,11 +214,14 @@ class StreamDecoder(PayloadStreamDecoder):
     def _end_turn(self, events: list[Event]) -> None:
         for index in sorted(self._drafts):
             self._stop(index, events)
+        self._order.flush(events)
         self._is_done = True
         events.append(TurnDone(0, self._finish))
 
     def _close(self, events: list[Event]) -> None:
         if self._has_begun and not self._is_done:
+            for draft in self._drafts.values():
+                draft.signature = None  # a signature counts once its block is closed
             self._end_turn(events)
 
 

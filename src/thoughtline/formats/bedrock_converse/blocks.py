@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Sequence
 
 import msgspec
@@ -70,8 +72,22 @@ def _decode_reasoning(reasoning: ReasoningMember, raw: Raw, dialect: Dialect) ->
         text = reasoning.reasoningText
         return ReasoningText(text.text or "", text.signature, dialect.reasoning_format, raw=raw)
     if reasoning.redactedContent is not None:
-        return ReasoningEncrypted(reasoning.redactedContent, dialect.reasoning_format, raw=raw)
+        return ReasoningEncrypted(unwrap(reasoning.redactedContent), dialect.reasoning_format, raw=raw)
     return Unknown("reasoningContent", raw)
+
+
+def unwrap(blob: str) -> str:
+    """The token inside a `redactedContent`: Converse encodes Claude's own base64 text once more, as it does any blob."""
+    try:
+        token = base64.b64decode(blob, validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        return blob
+    return token if token.isprintable() else blob
+
+
+def wrap(token: str) -> str:
+    """The blob for a token; a blob that had no token inside is still itself."""
+    return base64.b64encode(token.encode()).decode()
 
 
 def decode_blocks(blocks: Sequence[Raw], dialect: Dialect, place: str) -> tuple[Item, ...]:
@@ -100,7 +116,7 @@ def encode_block(item: Item, dialect: Dialect) -> bytes:
             return encode({"reasoningContent": {"reasoningText": {"text": item.text, **signed}}})
         case ReasoningEncrypted():
             _require_own(item, dialect)
-            return encode({"reasoningContent": {"redactedContent": item.data}})
+            return encode({"reasoningContent": {"redactedContent": wrap(item.data)}})
         case ToolCall(seal=None, is_custom=False):
             known = [("toolUseId", encode(item.id or "")), ("name", encode(item.name))]
             return object_of([("toolUse", object_of([*known, ("input", item.arguments.encode())]))])

@@ -19,10 +19,10 @@ from thoughtline.events import (
     UsageReported,
 )
 from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
-from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse
+from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, unwrap
 from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
 from thoughtline.formats.json_text import NULL, decode, encode, is_given, object_of
-from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
 from thoughtline.turns import Finish
@@ -137,6 +137,7 @@ class StreamDecoder(PayloadStreamDecoder):
         super().__init__(_NamedPayloads(limit))
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
+        self._order = IndexOrder()
         self._is_started = False
         self._is_done = False
 
@@ -206,20 +207,24 @@ class StreamDecoder(PayloadStreamDecoder):
         if reasoning.signature is not None:
             draft.signature = reasoning.signature
         if reasoning.redactedContent is not None:
-            draft.blobs.append(reasoning.redactedContent)
+            draft.blobs.append(unwrap(reasoning.redactedContent))
 
     def _stop(self, index: int, events: list[Event]) -> None:
         draft = self._drafts.pop(index, None)
         if draft is not None:
-            events += [ItemDone(0, index, item) for item in draft.items(self._dialect)]
+            items = [ItemDone(0, index, item) for item in draft.items(self._dialect)]
+            self._order.done(index, items, events)
 
     def _end(self, finish: Finish | None, events: list[Event]) -> None:
         if not self._is_done:
             self._is_done = True
             for index in sorted(self._drafts):
                 self._stop(index, events)
+            self._order.flush(events)
             events.append(TurnDone(0, finish))
 
     def _close(self, events: list[Event]) -> None:
-        if self._is_started:
+        if self._is_started and not self._is_done:
+            for draft in self._drafts.values():
+                draft.signature = None  # a signature counts once its block is closed
             self._end(None, events)

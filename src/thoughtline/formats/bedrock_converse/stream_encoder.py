@@ -20,7 +20,7 @@ from thoughtline.events import (
     UsageReported,
 )
 from thoughtline.formats.aws_event_stream import encode_message
-from thoughtline.formats.bedrock_converse.blocks import encode_block
+from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
 from thoughtline.formats.bedrock_converse.bodies import encode_finish, encode_usage
 from thoughtline.formats.json_text import encode, object_of
 from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
@@ -117,7 +117,7 @@ class StreamEncoder:
             case ReasoningText():
                 return self._enter(choice, position) + self._grow({"reasoningContent": {"text": item.text}})
             case ReasoningEncrypted():
-                grown = {"reasoningContent": {"redactedContent": item.data}}
+                grown = {"reasoningContent": {"redactedContent": wrap(item.data)}}
                 return self._enter(choice, position) + self._grow(grown)
             case ToolCall():
                 return self._call(CallDelta(choice, position, item.arguments, item.id, item.name))

@@ -15,7 +15,6 @@ from thoughtline.formats.json_text import (
     NULL,
     array,
     decode,
-    elements,
     encode,
     is_array,
     is_given,
@@ -135,7 +134,7 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
 
 
 def _decode_response(body: bytes, dialect: Dialect) -> Reply:
-    first = next(iter(elements(body)), body) if is_array(body.lstrip()) else body
+    first = next(iter(decode(_list_decoder, body)), body) if is_array(body.lstrip()) else body
     response = decode(_response_decoder, first)
     candidates = tuple(
         _decode_candidate(candidate, position, dialect) for position, candidate in enumerate(response.candidates or ())
@@ -159,10 +158,18 @@ def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:
     for position, candidate in enumerate(reply.candidates):
         if candidate.turn.is_edited:
             parts = array(encode_part(item, dialect) for item in candidate.turn.items)
-            path = ("candidates", position, "content")
+            path = ("candidates", position)
             start, end = span_at(body, path) or (0, 0)
-            body = replace_at(body, path, set_members(body[start:end], [("parts", parts)]))
+            body = replace_at(body, path, _with_content(body[start:end], parts))
     return body
+
+
+def _with_content(candidate: bytes, parts: bytes) -> bytes:
+    """A candidate with these parts; one that was blocked has no content, and one that was cut no parts."""
+    content = members(candidate).get("content")
+    if parts == b"[]" and (content is None or "parts" not in members(content)):
+        return candidate
+    return set_members(candidate, [("content", _with_parts(bytes(content or b"{}"), parts))])
 
 
 def _encode_new(reply: Reply, dialect: Dialect) -> bytes:

@@ -46,7 +46,8 @@ class Part(Struct, gc=False):
 
     @property
     def signature(self) -> str | None:
-        return self.thoughtSignature if self.thoughtSignature is not None else self.thought_signature
+        """An empty one is none."""
+        return self.thoughtSignature or self.thought_signature or None
 
     @property
     def call(self) -> Call | None:

@@ -31,7 +31,6 @@ from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.streaming import PayloadStreamDecoder, is_end_mark
 from thoughtline.items import Item, ReasoningText, Text, ToolCall
 from thoughtline.providers import GEMINI, Dialect
-from thoughtline.turns import Finish
 
 MAX_CANDIDATES = 128
 
@@ -94,6 +93,7 @@ class _Draft:
         self._call: ToolCall | None = None
         self._arguments = PartialArguments()
         self._items: list[Item] = []
+        self._native: str | None = None
 
     def add(self, raw: Raw, events: list[Event]) -> None:
         part = part_decoder.decode(raw)
@@ -149,10 +149,11 @@ class _Draft:
         self._position += 1
 
     def end(self, native: str | None, events: list[Event]) -> None:
+        """The candidate is over, as far as the provider says. With code execution it says so and then goes on."""
         self._end_item(events)
         self.is_done = True
-        finish: Finish | None = decode_finish(native, self._items)
-        events.append(TurnDone(self.choice, finish))
+        self._native = native or self._native
+        events.append(TurnDone(self.choice, decode_finish(self._native, self._items)))
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -192,11 +193,10 @@ class StreamDecoder(PayloadStreamDecoder):
         draft = self._drafts.get(candidate.index)
         if draft is None:
             draft = self._drafts[candidate.index] = _Draft(candidate.index, self._dialect)
-        if draft.is_done:
-            return False
         for raw in candidate.content.parts or () if candidate.content else ():
+            draft.is_done = False
             draft.add(raw, events)
-        return bool(candidate.finishReason)
+        return bool(candidate.finishReason) and not draft.is_done
 
     def _close(self, events: list[Event]) -> None:
         for draft in self._drafts.values():

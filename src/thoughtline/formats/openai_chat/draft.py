@@ -13,12 +13,10 @@ from thoughtline.formats.openai_chat.messages import (
     Function,
     Message,
     answer_tail,
-    chunk_text,
     decode_part,
     field_reasoning,
-    part_decoder,
 )
-from thoughtline.items import ReasoningText, Text
+from thoughtline.items import Item, ReasoningText, Text
 from thoughtline.providers import Dialect
 
 
@@ -110,7 +108,7 @@ class MessageDraft:
         self._reasoning: list[str] = []
         self._reasoning_position = -1
         self._details = DetailsMerger()
-        self._contents: list[_Piecewise | Raw] = []
+        self._contents: list[_Piecewise | Item] = []
         self._text: _Piecewise | None = None
         self._calls: dict[int, _Call] = {}
         self._copilot: list[str] = []
@@ -180,14 +178,14 @@ class MessageDraft:
 
     def _add_parts(self, parts: list[Raw], events: list[Event]) -> None:
         for raw in parts:
-            part = part_decoder.decode(raw)
-            if part.type == "thinking" and part.thinking is not None:
-                self.add_thinking(chunk_text(part.thinking), events)
-            elif part.type == "text" and part.text is not None:
-                self.add_content(part.text, events)
-            else:
-                self._contents.append(raw.copy())
-                self._text = None
+            match decode_part(raw.copy(), self._dialect):
+                case ReasoningText(text=text):
+                    self.add_thinking(text, events)
+                case Text(text=text):
+                    self.add_content(text, events)
+                case other:
+                    self._contents.append(other)
+                    self._text = None
 
     def add_call(self, delta: ToolCallDelta, events: list[Event]) -> None:
         call = self._call_for(delta)
@@ -257,9 +255,9 @@ class MessageDraft:
         for position, item in zip(positions, answer_tail(message), strict=True):
             events.append(ItemDone(self.choice, position, item))
 
-    def _content_done(self, content: _Piecewise | Raw) -> ItemDone:
-        if isinstance(content, Raw):
-            return ItemDone(self.choice, self._take_position(), decode_part(content, self._dialect))
+    def _content_done(self, content: _Piecewise | Item) -> ItemDone:
+        if not isinstance(content, _Piecewise):
+            return ItemDone(self.choice, self._take_position(), content)
         text = "".join(content.pieces)
         is_text = content.kind == "text"
         item = Text(text) if is_text else ReasoningText(text, format=self._dialect.reasoning_format)

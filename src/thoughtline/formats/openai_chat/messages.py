@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.formats import think_tags
-from thoughtline.formats.json_text import NULL, array, decode, decode_content, elements, encode, is_given, members, object_of, set_members
+from thoughtline.formats.json_text import NULL, array, decode, decode_content, decode_kind, elements, encode, is_given, members, object_of, set_members
 from thoughtline.formats.reasoning_details import decode_detail, encode_detail
 from thoughtline.items import (
     GOOGLE_GEMINI_V1,
@@ -44,6 +44,8 @@ ROLES: dict[str, Role] = {
 }
 
 _FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque")
+_TEXT_KINDS = ("text", "input_text", "output_text")
+_PART_KINDS = (*_TEXT_KINDS, "thinking")
 _IN_CONTENT = ("think_tags", "mistral_chunks", "cohere_chunks")
 
 
@@ -100,7 +102,7 @@ message_decoder = msgspec.json.Decoder(Message)
 _extra_decoder = msgspec.json.Decoder(_Extra)
 _function_decoder = msgspec.json.Decoder(Function)
 _call_decoder = msgspec.json.Decoder(Call)
-part_decoder = msgspec.json.Decoder(_Part)
+_part_decoder = msgspec.json.Decoder(_Part)
 
 
 # --- wire to items ---------------------------------------------------------------------------------------------------
@@ -190,15 +192,17 @@ def _decode_parts(parts: Sequence[Raw], dialect: Dialect, place: str) -> list[It
 
 def decode_part(raw: Raw, dialect: Dialect, place: str = "") -> Item:
     """One element of a content list."""
-    part = decode(part_decoder, raw, place)
-    if part.type in ("text", "input_text", "output_text") and part.text is not None:
+    part = decode_kind(_part_decoder, raw, _PART_KINDS, place)
+    if isinstance(part, str):
+        return Unknown(part, raw)
+    if part.type in _TEXT_KINDS and part.text is not None:
         return Text(part.text, raw=raw)
     if part.type == "thinking" and part.thinking is not None:
-        return ReasoningText(chunk_text(part.thinking), format=dialect.reasoning_format, raw=raw)
+        return ReasoningText(_chunk_text(part.thinking), format=dialect.reasoning_format, raw=raw)
     return Unknown(part.type, raw)
 
 
-def chunk_text(thinking: str | list[_ThinkingText]) -> str:
+def _chunk_text(thinking: str | list[_ThinkingText]) -> str:
     """The text of a thinking chunk: Cohere writes a string, Mistral a list."""
     return thinking if isinstance(thinking, str) else "".join(piece.text for piece in thinking)
 
@@ -368,6 +372,9 @@ def _with_google_seal(extra: Raw | None, data: str | None) -> bytes | None:
 
 def _encode_content(items: tuple[Item, ...], before: bytes | None, dialect: Dialect) -> bytes:
     contents = _contents(items)
+    for item in contents:
+        if isinstance(item, Text) and item.seal is not None:
+            raise ForeignSeal(f"chat content can't hold the seal of {item.seal.format}")
     reasoning = reasoning_of(items) if dialect.carrier in _IN_CONTENT else ()
     as_list = any(isinstance(item, Unknown) for item in contents) or len(contents) > 1
     if before is not None:

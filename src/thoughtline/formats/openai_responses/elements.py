@@ -12,7 +12,17 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
-from thoughtline.formats.json_text import NULL, array, decode, decode_content, encode, is_given, object_of, set_members
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    decode_content,
+    decode_kind,
+    encode,
+    is_given,
+    object_of,
+    set_members,
+)
 from thoughtline.items import (
     REASONING_KINDS,
     Item,
@@ -30,6 +40,15 @@ from thoughtline.items import (
 from thoughtline.providers import Dialect
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
+_KNOWN = (
+    "",
+    "message",
+    "reasoning",
+    "function_call",
+    "custom_tool_call",
+    "function_call_output",
+    "custom_tool_call_output",
+)
 _FROM_CLIENT = ("_output", "_response")
 _TEXT_PARTS = ("input_text", "output_text", "text", "refusal")
 
@@ -78,12 +97,14 @@ def role_of(element: Element) -> Role:
 
 def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[Item, ...]]:
     """One element: who said it, and its items. `index` is its place in its turn."""
-    element = decode(element_decoder, raw)
+    element = decode_kind(element_decoder, raw, _KNOWN)
+    if isinstance(element, str):
+        return role_of(Element(element)), (Unknown(element, raw),)
     role = role_of(element)
     match element.type:
-        case "message" | None if role == "assistant":
+        case "message" | None if element.role == "assistant":
             return role, (Text(_message_text(element.content), None, element.id, raw),)
-        case "message" | None:
+        case "message" | None if element.role is not None:
             return role, _decode_parts(element.content)
         case "reasoning":
             return role, _decode_reasoning(element, raw, dialect, index)

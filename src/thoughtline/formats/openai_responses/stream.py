@@ -22,10 +22,11 @@ from thoughtline.events import (
     UsageReported,
 )
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
-from thoughtline.formats.json_text import NULL, decode, is_given
-from thoughtline.formats.openai_responses.bodies import reply_of, response_decoder
+from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given
+from thoughtline.formats.openai_responses.bodies import response_decoder
 from thoughtline.formats.openai_responses.elements import decode_element, element_decoder
-from thoughtline.formats.streaming import PayloadStreamDecoder, is_end_mark
+from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage
+from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
 from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 
@@ -41,6 +42,7 @@ class _Event(Struct, gc=False):
     content_index: int = 0
     item: Raw = NULL
     response: Raw = NULL
+    error: Raw = NULL
 
 
 _decode_event = msgspec.json.Decoder(_Event).decode
@@ -53,6 +55,7 @@ _GROWS = {
     "response.function_call_arguments.delta": "call",
     "response.custom_tool_call_input.delta": "call",
 }
+_CALLS = ("function_call", "custom_tool_call")
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _SAYS_NOTHING_NEW = frozenset(
     {
@@ -106,7 +109,8 @@ class StreamDecoder(PayloadStreamDecoder):
         self._drafts: dict[int, _Draft] = {}
         self._positions: dict[tuple[int, str, int], int] = {}
         self._done: set[int] = set()
-        self._waiting: dict[int, tuple[Item, ...]] = {}
+        self._order = IndexOrder()
+        self._items: list[Item] = []
         self._is_started = False
         self._is_ended = False
 
@@ -157,6 +161,8 @@ class StreamDecoder(PayloadStreamDecoder):
                 self._element_done(event.output_index, event.item.copy(), events)
             case "error":
                 events.append(Failed(Raw(payload)))
+            case "" if is_given(event.error):
+                events.append(Failed(event.error.copy()))
             case ended if ended in _ENDS:
                 self._end(event.response, events)
             case known if known in _SAYS_NOTHING_NEW:
@@ -173,8 +179,8 @@ class StreamDecoder(PayloadStreamDecoder):
     def _add(self, event: _Event, events: list[Event]) -> None:
         self._start(event.response, events)
         self._open(event.output_index, event.item.copy())
-        element = decode(element_decoder, event.item, "/item")
-        if element.type in ("function_call", "custom_tool_call"):
+        element = decode_kind(element_decoder, event.item, _CALLS, "/item")
+        if not isinstance(element, str) and element.type in _CALLS:
             position = self._position(event.output_index, "call", 0)
             events.append(CallDelta(0, position, "", element.call_id, element.name))
 
@@ -186,23 +192,18 @@ class StreamDecoder(PayloadStreamDecoder):
             items = decode_element(raw, self._dialect, index)[1]
         except DecodeError as error:
             raise error.within("/item") from None
-        self._waiting[index] = items
-        self._give_in_order(events)
+        self._order.done(index, self._items_done(index, items), events)
 
-    def _give_in_order(self, events: list[Event]) -> None:
-        """Some hosts end an element after a later one: it waits, so that the order is that of the output."""
-        first_open = min(self._drafts.keys() - self._done, default=None)
-        for index in sorted(self._waiting):
-            if first_open is None or index < first_open:
-                self._give(index, self._waiting.pop(index), events)
-
-    def _give(self, index: int, items: tuple[Item, ...], events: list[Event]) -> None:
+    def _items_done(self, index: int, items: tuple[Item, ...]) -> list[ItemDone]:
+        self._items += items
         seen: dict[str, int] = {}
+        done = []
         for item in items:
             kind = _kind(item)
             part = seen.get(kind, 0)
             seen[kind] = part + 1
-            events.append(ItemDone(0, self._position(index, kind, part), item))
+            done.append(ItemDone(0, self._position(index, kind, part), item))
+        return done
 
     def _end(self, response: Raw, events: list[Event]) -> None:
         if self._is_ended or not is_given(response):
@@ -211,24 +212,26 @@ class StreamDecoder(PayloadStreamDecoder):
         whole = decode(response_decoder, response, "/response")
         for index, raw in enumerate(whole.output or ()):
             self._element_done(index, raw.copy(), events)  # what no event of its own announced
-        self._drafts.clear()
-        self._give_in_order(events)
-        reply = reply_of(whole, bytes(response), self._dialect)
-        if reply.usage is not None:
-            events.append(UsageReported(reply.usage))
-        if reply.error is not None:
-            events.append(Failed(reply.error))
+        self._end_the_open(events)
+        if is_given(whole.usage):
+            events.append(UsageReported(decode_usage(whole.usage)))
+        if is_given(whole.error):
+            events.append(Failed(whole.error.copy()))
         self._is_ended = True
-        events.append(TurnDone(0, reply.candidates[0].finish if reply.candidates else None))
+        why = whole.incomplete_details.reason if whole.incomplete_details else None
+        events.append(TurnDone(0, decode_finish(whole.status, why, self._items)))
 
     def _close(self, events: list[Event]) -> None:
         if self._is_ended or not self._is_started:
             return
-        for index in self._drafts.keys() - self._done:
-            self._waiting[index] = _cut_short(self._drafts[index], self._dialect, index)
-        self._drafts.clear()
-        self._give_in_order(events)
+        self._end_the_open(events)
         events.append(TurnDone(0, None))
+
+    def _end_the_open(self, events: list[Event]) -> None:
+        for index in sorted(self._drafts.keys() - self._done):
+            items = _cut_short(self._drafts[index], self._dialect, index)
+            self._order.done(index, self._items_done(index, items), events)
+        self._order.flush(events)
 
 
 def _kind(item: Item) -> str:
@@ -247,7 +250,7 @@ def _kind(item: Item) -> str:
 
 def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:
     """What came of an element that was never done: its text, and no seal."""
-    element = decode(element_decoder, draft.added) if is_given(draft.added) else None
+    element = decode_kind(element_decoder, draft.added, _CALLS) if is_given(draft.added) else ""
     items: list[Item] = []
     for (kind, _), pieces in sorted(draft.parts.items()):
         text = "".join(pieces)
@@ -257,6 +260,6 @@ def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:
             items.append(ReasoningText(text, None, dialect.reasoning_format, None, index))
         elif kind == "text":
             items.append(Text(text))
-        elif element is not None:
+        elif not isinstance(element, str):
             items.append(ToolCall(element.name or "", text, element.call_id))
     return tuple(items)
