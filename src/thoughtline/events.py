@@ -47,6 +47,7 @@ class CallDelta(Struct, frozen=True, gc=False):
     arguments: str
     id: str | None = None
     name: str | None = None
+    is_custom: bool = False
 
 
 class ItemDone(Struct, frozen=True, gc=False):

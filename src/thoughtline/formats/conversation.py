@@ -21,7 +21,7 @@ from thoughtline.formats.json_text import (
     members,
     set_members,
 )
-from thoughtline.items import Text
+from thoughtline.items import Item, Text, Unknown
 from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, Transcript, Turn
 
 EncodeTurn = Callable[[Turn, Sequence[bytes]], list[bytes]]
@@ -77,17 +77,27 @@ def encode_conversation(
     return set_members(body, edits, spans)
 
 
-def text_member(transcript: Transcript, name: str) -> Transcript:
-    """A conversation that is one text in a member of its own (`input`, `prompt`): an edit goes there, not into a list."""
+def text_member(transcript: Transcript, name: str, others: str = "") -> Transcript:
+    """A conversation that is one text in a member of its own (`input`, `prompt`): an edit goes there, not into a list.
+
+    `others` names the member for what stands beside the text.
+    """
     turns = [turn for turn in transcript.turns if turn.at != SYSTEM_MEMBER]
     if len(turns) != 1 or not turns[0].is_edited or bytes(members(transcript.body).get(name, NULL))[:1] != b'"':
         return transcript
     match turns[0].items:
-        case (Text(raw=None, seal=None) as text,):
-            rest = tuple(replace(turn, is_edited=False) if turn is turns[0] else turn for turn in transcript.turns)
-            return replace(transcript.with_member(name, encode(text.text)), turns=rest)
+        case (Text(raw=None, seal=None) as text, *rest) if not rest or others and _all_unknown(rest):
+            edited = transcript.with_member(name, encode(text.text))
+            if others:
+                edited = edited.with_member(others, array(item.raw for item in rest if item.raw) if rest else None)
+            kept = tuple(replace(turn, is_edited=False) if turn is turns[0] else turn for turn in edited.turns)
+            return replace(edited, turns=kept)
         case _:
             return transcript
+
+
+def _all_unknown(items: Sequence[Item]) -> bool:
+    return all(isinstance(item, Unknown) for item in items)
 
 
 def _encode_list(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import msgspec
 from msgspec import Raw
 
-from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.errors import DecodeError, EncodeError, LimitExceeded
 
 T = TypeVar("T")
 Json: TypeAlias = bytes | Raw
@@ -33,7 +33,9 @@ _MSGSPEC_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _MSGSPEC_BYTE = re.compile(r" \(byte (\d+)\)")
 
 _members_of = msgspec.json.Decoder(dict[str, Raw]).decode
-_elements_of = msgspec.json.Decoder(list[Raw]).decode
+_list_decoder = msgspec.json.Decoder(list[Raw])
+_elements_of = _list_decoder.decode
+_any_decoder = msgspec.json.Decoder(Raw)
 _string_decoder = msgspec.json.Decoder(str)
 _string_of = _string_decoder.decode
 _content_decoder = msgspec.json.Decoder(str | list[Raw] | None)
@@ -107,6 +109,11 @@ def _not_json(error: msgspec.DecodeError, place: str, size: int) -> DecodeError:
 def decode_content(content: Raw, place: str = "/content") -> str | list[Raw] | None:
     """A member that is text, a list of parts, or null."""
     return None if content is NULL else decode(_content_decoder, content, place)
+
+
+def decode_list(text: Json, place: str = "") -> list[Raw]:
+    """The elements of what should be an array."""
+    return decode(_list_decoder, text, place)
 
 
 def members(text: Json) -> dict[str, Raw]:
@@ -240,6 +247,21 @@ def replace_at(text: bytes, path: Path, value: bytes) -> bytes:
     if found is None:
         raise DecodeError("nothing to replace", pointer(path))
     return text[: found[0]] + value + text[found[1] :]
+
+
+def arguments_object(text: str) -> bytes:
+    """Call arguments for a wire that holds them as JSON. Those of a call that was cut short are none."""
+    if not is_json(text or "{}"):
+        raise EncodeError("call arguments that are no JSON can't go where JSON is expected")
+    return (text or "{}").encode()
+
+
+def is_json(text: str) -> bool:
+    try:
+        decode(_any_decoder, text.encode())
+    except DecodeError:
+        return False
+    return True
 
 
 def array(values: Iterable[Json]) -> bytes:

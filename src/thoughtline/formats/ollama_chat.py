@@ -10,6 +10,7 @@ from typing import assert_never
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.events import (
@@ -29,6 +30,7 @@ from thoughtline.formats.conversation import encode_conversation, text_member
 from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines, one_line
 from thoughtline.formats.json_text import (
     NULL,
+    arguments_object,
     array,
     decode,
     elements,
@@ -41,7 +43,7 @@ from thoughtline.formats.json_text import (
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
 from thoughtline.providers import OLLAMA, Dialect
-from thoughtline.turns import Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
+from thoughtline.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
@@ -74,6 +76,7 @@ class _Request(Struct, gc=False):
     model: str = ""
     stream: bool | None = None
     tools: list[Raw] | None = None
+    images: list[Raw] | None = None
 
 
 class _Response(Struct, gc=False):
@@ -172,7 +175,7 @@ def _encode_call(call: ToolCall) -> bytes:
         raise ForeignSeal(f"an Ollama call can't hold the seal of {call.seal.format}")
     if call.raw is not None and _is_call(call.raw, call):
         return bytes(call.raw)
-    function = object_of([("name", encode(call.name)), ("arguments", call.arguments.encode())])
+    function = object_of([("name", encode(call.name)), ("arguments", arguments_object(call.arguments))])
     return object_of([("id", encode(call.id) if call.id else None), ("function", function)])
 
 
@@ -207,10 +210,17 @@ def decode_request(body: bytes, dialect: Dialect = OLLAMA) -> Transcript:
         except DecodeError as error:
             raise error.within(f"/messages/{at}") from None
     if request.messages is None:
-        if request.prompt is None:
-            raise DecodeError("neither messages nor prompt", "/")
-        turns.append(Turn("user", (Text(request.prompt),), 0))
+        turns += _decode_prompt(request)
     return Transcript("ollama_chat", tuple(turns), body, request.model, request.stream is not False, bool(request.tools))
+
+
+def _decode_prompt(request: _Request) -> list[Turn]:
+    """A request to `/api/generate`; without a prompt it only loads the model."""
+    system = [Turn("system", (Text(request.system),), SYSTEM_MEMBER)] if request.system else []
+    images = tuple(Unknown("image", raw) for raw in request.images or ())
+    if request.prompt is None:
+        return system
+    return [*system, Turn("user", (Text(request.prompt), *images), 0)]
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
@@ -219,7 +229,11 @@ def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
     def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
         return [_encode_message(turn, before[0] if before else None, dialect)]
 
-    return encode_conversation(text_member(transcript, "prompt"), "messages", encode_turn)
+    def encode_system(turn: Turn, before: bytes | None) -> bytes:
+        return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
+
+    prompted = text_member(transcript, "prompt", "images")
+    return encode_conversation(prompted, "messages", encode_turn, "system", encode_system)
 
 
 def decode_response(body: bytes, dialect: Dialect = OLLAMA) -> Reply:
@@ -270,7 +284,7 @@ def _usage(response: _Response) -> Usage | None:
 
 def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
     """The body of a whole response: as it came, but for what was edited."""
-    if reply.body and not reply.is_edited:
+    if reply.body and (not reply.is_edited or _decode_response(reply.body, dialect).candidates == _plain(reply)):
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
     known = members(reply.body) if reply.body else {}
@@ -282,6 +296,11 @@ def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
         message = _encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
         return set_members(reply.body, [("message", message)])
     return _line(reply.model, _encode_message(candidate.turn, None, dialect), candidate.finish, reply.usage)
+
+
+def _plain(reply: Reply) -> tuple[Candidate, ...]:
+    """The candidates without the mark of an edit."""
+    return tuple(replace(one, turn=replace(one.turn, is_edited=False)) for one in reply.candidates)
 
 
 def _line(model: str | None, message: bytes, finish: Finish | None, usage: Usage | None) -> bytes:

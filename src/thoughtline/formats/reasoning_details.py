@@ -109,6 +109,7 @@ class _Entry:
         self.signature = detail.signature
         # MiniMax's own sample reads its entries as cumulative, its recorded streams are incremental.
         self._may_be_cumulative = detail.format == MINIMAX_RESPONSE_V1
+        self._is_cumulative = False
 
     def fits(self, detail: _Detail) -> bool:
         same_id = detail.id is None or detail.id == self.id
@@ -121,7 +122,8 @@ class _Entry:
         self.signature = detail.signature or self.signature
         so_far = "".join(self.texts)
         if self._may_be_cumulative and piece:
-            if len(piece) > len(so_far) and piece.startswith(so_far):
+            if piece.startswith(so_far) and (len(piece) > len(so_far) or self._is_cumulative):
+                self._is_cumulative = True
                 self.texts = [piece]
                 return piece[len(so_far) :]
             self._may_be_cumulative = False

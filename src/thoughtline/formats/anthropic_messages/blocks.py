@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
-from thoughtline.formats.json_text import NULL, decode_content, decode_kind, encode, is_given, object_of, set_members
+from thoughtline.formats.json_text import NULL, arguments_object, decode_content, decode_kind, encode, is_given, object_of, set_members
 from thoughtline.items import (
     UNKNOWN_FORMAT,
     Item,
@@ -91,7 +91,7 @@ def encode_block(item: Item, dialect: Dialect) -> bytes:
             return encode({"type": "redacted_thinking", "data": item.data})
         case ToolCall(seal=None, is_custom=False):
             known = [("type", b'"tool_use"'), ("id", encode(item.id or "")), ("name", encode(item.name))]
-            return object_of([*known, ("input", item.arguments.encode())])
+            return object_of([*known, ("input", arguments_object(item.arguments))])
         case ToolResult():
             known = [("type", b'"tool_result"'), ("tool_use_id", encode(item.call_id or ""))]
             return object_of([*known, ("content", item.content)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.errors import LimitExceeded
 from thoughtline.events import (
     CallDelta,
     Event,
@@ -21,7 +21,7 @@ from thoughtline.events import (
 from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
 from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
-from thoughtline.formats.json_text import NULL, array, decode, decode_kind, encode, is_given, members, set_members
+from thoughtline.formats.json_text import NULL, array, decode, decode_kind, encode, is_given, is_json, members, set_members
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
 from thoughtline.items import Item, ToolCall
 from thoughtline.providers import ANTHROPIC, Dialect
@@ -68,7 +68,6 @@ class _Start(Struct, gc=False):
 _decode_event = msgspec.json.Decoder(_Event).decode
 _start_decoder = msgspec.json.Decoder(_Start)
 _message_decoder = msgspec.json.Decoder(_Message)
-_any_decoder = msgspec.json.Decoder(Raw)
 
 
 class _Draft:
@@ -99,7 +98,7 @@ class _Draft:
         if self.citations:
             changes.append(("citations", array(self.citations)))
         arguments = "".join(self.json)
-        is_json = not arguments or _is_json(arguments)
+        is_json = not arguments or is_json(arguments)
         if arguments and is_json:
             changes.append(("input", arguments.encode()))
         raw = Raw(set_members(self.start, changes)) if changes else self.start
@@ -109,14 +108,6 @@ class _Draft:
 def _joined(known: dict[str, Raw], key: str, pieces: list[str]) -> bytes:
     head = known.get(key, NULL)
     return encode((msgspec.json.decode(head, type=str) if is_given(head) else "") + "".join(pieces))
-
-
-def _is_json(text: str) -> bool:
-    try:
-        decode(_any_decoder, text.encode())
-    except DecodeError:
-        return False
-    return True
 
 
 class StreamDecoder(PayloadStreamDecoder):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, members, object_of
+from thoughtline.formats.json_text import NULL, arguments_object, array, decode, encode, is_given, members, object_of
 from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, ToolResult, Unknown
 from thoughtline.providers import Dialect
 
@@ -119,7 +119,7 @@ def encode_block(item: Item, dialect: Dialect) -> bytes:
             return encode({"reasoningContent": {"redactedContent": wrap(item.data)}})
         case ToolCall(seal=None, is_custom=False):
             known = [("toolUseId", encode(item.id or "")), ("name", encode(item.name))]
-            return object_of([("toolUse", object_of([*known, ("input", item.arguments.encode())]))])
+            return object_of([("toolUse", object_of([*known, ("input", arguments_object(item.arguments))]))])
         case ToolResult():
             return object_of([("toolResult", _encode_result(item))])
         case Text() | ToolCall(is_custom=False):

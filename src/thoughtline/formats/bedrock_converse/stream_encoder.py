@@ -99,7 +99,8 @@ class StreamEncoder:
 
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
-        encode_block(item, self._dialect)  # refuses what has no place here
+        if isinstance(item, (ReasoningText, ReasoningEncrypted)):
+            encode_block(item, self._dialect)  # refuses a seal of another maker
         said = b""
         if event.position not in self._told:
             said = self._whole(event.choice, event.position, item)

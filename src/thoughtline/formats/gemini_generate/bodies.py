@@ -15,6 +15,7 @@ from thoughtline.formats.json_text import (
     NULL,
     array,
     decode,
+    decode_list,
     encode,
     is_array,
     is_given,
@@ -62,7 +63,6 @@ class _Response(Struct, gc=False):
 _request_decoder = msgspec.json.Decoder(_Request)
 _response_decoder = msgspec.json.Decoder(_Response)
 _content_decoder = msgspec.json.Decoder(_Content)
-_list_decoder = msgspec.json.Decoder(list[Raw])
 
 
 def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
@@ -90,7 +90,7 @@ def _decode_parts(parts: Raw, dialect: Dialect, place: str) -> tuple[Item, ...]:
     if not is_given(parts):
         return ()
     items = []
-    for position, raw in enumerate([parts] if bytes(parts)[:1] == b"{" else decode(_list_decoder, parts, place)):
+    for position, raw in enumerate([parts] if bytes(parts)[:1] == b"{" else decode_list(parts, place)):
         try:
             items.append(decode_part(raw, dialect))
         except DecodeError as error:
@@ -134,7 +134,7 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
 
 
 def _decode_response(body: bytes, dialect: Dialect) -> Reply:
-    first = next(iter(decode(_list_decoder, body)), body) if is_array(body.lstrip()) else body
+    first = next(iter(decode_list(body)), body) if is_array(body.lstrip()) else body
     response = decode(_response_decoder, first)
     candidates = tuple(
         _decode_candidate(candidate, position, dialect) for position, candidate in enumerate(response.candidates or ())

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
-from thoughtline.formats.json_text import NULL, decode, encode, is_given, members, object_of, set_members
+from thoughtline.formats.json_text import NULL, arguments_object, decode, encode, is_given, members, object_of, set_members
 from thoughtline.items import Item, ReasoningText, Seal, Text, ToolCall, ToolResult, Unknown
 from thoughtline.providers import Dialect
 
@@ -99,7 +99,7 @@ def encode_part(item: Item, dialect: Dialect) -> bytes:
         case ReasoningText():
             part = encode({"text": item.text, "thought": True})
         case ToolCall(is_custom=False):
-            known = [("name", encode(item.name)), ("args", item.arguments.encode())]
+            known = [("name", encode(item.name)), ("args", arguments_object(item.arguments))]
             call = object_of([*([("id", encode(item.id))] if item.id else []), *known])
             part = object_of([("functionCall", call)])
         case ToolResult():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Raw, Struct
 
 from thoughtline.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta
@@ -18,6 +20,10 @@ from thoughtline.formats.openai_chat.messages import (
 )
 from thoughtline.items import Item, ReasoningText, Text
 from thoughtline.providers import Dialect
+
+
+_LEGACY = -1
+"""The index of a `function_call`, which has none."""
 
 
 class FunctionDelta(Struct, gc=False):
@@ -46,6 +52,7 @@ class Delta(Struct, gc=False):
     reasoning_opaque: str | None = None
     extra_content: Raw = NULL
     refusal: str | None = None
+    function_call: FunctionDelta | None = None
 
 
 class _Piecewise:
@@ -62,10 +69,11 @@ class _Piecewise:
 class _Call:
     """A tool call that grows."""
 
-    __slots__ = ("arguments", "extra", "id", "is_custom", "name", "position")
+    __slots__ = ("arguments", "extra", "id", "index", "is_custom", "name", "position")
 
-    def __init__(self, position: int) -> None:
+    def __init__(self, position: int, index: int | None) -> None:
         self.position = position
+        self.index = index
         self.id: str | None = None
         self.name = ""
         self.arguments: list[str] = []
@@ -89,6 +97,7 @@ class MessageDraft:
         "_details",
         "_dialect",
         "_extra",
+        "_has_given",
         "_next_position",
         "_opaque",
         "_reasoning",
@@ -105,12 +114,13 @@ class MessageDraft:
         self.is_done = False
         self._dialect = dialect
         self._next_position = 0
+        self._has_given = False
         self._reasoning: list[str] = []
         self._reasoning_position = -1
         self._details = DetailsMerger()
         self._contents: list[_Piecewise | Item] = []
         self._text: _Piecewise | None = None
-        self._calls: dict[int, _Call] = {}
+        self._calls: list[_Call] = []
         self._copilot: list[str] = []
         self._opaque: str | None = None
         self._extra = NULL
@@ -138,8 +148,8 @@ class MessageDraft:
                 self._add_parts(content, events)
         if delta.tool_calls or delta.reasoning_details or delta.reasoning_text or delta.reasoning_opaque:
             self._add_structured(delta, bool(thought), events)
-        if delta.refusal or delta.extra_content is not NULL:
-            self._add_rare(delta)
+        if delta.refusal or delta.function_call is not None or delta.extra_content is not NULL:
+            self._add_rare(delta, events)
 
     def _position_of_reasoning(self) -> int:
         if self._reasoning_position < 0:
@@ -186,30 +196,39 @@ class MessageDraft:
                 case other:
                     self._contents.append(other)
                     self._text = None
+                    self._give_contents(events)  # in its place between what was said before and after it
 
     def add_call(self, delta: ToolCallDelta, events: list[Event]) -> None:
         call = self._call_for(delta)
-        function = delta.function or delta.custom
-        pieces = (function.arguments or function.input or "") if function is not None else ""
-        if function is not None and function.name:
-            call.name = function.name
-        if delta.id:
-            call.id = delta.id
+        function = delta.function or delta.custom or FunctionDelta()
+        pieces = function.arguments or function.input or ""
+        call.name = function.name or call.name
+        call.id = delta.id or (call.id if call.id is not None else delta.id)
         if delta.extra_content is not NULL:
             call.extra = delta.extra_content.copy()
         call.is_custom = call.is_custom or delta.custom is not None
         call.arguments.append(pieces)
-        name = function.name if function is not None else None
-        events.append(CallDelta(self.choice, call.position, pieces, delta.id or None, name))
+        events.append(CallDelta(self.choice, call.position, pieces, delta.id, function.name, call.is_custom))
 
     def _call_for(self, delta: ToolCallDelta) -> _Call:
-        """The call a delta belongs to. Some hosts leave out the index, or give every parallel call the index 0."""
-        key = delta.index if delta.index is not None else len(self._calls) - (0 if delta.id else 1)
-        call = self._calls.get(key)
-        if call is not None and delta.id and call.id and delta.id != call.id:
-            key, call = max(self._calls) + 1, None
-        if call is None:
-            call = self._calls[key] = _Call(self._take_position())
+        """The call a piece belongs to.
+
+        The id decides where there is one: some hosts give every parallel call the index 0, others leave the index out.
+        Then the index, of which the call opened last counts; then a name, which opens a call.
+        """
+        known: Iterable[_Call] = ()
+        if delta.id:
+            # An id that comes late names the call that is open under its index.
+            waits = [call for call in self._calls if call.index == delta.index and not call.id]
+            known = [*(waits if delta.index is not None else ()), *(c for c in self._calls if c.id == delta.id)]
+        elif delta.index is not None:
+            known = [call for call in self._calls if call.index == delta.index]
+        elif not (delta.function is not None and delta.function.name):
+            known = self._calls
+        for call in reversed(list(known)):
+            return call
+        call = _Call(self._take_position(), delta.index)
+        self._calls.append(call)
         return call
 
     def _add_details(self, details: list[Raw], is_told: bool, events: list[Event]) -> None:
@@ -229,7 +248,9 @@ class MessageDraft:
         if delta.reasoning_opaque:
             self._opaque = delta.reasoning_opaque
 
-    def _add_rare(self, delta: Delta) -> None:
+    def _add_rare(self, delta: Delta, events: list[Event]) -> None:
+        if delta.function_call is not None and (delta.function_call.name or delta.function_call.arguments):
+            self.add_call(ToolCallDelta(_LEGACY, None, delta.function_call), events)
         if delta.refusal:
             self._refusal.append(delta.refusal)
         if is_given(delta.extra_content):
@@ -243,17 +264,25 @@ class MessageDraft:
             self._splitter = None
             self.add_thinking(thought, events)
             self.add_content(text, events)
+        self._give_contents(events)
         message = self._message()
-        for item in field_reasoning(message, self._dialect, ""):
-            events.append(ItemDone(self.choice, self._position_of_reasoning(), item))
-            self._reasoning_position = -1
-        for content in self._contents:
-            events.append(self._content_done(content))
-        positions = [self._calls[key].position for key in sorted(self._calls)]
+        self._calls.sort(key=lambda call: call.index if call.index is not None else call.position)
+        positions = [call.position for call in self._calls]
         if self._refusal:
             positions.insert(0, self._take_position())
         for position, item in zip(positions, answer_tail(message), strict=True):
             events.append(ItemDone(self.choice, position, item))
+
+    def _give_contents(self, events: list[Event]) -> None:
+        """The reasoning of the fields, once, and the content so far."""
+        if not self._has_given:
+            self._has_given = True
+            for item in field_reasoning(self._message(), self._dialect):
+                events.append(ItemDone(self.choice, self._position_of_reasoning(), item))
+                self._reasoning_position = -1
+        for content in self._contents:
+            events.append(self._content_done(content))
+        self._contents.clear()
 
     def _content_done(self, content: _Piecewise | Item) -> ItemDone:
         if not isinstance(content, _Piecewise):
@@ -271,7 +300,7 @@ class MessageDraft:
             reasoning_details=self._details.raws(),
             reasoning_text="".join(self._copilot) or None,
             reasoning_opaque=self._opaque,
-            tool_calls=[self._calls[key].whole() for key in sorted(self._calls)],
+            tool_calls=[call.whole() for call in self._calls],
             refusal="".join(self._refusal) or None,
             extra_content=self._extra,
         )

@@ -10,7 +10,8 @@ from msgspec import Raw, Struct
 from thoughtline.errors import DecodeError
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.json_text import decode
-from thoughtline.formats.openai_chat.messages import ROLES, Message, decode_items, encode_message
+from thoughtline.formats.openai_chat.message_encoder import encode_message
+from thoughtline.formats.openai_chat.messages import ROLES, Message, decode_items
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.turns import Transcript, Turn
 

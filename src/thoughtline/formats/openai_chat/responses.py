@@ -6,8 +6,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, replace_at, span_at
-from thoughtline.formats.openai_chat.messages import Message, decode_items, encode_message
+from thoughtline.formats.json_text import NULL, array, decode, decode_list, encode, is_array, is_given, object_of, replace_at, span_at
+from thoughtline.formats.openai_chat.message_encoder import encode_message
+from thoughtline.formats.openai_chat.messages import Message, decode_items
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
 from thoughtline.items import Item, ReasoningText
 from thoughtline.providers import REASONING_CONTENT, Dialect
@@ -43,10 +44,12 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
 
 
 def _decode_response(body: bytes, dialect: Dialect) -> Reply:
-    response = decode(_decoder, body)
+    # Gemini's compatible endpoint wraps its errors in an array.
+    whole = next(iter(decode_list(body)), Raw(body)) if is_array(body.lstrip()) else Raw(body)
+    response = decode(_decoder, whole)
     if response.choices is not None:
         candidates = tuple(_decode_choice(choice, position, dialect) for position, choice in enumerate(response.choices))
-    elif is_cohere(response.message):
+    elif response.finish_reason is not None and bytes(response.message)[:1] == b"{":
         message = decode(_message_decoder, response.message, "/message")
         finish = _whole_finish(response.finish_reason)
         candidates = (Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish),)
@@ -57,11 +60,6 @@ def _decode_response(body: bytes, dialect: Dialect) -> Reply:
         error = Raw(body)  # a flat error body, as Cerebras and Bedrock-like hosts send
     usage = decode_usage(response.usage) if is_given(response.usage) else None
     return Reply("openai_chat", candidates, body, response.id, response.model, usage, error)
-
-
-def is_cohere(message: Raw) -> bool:
-    """Cohere's `message` is an object; a flat error body has a string there."""
-    return bytes(message)[:1] == b"{"
 
 
 def _decode_choice(choice: _Choice, position: int, dialect: Dialect) -> Candidate:
@@ -78,8 +76,15 @@ def _whole_finish(native: str | None) -> Finish:
 def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item, ...]:
     """An empty reasoning field of an answer says that there was none; in a request it is a field that is there."""
     message.role = "assistant"
-    items = decode_items(message, dialect, place)
-    return tuple(item for item in items if not (isinstance(item, ReasoningText) and not item.text and item.raw is None))
+    try:
+        items = decode_items(message, dialect)
+    except DecodeError as error:
+        raise error.within(place) from None
+    return tuple(item for item in items if not _says_nothing(item))
+
+
+def _says_nothing(item: Item) -> bool:
+    return isinstance(item, ReasoningText) and not item.text and not item.signature and item.raw is None
 
 
 def encode_response(reply: Reply, dialect: Dialect = REASONING_CONTENT) -> bytes:
@@ -91,8 +96,9 @@ def encode_response(reply: Reply, dialect: Dialect = REASONING_CONTENT) -> bytes
         if candidate.turn.is_edited:
             path = ("message",) if span_at(body, ("choices",)) is None else ("choices", position, "message")
             start, end = span_at(body, path) or (0, 0)
-            message = encode_message("assistant", candidate.turn.items, body[start:end], dialect)
-            body = replace_at(body, path, message)
+            before = body[start:end]
+            if _answer_items(decode(_message_decoder, before), dialect, "") != candidate.turn.items:
+                body = replace_at(body, path, encode_message("assistant", candidate.turn.items, before, dialect))
     return body
 
 

@@ -64,6 +64,8 @@ class StreamDecoder(PayloadStreamDecoder):
             if choice.finish_reason and not draft.is_done:
                 draft.end(events)
                 events.append(TurnDone(choice.index, decode_finish(choice.finish_reason)))
+        if chunk.error is not NULL and chunk.choices and is_given(chunk.error):
+            events.append(Failed(chunk.error.copy()))
         if chunk.usage is not NULL and is_given(chunk.usage):
             events.append(UsageReported(decode_usage(chunk.usage)))
 

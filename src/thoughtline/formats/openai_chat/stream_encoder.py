@@ -20,7 +20,7 @@ from thoughtline.events import (
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import array, encode, members, object_of
 from thoughtline.formats.reasoning_details import encode_detail
-from thoughtline.formats.openai_chat.messages import encode_call, encode_message
+from thoughtline.formats.openai_chat.message_encoder import encode_call, encode_message
 from thoughtline.formats.openai_chat.usage import encode_finish, encode_usage
 from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.providers import REASONING_CONTENT, Dialect
@@ -123,12 +123,13 @@ class StreamEncoder:
         choice = self._choice(event.choice)
         is_new = event.position not in choice.calls
         number = choice.calls.setdefault(event.position, len(choice.calls))
+        kind, text = ("custom", "input") if event.is_custom else ("function", "arguments")
         function: dict[str, str] = {"name": event.name} if event.name else {}
-        function["arguments"] = event.arguments
+        function[text] = event.arguments
         call: dict[str, object] = {"index": number}
         if is_new:
-            call |= {"id": event.id, "type": "function"} if event.id else {"type": "function"}
-        return [("tool_calls", encode([{**call, "function": function}]))]
+            call |= {"id": event.id, "type": kind} if event.id is not None else {"type": kind}
+        return [("tool_calls", encode([{**call, kind: function}]))]
 
     def _item_done(self, event: ItemDone) -> bytes:
         is_told = event.position in self._choice(event.choice).told
@@ -142,10 +143,12 @@ class StreamEncoder:
             case Text():
                 return self._leave_thinking(event.choice, item.text)
             case ToolCall():
-                told = self._call(CallDelta(event.choice, event.position, item.arguments, item.id, item.name))
+                told = self._call(CallDelta(event.choice, event.position, item.arguments, item.id, item.name, item.is_custom))
                 return told if item.seal is None else self._seal_of_call(event.choice, event.position, item)
             case Unknown(kind="refusal"):
                 return [("refusal", bytes(item.raw))]
+            case Unknown() if item.kind.startswith("reasoning."):
+                return self._reasoning_members(item)
             case Unknown():
                 return [("content", array([item.raw]))]
             case ReasoningText(signature=None) if self._dialect.carrier not in ("reasoning_details", "google_extra"):

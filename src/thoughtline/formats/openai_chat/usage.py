@@ -73,4 +73,4 @@ def encode_finish(finish: Finish | None) -> bytes:
         return bytes(NULL)
     if finish.native in _REASONS and finish.native.islower():
         return encode(finish.native)
-    return encode("stop" if finish.reason in ("other", "error") else finish.reason)
+    return encode("stop" if finish.reason == "other" else finish.reason)

@@ -24,7 +24,7 @@ from thoughtline.events import (
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given
 from thoughtline.formats.openai_responses.bodies import response_decoder
-from thoughtline.formats.openai_responses.elements import decode_element, element_decoder
+from thoughtline.formats.openai_responses.elements import Element, decode_element, element_decoder
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
 from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall
@@ -250,7 +250,9 @@ def _kind(item: Item) -> str:
 
 def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:
     """What came of an element that was never done: its text, and no seal."""
-    element = decode_kind(element_decoder, draft.added, _CALLS) if is_given(draft.added) else ""
+    element: Element | str = ""
+    if is_given(draft.added):
+        element = decode_kind(element_decoder, draft.added, _CALLS)
     items: list[Item] = []
     for (kind, _), pieces in sorted(draft.parts.items()):
         text = "".join(pieces)

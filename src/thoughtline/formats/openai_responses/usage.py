@@ -67,7 +67,9 @@ def decode_finish(status: str | None, why: str | None, items: Iterable[Item]) ->
 
 def encode_status(finish: Finish | None) -> list[tuple[str, bytes]]:
     """`status`, and why where it is not complete."""
-    match finish.reason if finish else "error":
+    if finish is None:
+        return [("status", b'"in_progress"')]
+    match finish.reason:
         case "length":
             return [("status", b'"incomplete"'), ("incomplete_details", b'{"reason":"max_output_tokens"}')]
         case "content_filter":

@@ -1,0 +1,9 @@
+"""The AI SDK's UI message stream, version 1: what a browser gets. Stream only; there is no request of this shape.
+
+Seals travel in `providerMetadata`, on any part. Shapes: vercel/ai `ui-message-chunks.ts`, read 2026-11.
+"""
+
+from thoughtline.formats.ai_sdk_ui.stream import StreamDecoder
+from thoughtline.formats.ai_sdk_ui.stream_encoder import StreamEncoder
+
+__all__ = ["StreamDecoder", "StreamEncoder"]
