@@ -19,20 +19,27 @@ from thoughtline.formats import FORMATS
 from thoughtline.items import ReasoningText, ToolCall
 from thoughtline.turns import FormatName, Transcript
 
-THOUGHT = "The test fails because the fixture is built before the clock is patched. I should look at conftest first. " * 3
-SOURCE = 'def load(path: str) -> bytes:\n    """Read a file."""\n    with open(path, "rb") as handle:\n        return handle.read()\n' * 14
+THOUGHT = (
+    "The test fails because the fixture is built before the clock is patched. I should look at conftest first. " * 3
+)
+LINES = 'def load(path: str) -> bytes:\n    """Read a file."""\n    with open(path, "rb") as handle:\n        return handle.read()\n'
+SOURCE = LINES * 28  # about 100 lines, what a coding agent's tool call typically brings back
 
 
-def history(rounds: int) -> bytes:
+def history(rounds: int, source: str = SOURCE) -> bytes:
     """An agent's chat history: a question, a tool call with its reasoning, a file as result, and so on."""
     messages: list[dict[str, object]] = [{"role": "system", "content": "You are a careful engineer. " * 60}]
     for number in range(rounds):
         arguments = json.dumps({"path": f"src/module_{number}.py", "limit": 200})
-        call = {"id": f"call_00_{number}", "type": "function", "function": {"name": "read_file", "arguments": arguments}}
+        call = {
+            "id": f"call_00_{number}",
+            "type": "function",
+            "function": {"name": "read_file", "arguments": arguments},
+        }
         messages += [
             {"role": "user", "content": f"Now have a look at module {number}, the loader there is slow."},
             {"role": "assistant", "content": "Reading it.", "reasoning_content": THOUGHT, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"call_00_{number}", "content": SOURCE},
+            {"role": "tool", "tool_call_id": f"call_00_{number}", "content": source},
         ]
     tools = [{"type": "function", "function": {"name": "read_file", "parameters": {"type": "object"}}}]
     return json.dumps({"model": "deepseek-v4-pro", "stream": True, "messages": messages, "tools": tools}).encode()
@@ -69,10 +76,11 @@ def restore_everywhere(transcript: Transcript) -> Transcript:
 def bench_histories() -> None:
     print(f"{'history':34} {'MB/s':>8} {'µs':>9} {'orjson µs':>10} {'ratio':>6}")
     cases: list[tuple[str, FormatName, bytes]] = [
-        ("chat 200 kB", "openai_chat", history(86)),
-        ("chat 2 MB", "openai_chat", history(870)),
-        ("messages 200 kB", "anthropic_messages", messages_history(82)),
-        ("messages 2 MB", "anthropic_messages", messages_history(830)),
+        ("chat 200 kB", "openai_chat", history(46)),
+        ("chat 2 MB", "openai_chat", history(480)),
+        ("chat 200 kB, short results", "openai_chat", history(120, LINES * 8)),
+        ("messages 200 kB", "anthropic_messages", messages_history(44)),
+        ("messages 2 MB", "anthropic_messages", messages_history(460)),
     ]
     for name, format, body in cases:
         _bench_history(name, format, body)

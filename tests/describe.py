@@ -17,7 +17,9 @@ from thoughtline.turns import Reply, Transcript
 
 def describe(item: Item) -> dict[str, Any]:
     """An item as `{kind: {what it says}}`: no raw JSON, nothing that is missing or false."""
-    said = {key: value for key, value in asdict(item).items() if key != "raw" and value is not None and value is not False}
+    said = {
+        key: value for key, value in asdict(item).items() if key != "raw" and value is not None and value is not False
+    }
     if isinstance(said.get("seal"), Seal):
         said["seal"] = asdict(said["seal"])
     if isinstance(item, ToolResult):

@@ -168,9 +168,7 @@ json_values = st.recursive(
     max_leaves=12,
 )
 NAMES = st.sampled_from(
-    "type role content text thinking signature reasoning_content reasoning_details tool_calls function arguments parts "
-    "functionCall thoughtSignature thought candidates choices delta index finish_reason message output input summary "
-    "encrypted_content item output_index response id providerMetadata contentBlockDelta reasoningContent".split()
+    ["type", "role", "content", "text", "thinking", "signature", "reasoning_content", "reasoning_details", "tool_calls", "function", "arguments", "parts", "functionCall", "thoughtSignature", "thought", "candidates", "choices", "delta", "index", "finish_reason", "message", "output", "input", "summary", "encrypted_content", "item", "output_index", "response", "id", "providerMetadata", "contentBlockDelta", "reasoningContent"]
 )
 likely_values = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 3) | st.text(max_size=5) | NAMES,
@@ -182,7 +180,9 @@ likely_values = st.recursive(
 @pytest.mark.parametrize("row", WITH_BODIES, **row_name)
 @settings(max_examples=200, deadline=None)
 @given(
-    value=st.fixed_dictionaries({}, optional={name: likely_values for name in ("messages", "contents", "input", "choices")})
+    value=st.fixed_dictionaries(
+        {}, optional=dict.fromkeys(("messages", "contents", "input", "choices"), likely_values)
+    )
     | likely_values
     | json_values
 )

@@ -31,7 +31,11 @@ recordings = pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)
 
 def decode_request(exchange: Exchange) -> Transcript | None:
     bodies = exchange.format.bodies
-    return None if exchange.request is None or bodies is None else bodies.decode_request(exchange.request, exchange.dialect)
+    return (
+        None
+        if exchange.request is None or bodies is None
+        else bodies.decode_request(exchange.request, exchange.dialect)
+    )
 
 
 def decode_reply(exchange: Exchange) -> Reply | None:
@@ -140,8 +144,14 @@ def kinds(item: Item) -> set[str]:
             return set()
 
 
-SEVERAL_RESPONSES_IN_ONE_STREAM = ("openai--ai--openai-reasoning-encrypted-content", "azure--ai--azure-reasoning-encrypted-content")
-NEW_IDS_IN_EVERY_EVENT = ("copilot--rig--reasoning-roundtrip-streaming", "test-openai-responses-raw-cot-stream-openrouter")
+SEVERAL_RESPONSES_IN_ONE_STREAM = (
+    "openai--ai--openai-reasoning-encrypted-content",
+    "azure--ai--azure-reasoning-encrypted-content",
+)
+NEW_IDS_IN_EVERY_EVENT = (
+    "copilot--rig--reasoning-roundtrip-streaming",
+    "test-openai-responses-raw-cot-stream-openrouter",
+)
 
 
 @recordings

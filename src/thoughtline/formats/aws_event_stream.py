@@ -106,4 +106,10 @@ def encode_message(headers: dict[str, str], payload: bytes) -> bytes:
 
 def _encode_header(name: str, value: str) -> bytes:
     name_bytes, value_bytes = name.encode(), value.encode()
-    return bytes([len(name_bytes)]) + name_bytes + bytes([_STRING_TYPE]) + len(value_bytes).to_bytes(2, "big") + value_bytes
+    return (
+        bytes([len(name_bytes)])
+        + name_bytes
+        + bytes([_STRING_TYPE])
+        + len(value_bytes).to_bytes(2, "big")
+        + value_bytes
+    )

@@ -7,12 +7,12 @@ bytes and the separators between them; an edited turn is encoded by its format; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from thoughtline.formats.json_text import (
     NULL,
+    Member,
     array,
     element_spans,
     encode,
@@ -22,36 +22,13 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.items import Item, Text, Unknown
-from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, Transcript, Turn
+from thoughtline.turns import SYSTEM_MEMBER, Transcript, Turn
 
 EncodeTurn = Callable[[Turn, Sequence[bytes]], list[bytes]]
 """A turn and the elements it was decoded from (none if it is new) to the elements it is now."""
 
 EncodeSystem = Callable[[Turn, bytes | None], bytes]
 """The turn that stands beside the list and the JSON it was decoded from, to the JSON it is now."""
-
-
-class _List(NamedTuple):
-    """The conversation's list as it stands in the body."""
-
-    text: bytes
-    spans: list[tuple[int, int]]
-
-    def elements(self, turn: Turn) -> list[bytes]:
-        if turn.at < 0:
-            return []
-        return [self.text[start:end] for start, end in self.spans[turn.at : turn.at + turn.spans]]
-
-    def as_it_came(self, turn: Turn) -> bytes:
-        return self.text[self.spans[turn.at][0] : self.spans[turn.at + turn.spans - 1][1]]
-
-    def separator(self, before: Turn | None, turn: Turn) -> bytes:
-        """What stood between two neighbours, if they still are neighbours."""
-        if before is None:
-            return b""
-        if before.at >= 0 and turn.at == before.at + before.spans:
-            return self.text[self.spans[turn.at - 1][1] : self.spans[turn.at][0]]
-        return b","
 
 
 def encode_conversation(
@@ -66,15 +43,58 @@ def encode_conversation(
     if not transcript.is_edited:
         return body
     spans = member_spans(body)
-    values = {member.key: body[member.value_start : member.end] for member in spans}
     edits = list(transcript.member_edits)
     for turn in transcript.turns:
         if turn.at == SYSTEM_MEMBER and turn.is_edited and encode_system is not None:
-            edits.append((system_member, encode_system(turn, values.get(system_member))))
+            edits.append((system_member, encode_system(turn, _value(body, spans, system_member))))
     turns = [turn for turn in transcript.turns if turn.at != SYSTEM_MEMBER]
     if transcript.is_reshaped or any(turn.is_edited for turn in turns):
-        edits.append((list_member, _encode_list(turns, values.get(list_member, b"[]"), encode_turn)))
+        text = _value(body, spans, list_member) or b"[]"
+        encode_list = _encode_new_list if transcript.is_reshaped or not is_array(text) else _encode_edits
+        edits.append((list_member, encode_list(turns, text, encode_turn)))
     return set_members(body, edits, spans)
+
+
+def _value(body: bytes, spans: list[Member], name: str) -> bytes | None:
+    """The JSON of a member; of several with one name the last counts."""
+    return next((body[member.value_start : member.end] for member in reversed(spans) if member.key == name), None)
+
+
+def _encode_edits(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:
+    """The list with its edited turns spliced in: nothing else is looked at."""
+    spans = element_spans(text)
+    pieces = []
+    position = 0
+    for turn in turns:
+        if turn.is_edited:
+            own = spans[turn.at : turn.at + turn.spans]
+            elements = encode_turn(turn, [text[start:end] for start, end in own])
+            if not elements:
+                return _encode_new_list(turns, text, encode_turn)
+            pieces += [text[position : own[0][0]], b",".join(elements)]
+            position = own[-1][1]
+    pieces.append(text[position:])
+    return b"".join(pieces)
+
+
+def _encode_new_list(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:
+    """A list whose turns were added, taken out or moved. Neighbours that still are keep what stood between them."""
+    spans = element_spans(text) if is_array(text) else []
+    pieces = [text[: spans[0][0]] if spans else b"["]
+    before: Turn | None = None
+    for turn in turns:
+        own = spans[turn.at : turn.at + turn.spans] if turn.at >= 0 else []
+        if own and not turn.is_edited:
+            piece = text[own[0][0] : own[-1][1]]
+        else:
+            piece = b",".join(encode_turn(turn, [text[start:end] for start, end in own]))
+        if piece:
+            is_neighbour = before is not None and before.at >= 0 and turn.at == before.at + before.spans
+            between = text[spans[turn.at - 1][1] : spans[turn.at][0]] if is_neighbour else b","
+            pieces += [between if before is not None else b"", piece]
+            before = turn
+    pieces.append(text[spans[-1][1] :] if spans else b"]")
+    return b"".join(pieces)
 
 
 def text_member(transcript: Transcript, name: str, others: str = "") -> Transcript:
@@ -86,7 +106,7 @@ def text_member(transcript: Transcript, name: str, others: str = "") -> Transcri
     if len(turns) != 1 or not turns[0].is_edited or bytes(members(transcript.body).get(name, NULL))[:1] != b'"':
         return transcript
     match turns[0].items:
-        case (Text(raw=None, seal=None) as text, *rest) if not rest or others and _all_unknown(rest):
+        case (Text(raw=None, seal=None) as text, *rest) if not rest or (others and _all_unknown(rest)):
             edited = transcript.with_member(name, encode(text.text))
             if others:
                 edited = edited.with_member(others, array(item.raw for item in rest if item.raw) if rest else None)
@@ -98,26 +118,3 @@ def text_member(transcript: Transcript, name: str, others: str = "") -> Transcri
 
 def _all_unknown(items: Sequence[Item]) -> bool:
     return all(isinstance(item, Unknown) for item in items)
-
-
-def _encode_list(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:
-    if not is_array(text):
-        return array(element for turn in turns for element in encode_turn(turn, []))
-    wire = _List(text, element_spans(text))
-    opening = wire.spans[0][0] if wire.spans else 1
-    closing = wire.spans[-1][1] if wire.spans else 1
-    pieces = [text[:opening]]
-    before: Turn | None = None
-    for turn in turns:
-        piece = _encode_one(turn, wire, encode_turn)
-        if piece:
-            pieces += [wire.separator(before, turn), piece]
-            before = turn
-    pieces.append(text[closing:])
-    return b"".join(pieces)
-
-
-def _encode_one(turn: Turn, wire: _List, encode_turn: EncodeTurn) -> bytes:
-    if turn.at != NOWHERE and not turn.is_edited:
-        return wire.as_it_came(turn)
-    return b",".join(encode_turn(turn, wire.elements(turn)))

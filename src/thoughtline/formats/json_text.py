@@ -24,6 +24,7 @@ NULL = Raw(b"null")
 
 encode = msgspec.json.encode
 
+_BETWEEN = b", \t\n\r"
 _WHITE = re.compile(rb"[ \t\n\r]*")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\n\r,\]}]+")
@@ -38,7 +39,8 @@ _elements_of = _list_decoder.decode
 _any_decoder = msgspec.json.Decoder(Raw)
 _string_decoder = msgspec.json.Decoder(str)
 _string_of = _string_decoder.decode
-_content_decoder = msgspec.json.Decoder(str | list[Raw] | None)
+_content_decoder: msgspec.json.Decoder[str | list[Raw] | None] = msgspec.json.Decoder(str | list[Raw] | None)
+_content_of = _content_decoder.decode
 
 
 class Member(NamedTuple):
@@ -106,9 +108,14 @@ def _not_json(error: msgspec.DecodeError, place: str, size: int) -> DecodeError:
     return DecodeError(problem, f"{place} {where}" if place else where)
 
 
-def decode_content(content: Raw, place: str = "/content") -> str | list[Raw] | None:
-    """A member that is text, a list of parts, or null."""
-    return None if content is NULL else decode(_content_decoder, content, place)
+def decode_content(content: Raw) -> str | list[Raw] | None:
+    """A `content` that is text, a list of parts, or null."""
+    if content is NULL:
+        return None
+    try:
+        return _content_of(content)  # called for every message of every history: no detour
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decode(_content_decoder, content, "/content")
 
 
 def decode_list(text: Json, place: str = "") -> list[Raw]:
@@ -183,17 +190,15 @@ def element_spans(text: bytes) -> list[tuple[int, int]]:
     spans = []
     position = _skip_white(text, 0) + 1
     for element in _elements_of(text):
-        position = _skip_white(text, position)
-        if text[position : position + 1] == b",":
-            position = _skip_white(text, position + 1)
-        spans.append((position, position + len(bytes(element))))
-        position = spans[-1][1]
+        while text[position] in _BETWEEN:
+            position += 1
+        end = position + len(element)
+        spans.append((position, end))
+        position = end
     return spans
 
 
-def set_members(
-    text: Json, changes: Iterable[tuple[str, bytes | None]], spans: list[Member] | None = None
-) -> bytes:
+def set_members(text: Json, changes: Iterable[tuple[str, bytes | None]], spans: list[Member] | None = None) -> bytes:
     """Set or take out (`None`) members of an object; every other byte stays.
 
     A member that exists is changed where it stands, its duplicates go; a new one is appended. `spans` spares finding
@@ -214,7 +219,9 @@ def set_members(
         if len(pieces) > 1:
             pieces.append(text[spans[position - 1].end : member.start])
         value = wanted.get(member.key)
-        pieces.append(text[member.start : member.end] if value is None else text[member.start : member.value_start] + value)
+        pieces.append(
+            text[member.start : member.end] if value is None else text[member.start : member.value_start] + value
+        )
     for key, value in wanted.items():
         if value is not None and key not in last:
             pieces.append((b"," if len(pieces) > 1 else b"") + encode(key) + b":" + value)

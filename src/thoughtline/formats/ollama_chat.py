@@ -33,7 +33,6 @@ from thoughtline.formats.json_text import (
     arguments_object,
     array,
     decode,
-    elements,
     encode,
     is_given,
     members,
@@ -151,7 +150,7 @@ def _texts(items: tuple[Item, ...], dialect: Dialect) -> list[tuple[str, bytes |
     for item in items:
         if isinstance(item, Text) and item.seal is not None:
             raise ForeignSeal(f"an Ollama message can't hold the seal of {item.seal.format}")
-        if isinstance(item, ToolResult) or isinstance(item, Unknown) and item.kind != "image":
+        if isinstance(item, ToolResult) or (isinstance(item, Unknown) and item.kind != "image"):
             raise EncodeError(f"an Ollama message can't hold a {type(item).__name__}")
     if thought is not None and dialect.carrier == "think_tags":
         content, thought = think_tags.join(thought, content), None
@@ -211,7 +210,9 @@ def decode_request(body: bytes, dialect: Dialect = OLLAMA) -> Transcript:
             raise error.within(f"/messages/{at}") from None
     if request.messages is None:
         turns += _decode_prompt(request)
-    return Transcript("ollama_chat", tuple(turns), body, request.model, request.stream is not False, bool(request.tools))
+    return Transcript(
+        "ollama_chat", tuple(turns), body, request.model, request.stream is not False, bool(request.tools)
+    )
 
 
 def _decode_prompt(request: _Request) -> list[Turn]:

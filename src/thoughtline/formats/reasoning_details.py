@@ -33,7 +33,7 @@ class _Detail(Struct, gc=False):
     summary: str | None = None
     data: str | None = None
     signature: str | None = None
-    format: str | None | UnsetType = UNSET
+    format: str | UnsetType | None = UNSET
     id: str | None = None
     index: int | None = None
     tool_name: str | None = None
@@ -135,7 +135,9 @@ class _Entry:
             return self.raws[0].copy()
         merged: dict[str, Raw] = {}
         for raw in self.raws:
-            merged.update({key: value for key, value in members(raw).items() if bytes(value) != b"null" or key not in merged})
+            merged.update(
+                {key: value for key, value in members(raw).items() if bytes(value) != b"null" or key not in merged}
+            )
         text_key = "summary" if self.type == "reasoning.summary" else "text"
         merged[text_key] = Raw(encode("".join(self.texts)))
         if self.signature is not None:

@@ -101,4 +101,3 @@ def _named(error: Exception) -> DecodeError:
     if isinstance(error, UnicodeDecodeError):
         return DecodeError("invalid UTF-8 in a string", place).from_upstream()
     return DecodeError(str(error).replace("`", ""), place).from_upstream()
-

@@ -81,7 +81,11 @@ class Metadata(Struct, gc=False):
 
     @property
     def _stored(self) -> tuple[_Stored, ReasoningFormat] | None:
-        makers = ((self.openai, OPENAI_RESPONSES_V1), (self.azure, AZURE_OPENAI_RESPONSES_V1), (self.xai, XAI_RESPONSES_V1))
+        makers = (
+            (self.openai, OPENAI_RESPONSES_V1),
+            (self.azure, AZURE_OPENAI_RESPONSES_V1),
+            (self.xai, XAI_RESPONSES_V1),
+        )
         return next(((stored, made_by) for stored, made_by in makers if stored is not None), None)
 
     def reasoning(self, text: str, unnamed: ReasoningFormat) -> list[Item]:

@@ -176,7 +176,7 @@ class StreamDecoder(PayloadStreamDecoder):
         told = next((at for at, item in enumerate(items) if isinstance(item, (ReasoningText, ReasoningSummary))), -1)
         done = []
         for at, item in enumerate(items):
-            is_told = at == told or told < 0 and at == len(items) - 1
+            is_told = at == told or (told < 0 and at == len(items) - 1)
             self._extra_positions -= 0 if is_told else 1
             done.append(ItemDone(0, position if is_told else self._extra_positions, item))
         given: list[Event] = []

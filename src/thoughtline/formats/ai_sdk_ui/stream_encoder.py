@@ -17,7 +17,13 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.ai_sdk_ui.metadata import encode_encrypted, encode_entry, encode_seal, encode_stored, encode_text
+from thoughtline.formats.ai_sdk_ui.metadata import (
+    encode_encrypted,
+    encode_entry,
+    encode_seal,
+    encode_stored,
+    encode_text,
+)
 from thoughtline.formats.ai_sdk_ui.stream import REASONS
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import encode, is_json, object_of

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
-from thoughtline.formats.json_text import NULL, arguments_object, decode_content, decode_kind, encode, is_given, object_of, set_members
+from thoughtline.formats.json_text import NULL, arguments_object, decode_kind, encode, is_given, object_of, set_members
 from thoughtline.items import (
     UNKNOWN_FORMAT,
     Item,
@@ -34,17 +34,20 @@ class _Block(Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(_Block)
+_decode = _decoder.decode
 KNOWN_BLOCKS = ("text", "thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result")
 
 
 def decode_block(raw: Raw, dialect: Dialect) -> Item:
     """One block as a typed item."""
     block = decode_kind(_decoder, raw, KNOWN_BLOCKS)
-    if isinstance(block, str):
-        return Unknown(block, raw)
+    return Unknown(block, raw) if isinstance(block, str) else _typed(block, raw, dialect)
+
+
+def _typed(block: _Block, raw: Raw, dialect: Dialect) -> Item:
     match block.type:
         case "text" if block.text is not None:
-            return Text(block.text, raw=raw)
+            return Text(block.text, None, None, raw)
         case "thinking":
             return ReasoningText(block.thinking or "", block.signature, dialect.reasoning_format, raw=raw)
         case "redacted_thinking":
@@ -54,25 +57,32 @@ def decode_block(raw: Raw, dialect: Dialect) -> Item:
             return ReasoningText(block.text or block.thinking or "", None, UNKNOWN_FORMAT, raw=raw)
         case "tool_use":
             arguments = str(bytes(block.input), "utf-8", "replace") if is_given(block.input) else "{}"
-            return ToolCall(block.name or "", arguments, block.id, raw=raw)
+            return ToolCall(block.name or "", arguments, block.id, None, False, None, raw)
         case "tool_result":
-            return ToolResult(block.content, block.tool_use_id, raw=raw)
+            return ToolResult(block.content, block.tool_use_id, None, raw)
         case _:
             return Unknown(block.type, raw)
 
 
-def decode_blocks(content: Raw, dialect: Dialect) -> tuple[Item, ...]:
+def decode_blocks(content: str | list[Raw] | None, dialect: Dialect) -> tuple[Item, ...]:
     """The content of a message: a string, or a list of blocks."""
-    blocks = decode_content(content)
-    if blocks is None or isinstance(blocks, str):
-        return (Text(blocks),) if blocks else ()
+    if content is None or isinstance(content, str):
+        return (Text(content),) if content else ()
     items = []
-    for position, raw in enumerate(blocks):
+    for position, raw in enumerate(content):
         try:
-            items.append(decode_block(raw, dialect))
-        except DecodeError as error:
-            raise error.within(f"/content/{position}") from None
+            items.append(_typed(_decode(raw), raw, dialect))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            items.append(_decode_at(raw, dialect, position))
     return tuple(items)
+
+
+def _decode_at(raw: Raw, dialect: Dialect, position: int) -> Item:
+    """A block of a kind we don't know, or one with a problem whose place is wanted."""
+    try:
+        return decode_block(raw, dialect)
+    except DecodeError as error:
+        raise error.within(f"/content/{position}") from None
 
 
 def encode_block(item: Item, dialect: Dialect) -> bytes:

@@ -21,12 +21,12 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "
 
 class _Message(Struct, gc=False):
     role: str = ""
-    content: Raw = NULL
+    content: str | list[Raw] | None = None
 
 
 class _Request(Struct, gc=False):
     messages: list[_Message]
-    system: Raw = NULL
+    system: str | list[Raw] | None = None
     model: str = ""
     stream: bool | None = None
     tools: list[Raw] | None = None
@@ -49,7 +49,7 @@ def decode_request(body: bytes, dialect: Dialect = ANTHROPIC) -> Transcript:
     """A Messages request as typed turns: one for `system`, one for each message."""
     request = decode(_request_decoder, body)
     turns = []
-    if is_given(request.system):
+    if request.system is not None:
         turns.append(Turn("system", _decode_system(request.system, dialect), SYSTEM_MEMBER))
     for at, message in enumerate(request.messages):
         try:
@@ -62,12 +62,11 @@ def decode_request(body: bytes, dialect: Dialect = ANTHROPIC) -> Transcript:
     )
 
 
-def _decode_system(system: Raw, dialect: Dialect) -> tuple[Item, ...]:
+def _decode_system(system: str | list[Raw], dialect: Dialect) -> tuple[Item, ...]:
     try:
         return decode_blocks(system, dialect)
     except DecodeError as error:
-        error.place = "/system" + error.place.removeprefix("/content")
-        raise DecodeError(error.problem, error.place) from None
+        raise DecodeError(error.problem, "/system" + error.place.removeprefix("/content")) from None
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = ANTHROPIC) -> bytes:
@@ -104,7 +103,7 @@ def _decode_response(body: bytes, dialect: Dialect) -> Reply:
     if response.content is None:
         error = response.error.copy() if is_given(response.error) else Raw(body)
         return Reply("anthropic_messages", (), body, response.id, response.model, None, error)
-    items = decode_blocks(Raw(array(response.content)), dialect)
+    items = decode_blocks(response.content, dialect)
     candidate = Candidate(Turn("assistant", items), 0, decode_finish(response.stop_reason))
     usage = decode_usage(response.usage) if is_given(response.usage) else None
     return Reply("anthropic_messages", (candidate,), body, response.id, response.model, usage)

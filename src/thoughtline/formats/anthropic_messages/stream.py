@@ -21,7 +21,17 @@ from thoughtline.events import (
 from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
 from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
-from thoughtline.formats.json_text import NULL, array, decode, decode_kind, encode, is_given, is_json, members, set_members
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    decode_kind,
+    encode,
+    is_given,
+    is_json,
+    members,
+    set_members,
+)
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
 from thoughtline.items import Item, ToolCall
 from thoughtline.providers import ANTHROPIC, Dialect
@@ -98,11 +108,11 @@ class _Draft:
         if self.citations:
             changes.append(("citations", array(self.citations)))
         arguments = "".join(self.json)
-        is_json = not arguments or is_json(arguments)
-        if arguments and is_json:
+        is_whole = not arguments or is_json(arguments)
+        if arguments and is_whole:
             changes.append(("input", arguments.encode()))
         raw = Raw(set_members(self.start, changes)) if changes else self.start
-        return raw, None if is_json else arguments
+        return raw, None if is_whole else arguments
 
 
 def _joined(known: dict[str, Raw], key: str, pieces: list[str]) -> bytes:

@@ -21,9 +21,9 @@ from thoughtline.events import (
 from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
 from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, unwrap
 from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
-from thoughtline.formats.json_text import NULL, decode, encode, is_given, object_of
+from thoughtline.formats.json_text import NULL, encode, is_given, object_of
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
-from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown
+from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
 from thoughtline.turns import Finish
 

@@ -10,7 +10,16 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
-from thoughtline.formats.json_text import NULL, arguments_object, decode, encode, is_given, members, object_of, set_members
+from thoughtline.formats.json_text import (
+    NULL,
+    arguments_object,
+    decode,
+    encode,
+    is_given,
+    members,
+    object_of,
+    set_members,
+)
 from thoughtline.items import Item, ReasoningText, Seal, Text, ToolCall, ToolResult, Unknown
 from thoughtline.providers import Dialect
 

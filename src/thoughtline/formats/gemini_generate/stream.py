@@ -97,11 +97,11 @@ class _Draft:
 
     def add(self, raw: Raw, events: list[Event]) -> None:
         part = part_decoder.decode(raw)
-        call = part.call
+        call = part.functionCall or part.function_call
         if call is not None and (call.willContinue or self._call is not None):
             self._add_piece(call, typed_part(part, raw, self._dialect), events)
             return
-        if part.text is not None and part.signature is None and call is None:
+        if part.text is not None and call is None and not (part.thoughtSignature or part.thought_signature):
             self._add_text(part.text, bool(part.thought), raw, events)
             return
         self._end_item(events)
@@ -113,7 +113,7 @@ class _Draft:
         if not text:
             return  # the closing chunk: `{"text":""}` without a signature says nothing
         self._is_thought = is_thought
-        self._raw = raw.copy() if not self._pieces else None
+        self._raw = None if self._pieces else raw.copy()
         self._pieces.append(text)
         delta = ReasoningDelta if is_thought else TextDelta
         events.append(delta(self.choice, self._position, text))
@@ -163,6 +163,7 @@ class StreamDecoder(PayloadStreamDecoder):
         super().__init__(_EitherFraming(limit))
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
+        self._usage = NULL
         self._is_started = False
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
@@ -172,7 +173,7 @@ class StreamDecoder(PayloadStreamDecoder):
             if is_end_mark(payload):
                 return
             raise
-        if is_given(chunk.error):
+        if chunk.error is not NULL and is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))
             return
         if not self._is_started:
@@ -180,11 +181,16 @@ class StreamDecoder(PayloadStreamDecoder):
             events.append(Started(chunk.responseId, chunk.modelVersion))
         if not chunk.candidates and not is_given(chunk.usageMetadata):
             events.append(Other(Raw(payload)))
-        ended = [candidate for candidate in chunk.candidates or () if self._grow(candidate, events)]
-        if is_given(chunk.usageMetadata):
-            events.append(UsageReported(decode_usage(chunk.usageMetadata)))
-        for candidate in ended:
-            self._drafts[candidate.index].end(candidate.finishReason, events)
+        if chunk.usageMetadata is not NULL:
+            self._usage = chunk.usageMetadata  # comes with every chunk; the last one counts
+        for candidate in chunk.candidates or ():
+            if self._grow(candidate, events):
+                self._report_usage(events)
+                self._drafts[candidate.index].end(candidate.finishReason, events)
+
+    def _report_usage(self, events: list[Event]) -> None:
+        if is_given(self._usage):
+            events.append(UsageReported(decode_usage(self._usage.copy())))
 
     def _grow(self, candidate: _Candidate, events: list[Event]) -> bool:
         """Take in what a chunk brings for one candidate; says whether it ends it."""
@@ -199,6 +205,7 @@ class StreamDecoder(PayloadStreamDecoder):
         return bool(candidate.finishReason) and not draft.is_done
 
     def _close(self, events: list[Event]) -> None:
+        self._report_usage(events)
         for draft in self._drafts.values():
             if not draft.is_done:
                 draft.end(None, events)

@@ -9,7 +9,6 @@ from msgspec import Raw, Struct
 from thoughtline.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta
 from thoughtline.formats import think_tags
 from thoughtline.formats.json_text import NULL, is_given
-from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.formats.openai_chat.messages import (
     Call,
     Function,
@@ -18,9 +17,9 @@ from thoughtline.formats.openai_chat.messages import (
     decode_part,
     field_reasoning,
 )
+from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.items import Item, ReasoningText, Text
 from thoughtline.providers import Dialect
-
 
 _LEGACY = -1
 """The index of a `function_call`, which has none."""

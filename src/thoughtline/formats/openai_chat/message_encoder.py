@@ -61,7 +61,7 @@ def encode_message(role: str, items: tuple[Item, ...], before: bytes | None, dia
     reasoning_differs = _thoughts(items) != _thoughts(old)
     if reasoning_differs:
         changes += _reasoning_members(items, before, dialect)
-    if reasoning_differs and _touches_content(old, dialect) or _contents(items) != _contents(old):
+    if (reasoning_differs and _touches_content(old, dialect)) or _contents(items) != _contents(old):
         changes.append(("content", _encode_content(items, before, dialect)))
     if _calls(items) != _calls(old):
         changes.append(("tool_calls", _encode_calls(items, before, dialect)))

@@ -118,11 +118,8 @@ def decode_items(message: Message, dialect: Dialect) -> tuple[Item, ...]:
             items.append(Text(content))
         else:
             items += _decode_parts(content, dialect)
-    if message.tool_calls:
-        for call in message.tool_calls:
-            items.append(_typed_call(call))
-    if message.refusal or message.function_call is not NULL:
-        items[len(items) - len(message.tool_calls or ()) :] = answer_tail(message)
+    if message.tool_calls is not None or message.refusal or message.function_call is not NULL:
+        items += answer_tail(message)
     return tuple(items)
 
 
@@ -130,7 +127,8 @@ def answer_tail(message: Message) -> list[Item]:
     """What stands after the content of an answer: its refusal and its calls."""
     items: list[Item] = [Unknown("refusal", Raw(encode(message.refusal)))] if message.refusal else []
     if message.tool_calls:
-        items += [_typed_call(call) for call in message.tool_calls]
+        for call in message.tool_calls:
+            items.append(_typed_call(call))
     elif is_given(message.function_call):
         function = decode(_function_decoder, message.function_call, "/function_call")
         if function.name:  # some hosts write an empty one into every message
@@ -140,15 +138,13 @@ def answer_tail(message: Message) -> list[Item]:
 
 def field_reasoning(message: Message, dialect: Dialect) -> list[Item]:
     """The reasoning that stands in members of its own."""
-    items: list[Item] = []
-    if message.reasoning_details:
-        for position, raw in enumerate(message.reasoning_details):
-            items.append(decode_detail(raw, f"/reasoning_details/{position}"))
     text = message.reasoning_content or message.reasoning
     if text is None:
         text = message.reasoning_content  # an empty field is a field that is there
-    if text is not None and not (items and any(map(_is_readable, items))):
-        items.insert(0, ReasoningText(text, None, dialect.reasoning_format))
+    items: list[Item] = [] if text is None else [ReasoningText(text, None, dialect.reasoning_format)]
+    if message.reasoning_details:
+        details = [decode_detail(raw, f"/reasoning_details/{at}") for at, raw in enumerate(message.reasoning_details)]
+        items = [*details] if any(map(_is_readable, details)) else [*items, *details]
     if message.reasoning_text is not None or message.reasoning_opaque is not None:
         items.append(_copilot_pair(message.reasoning_text, message.reasoning_opaque, dialect))
     if message.extra_content is not NULL:
@@ -159,7 +155,7 @@ def field_reasoning(message: Message, dialect: Dialect) -> list[Item]:
 
 
 def _is_readable(item: Item) -> bool:
-    return bool(isinstance(item, ReasoningText) and item.text or isinstance(item, ReasoningSummary) and item.summary)
+    return bool((isinstance(item, ReasoningText) and item.text) or (isinstance(item, ReasoningSummary) and item.summary))
 
 
 def _copilot_pair(text: str | None, opaque: str | None, dialect: Dialect) -> Reasoning:

@@ -29,16 +29,25 @@ _decoder = msgspec.json.Decoder(_Request)
 def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcript:
     """A chat request as typed turns, one for each message."""
     request = decode(_decoder, body)
-    turns = []
-    for at, message in enumerate(request.messages):
+    role_of = ROLES.get
+    try:
+        turns = [
+            Turn(role_of(message.role, "other"), decode_items(message, dialect), at)
+            for at, message in enumerate(request.messages)
+        ]
+    except DecodeError:
+        raise _located(request.messages, dialect) from None
+    return Transcript("openai_chat", tuple(turns), body, request.model, bool(request.stream), bool(request.tools))
+
+
+def _located(messages: list[Message], dialect: Dialect) -> DecodeError:
+    """The problem that stopped the decoding, with the message it stands in."""
+    for at, message in enumerate(messages):
         try:
-            items = decode_items(message, dialect)
+            decode_items(message, dialect)
         except DecodeError as error:
-            raise error.within(f"/messages/{at}") from None
-        turns.append(Turn(ROLES.get(message.role, "other"), items, at))
-    return Transcript(
-        "openai_chat", tuple(turns), body, request.model, bool(request.stream), bool(request.tools)
-    )
+            return error.within(f"/messages/{at}")
+    raise AssertionError("a problem that is there once is there twice")
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = REASONING_CONTENT) -> bytes:

@@ -6,7 +6,18 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError
-from thoughtline.formats.json_text import NULL, array, decode, decode_list, encode, is_array, is_given, object_of, replace_at, span_at
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    decode_list,
+    encode,
+    is_array,
+    is_given,
+    object_of,
+    replace_at,
+    span_at,
+)
 from thoughtline.formats.openai_chat.message_encoder import encode_message
 from thoughtline.formats.openai_chat.messages import Message, decode_items
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
@@ -48,7 +59,9 @@ def _decode_response(body: bytes, dialect: Dialect) -> Reply:
     whole = next(iter(decode_list(body)), Raw(body)) if is_array(body.lstrip()) else Raw(body)
     response = decode(_decoder, whole)
     if response.choices is not None:
-        candidates = tuple(_decode_choice(choice, position, dialect) for position, choice in enumerate(response.choices))
+        candidates = tuple(
+            _decode_choice(choice, position, dialect) for position, choice in enumerate(response.choices)
+        )
     elif response.finish_reason is not None and bytes(response.message)[:1] == b"{":
         message = decode(_message_decoder, response.message, "/message")
         finish = _whole_finish(response.finish_reason)

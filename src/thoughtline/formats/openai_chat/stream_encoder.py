@@ -19,9 +19,9 @@ from thoughtline.events import (
 )
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import array, encode, members, object_of
-from thoughtline.formats.reasoning_details import encode_detail
 from thoughtline.formats.openai_chat.message_encoder import encode_call, encode_message
 from thoughtline.formats.openai_chat.usage import encode_finish, encode_usage
+from thoughtline.formats.reasoning_details import encode_detail
 from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.providers import REASONING_CONTENT, Dialect
 
@@ -143,7 +143,9 @@ class StreamEncoder:
             case Text():
                 return self._leave_thinking(event.choice, item.text)
             case ToolCall():
-                told = self._call(CallDelta(event.choice, event.position, item.arguments, item.id, item.name, item.is_custom))
+                told = self._call(
+                    CallDelta(event.choice, event.position, item.arguments, item.id, item.name, item.is_custom)
+                )
                 return told if item.seal is None else self._seal_of_call(event.choice, event.position, item)
             case Unknown(kind="refusal"):
                 return [("refusal", bytes(item.raw))]

@@ -56,9 +56,7 @@ def decode_request(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Transcri
         turns.append(Turn("user", (Text(request.input),), 0))
     else:
         turns += _decode_list(request.input or (), dialect)
-    return Transcript(
-        "openai_responses", tuple(turns), body, request.model, bool(request.stream), bool(request.tools)
-    )
+    return Transcript("openai_responses", tuple(turns), body, request.model, bool(request.stream), bool(request.tools))
 
 
 def _decode_instructions(raw: Raw) -> tuple[Item, ...]:
@@ -102,7 +100,9 @@ def encode_request(transcript: Transcript, dialect: Dialect = OPENAI_RESPONSES) 
     def encode_instructions(turn: Turn, before: bytes | None) -> bytes:
         return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
 
-    return encode_conversation(text_member(transcript, "input"), "input", encode_turn, "instructions", encode_instructions)
+    return encode_conversation(
+        text_member(transcript, "input"), "input", encode_turn, "instructions", encode_instructions
+    )
 
 
 def _wire_role(role: Role) -> str:

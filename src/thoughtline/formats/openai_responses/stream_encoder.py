@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from msgspec import Raw
-
 from thoughtline.errors import EncodeError
 from thoughtline.events import (
     CallDelta,
