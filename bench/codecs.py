@@ -3,13 +3,15 @@
     python -m bench.codecs
 
 A history is decoded to typed turns and encoded again: unedited, and with reasoning put back into every tool turn. The
-yardstick is `orjson.loads` and `dumps` of the whole body, which is what a proxy without spans has to do. Streams are read
-event by event; the yardstick is `orjson.loads` of each payload alone, without framing and without keeping anything.
+yardstick is `orjson.loads` and `dumps` of the whole body, which is what a proxy without spans has to do. Streams are
+read event by event; the yardstick is `orjson.loads` of each payload alone, without framing, nothing kept.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 
 import orjson
 
@@ -22,7 +24,10 @@ from thoughtline.turns import FormatName, Transcript
 THOUGHT = (
     "The test fails because the fixture is built before the clock is patched. I should look at conftest first. " * 3
 )
-LINES = 'def load(path: str) -> bytes:\n    """Read a file."""\n    with open(path, "rb") as handle:\n        return handle.read()\n'
+LINES = (
+    'def load(path: str) -> bytes:\n    """Read a file."""\n'
+    '    with open(path, "rb") as handle:\n        return handle.read()\n'
+)
 SOURCE = LINES * 28  # about 100 lines, what a coding agent's tool call typically brings back
 
 
@@ -82,8 +87,8 @@ def bench_histories() -> None:
         ("messages 200 kB", "anthropic_messages", messages_history(44)),
         ("messages 2 MB", "anthropic_messages", messages_history(460)),
     ]
-    for name, format, body in cases:
-        _bench_history(name, format, body)
+    for name, format_name, body in cases:
+        _bench_history(name, format_name, body)
 
 
 def _bench_history(name: str, format: FormatName, body: bytes) -> None:
@@ -160,8 +165,8 @@ def bench_streams(count: int = 10_000) -> None:
         ("responses", "openai_responses", responses_events(count)),
         ("gemini", "gemini_generate", gemini_events(count)),
     ]
-    for name, format, payloads in cases:
-        _bench_stream(name, format, payloads)
+    for name, format_name, payloads in cases:
+        _bench_stream(name, format_name, payloads)
 
 
 def _bench_stream(name: str, format: FormatName, payloads: list[bytes]) -> None:
@@ -186,7 +191,8 @@ def _bench_stream(name: str, format: FormatName, payloads: list[bytes]) -> None:
         for payload in payloads:
             loads(payload)
 
-    contenders = {"orjson": yardstick} | {size: (lambda pieces=pieces: read(pieces)) for size, pieces in reads.items()}
+    contenders: dict[str, Callable[[], object]] = {"orjson": yardstick}
+    contenders |= {size: partial(read, pieces) for size, pieces in reads.items()}
     seconds = best_seconds(contenders)
     for size in reads:
         took, theirs = seconds[size] / len(payloads) * 1e6, seconds["orjson"] / len(payloads) * 1e6

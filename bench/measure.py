@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 Work = Callable[[], object]
 
 
-def best_seconds(contenders: dict[str, Work], rounds: int = 7, at_least_seconds: float = 0.15) -> dict[str, float]:
+def best_seconds(contenders: Mapping[str, Work], rounds: int = 7, at_least_seconds: float = 0.15) -> dict[str, float]:
     """Seconds of one call of each. Interleaved, so that a busy moment of the machine hits all of them."""
     repeats = {name: _repeats(work, at_least_seconds) for name, work in contenders.items()}
     best = dict.fromkeys(contenders, float("inf"))

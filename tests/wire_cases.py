@@ -1,8 +1,9 @@
 """The hand-made cases in `tests/wire/<format>/<case>/`.
 
-A case is a body or a stream as a provider or client would send it, and `expected.json`: what it says, and what the case
-is about. Files: `request.json`, `response.json`, and one of `stream.sse`, `stream.ndjson`, `stream.array`, `stream.hex`.
-A case with both a response and a stream says the same thing twice.
+A case is a body or a stream as a provider or client would send it, and `expected.json`: what it says, and what the
+case is about. Files: `request.json`, `response.json`, and one of `stream.sse`, `stream.ndjson`, `stream.array`,
+`stream.hex`. A case with both a response and a stream says the same thing twice. `unwritable` marks a stream that our
+encoder refuses, or can only write in another order.
 """
 
 from __future__ import annotations

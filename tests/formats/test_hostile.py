@@ -21,7 +21,10 @@ from thoughtline.formats.framing import JsonArray, JsonLines, ServerSentEvents
 
 ROWS = list(FORMATS.values())
 WITH_BODIES = [row for row in ROWS if row.bodies is not None]
-row_name = {"ids": lambda row: row.name}
+
+
+def by_name(row: Format) -> str:
+    return row.name
 
 
 def read_body(row: Format, body: bytes) -> None:
@@ -67,14 +70,14 @@ NOT_JSON = {
 
 
 @pytest.mark.parametrize("problem", NOT_JSON)
-@pytest.mark.parametrize("row", WITH_BODIES, **row_name)
+@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
 def test_bodies_that_are_none(row: Format, problem: str) -> None:
     """Bytes that are no body of this format give a named error with its place."""
     read_body(row, NOT_JSON[problem])
 
 
 @pytest.mark.parametrize("problem", ["truncated", "truncated escape", "trailing", "NUL", "NaN", "nothing"])
-@pytest.mark.parametrize("row", WITH_BODIES, **row_name)
+@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
 def test_what_is_no_json_names_the_byte(row: Format, problem: str) -> None:
     """The place of bytes that are no JSON is a byte offset."""
     assert row.bodies is not None
@@ -84,7 +87,7 @@ def test_what_is_no_json_names_the_byte(row: Format, problem: str) -> None:
 
 
 @pytest.mark.parametrize("problem", NOT_JSON)
-@pytest.mark.parametrize("row", ROWS, **row_name)
+@pytest.mark.parametrize("row", ROWS, ids=by_name)
 def test_streams_that_are_none(row: Format, problem: str) -> None:
     """The same bytes as a stream and as an event of a stream."""
     read_stream(row, NOT_JSON[problem])
@@ -108,13 +111,14 @@ WRONG: list[Any] = [0, -1.5, True, "text", [], [[]], {}, {"a": {}}, None, [None]
 def spoiled(value: Any) -> list[Any]:
     """Every value that differs from this one in one place, where something of another type stands."""
     others = [wrong for wrong in WRONG if type(wrong) is not type(value)]
+    inner: list[Any] = []
     match value:
         case dict():
             inner = [{**value, key: bad} for key, child in value.items() for bad in spoiled(child)]
         case list():
             inner = [[*value[:at], bad, *value[at + 1 :]] for at, child in enumerate(value) for bad in spoiled(child)]
         case _:
-            inner = []
+            pass
     return others + inner
 
 
@@ -153,7 +157,7 @@ def test_wrong_types_in_every_place_of_a_stream(case: WireCase) -> None:
             read_stream(case.format, head + start + json.dumps(value).encode() + end)
 
 
-@pytest.mark.parametrize("row", WITH_BODIES, **row_name)
+@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
 @settings(max_examples=150, deadline=None)
 @given(data=st.binary(max_size=300))
 @example(b"\xef\xbb\xbf{}")
@@ -168,7 +172,12 @@ json_values = st.recursive(
     max_leaves=12,
 )
 NAMES = st.sampled_from(
-    ["type", "role", "content", "text", "thinking", "signature", "reasoning_content", "reasoning_details", "tool_calls", "function", "arguments", "parts", "functionCall", "thoughtSignature", "thought", "candidates", "choices", "delta", "index", "finish_reason", "message", "output", "input", "summary", "encrypted_content", "item", "output_index", "response", "id", "providerMetadata", "contentBlockDelta", "reasoningContent"]
+    [
+        *("type", "role", "content", "text", "thinking", "signature", "reasoning_content", "reasoning_details"),
+        *("tool_calls", "function", "arguments", "parts", "functionCall", "thoughtSignature", "thought", "candidates"),
+        *("choices", "delta", "index", "finish_reason", "message", "output", "input", "summary", "encrypted_content"),
+        *("item", "output_index", "response", "id", "providerMetadata", "contentBlockDelta", "reasoningContent"),
+    ]
 )
 likely_values = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 3) | st.text(max_size=5) | NAMES,
@@ -177,12 +186,10 @@ likely_values = st.recursive(
 )
 
 
-@pytest.mark.parametrize("row", WITH_BODIES, **row_name)
+@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
 @settings(max_examples=200, deadline=None)
 @given(
-    value=st.fixed_dictionaries(
-        {}, optional=dict.fromkeys(("messages", "contents", "input", "choices"), likely_values)
-    )
+    value=st.fixed_dictionaries({}, optional=dict.fromkeys(("messages", "contents", "input", "choices"), likely_values))
     | likely_values
     | json_values
 )
@@ -191,7 +198,7 @@ def test_any_json_as_a_body(row: Format, value: Any) -> None:
     read_body(row, json.dumps(value).encode())
 
 
-@pytest.mark.parametrize("row", ROWS, **row_name)
+@pytest.mark.parametrize("row", ROWS, ids=by_name)
 @settings(max_examples=200, deadline=None)
 @given(values=st.lists(likely_values | json_values, max_size=4), noise=st.binary(max_size=20))
 def test_any_events_in_a_stream(row: Format, values: list[Any], noise: bytes) -> None:
@@ -201,7 +208,7 @@ def test_any_events_in_a_stream(row: Format, values: list[Any], noise: bytes) ->
     read_stream(row, data.replace(b"data: ", b"").replace(b"\n\n", b"\n"))
 
 
-@pytest.mark.parametrize("row", ROWS, **row_name)
+@pytest.mark.parametrize("row", ROWS, ids=by_name)
 @settings(max_examples=150, deadline=None)
 @given(data=st.binary(max_size=300))
 def test_any_bytes_as_a_stream(row: Format, data: bytes) -> None:
@@ -217,8 +224,7 @@ def test_a_line_that_never_ends_is_refused_at_the_bound(framing: type[Any]) -> N
     piece = b"[{" + b"x" * 65_534
     tracemalloc.start()
     with pytest.raises(LimitExceeded):
-        for _ in range(1024):
-            decoder.feed(piece)
+        list(map(decoder.feed, [piece] * 1024))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2 * limit
@@ -231,7 +237,7 @@ def test_a_binary_message_that_never_ends_is_refused_at_its_head() -> None:
         EventStream().feed(prelude + crc32(prelude).to_bytes(4, "big"))
 
 
-@pytest.mark.parametrize("row", WITH_BODIES, **row_name)
+@pytest.mark.parametrize("row", WITH_BODIES, ids=by_name)
 def test_a_body_of_64_megabytes_in_one_line(row: Format) -> None:
     """A huge body is read, or refused by name; memory stays a small multiple of it."""
     body = b'{"messages":[{"role":"user","content":"' + b"a" * (64 * 1024 * 1024) + b'"}],"contents":[],"input":[]}'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -167,7 +168,7 @@ def test_a_stream_cut_anywhere_gives_the_same_events(case: WireCase, cuts: list[
     """Cut in as many places as there are."""
     data = case.stream or b""
     marks = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
-    pieces = [data[start:end] for start, end in zip(marks, marks[1:], strict=False)]
+    pieces = [data[start:end] for start, end in pairwise(marks)]
     assert events_of(case, *pieces) == events_of(case, data)
 
 

@@ -69,9 +69,9 @@ class ServerSentEvents:
 
     def feed(self, data: bytes) -> list[bytes]:
         # Nearly every piece of nearly every stream is one event of one line: seen at a glance, it need not be cut.
-        if self._is_between_events and data[:6] == b"data: " and data.find(10) == len(data) - 2:
-            if data[-1] == 10 and 13 not in data:
-                return [data[6:-2]]
+        is_one = self._is_between_events and data[:6] == b"data: " and data.find(10) == len(data) - 2
+        if is_one and data[-1] == 10 and 13 not in data:
+            return [data[6:-2]]
         payloads = self._feed(data)
         self._is_between_events = not (self._pending or self._ended_in_cr or self._head is not None)
         return payloads
@@ -203,7 +203,7 @@ def sse(payload: bytes, name: str = "") -> bytes:
 
 
 def one_line(payload: bytes) -> bytes:
-    """JSON on one line. What we pass on may be spread over several; a line end in JSON is white space and nothing else."""
+    """JSON on one line. What we pass on may be spread over several; a line end in JSON is mere white space."""
     if b"\n" in payload or b"\r" in payload:
         return payload.replace(b"\r", b" ").replace(b"\n", b" ")
     return payload

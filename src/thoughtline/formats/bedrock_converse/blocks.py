@@ -77,7 +77,7 @@ def _decode_reasoning(reasoning: ReasoningMember, raw: Raw, dialect: Dialect) ->
 
 
 def unwrap(blob: str) -> str:
-    """The token inside a `redactedContent`: Converse encodes Claude's own base64 text once more, as it does any blob."""
+    """The token inside a `redactedContent`: Converse encodes Claude's own base64 text once more, as any blob."""
     try:
         token = base64.b64decode(blob, validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError):

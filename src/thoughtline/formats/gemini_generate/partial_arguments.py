@@ -4,6 +4,7 @@ more of a string. Shapes: recorded Vertex streams of Gemini 3, 2026."""
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import msgspec
@@ -42,7 +43,7 @@ class PartialArguments:
         if not steps:
             raise DecodeError("a partial argument without a place")
         holder: Tree = self._root
-        for step, following in zip(steps, steps[1:], strict=False):
+        for step, following in pairwise(steps):
             holder = _enter(holder, step, [] if isinstance(following, int) else {})
         _set(holder, steps[-1], piece)
 

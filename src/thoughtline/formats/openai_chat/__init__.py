@@ -1,5 +1,5 @@
-"""Chat Completions and all that speak it: DeepSeek, Kimi, MiMo, GLM, Qwen, MiniMax, OpenRouter, Groq, Cerebras, Mistral,
-Cohere, Copilot, xAI, local servers, and Gemini's compatible endpoint.
+"""Chat Completions and all that speak it: DeepSeek, Kimi, MiMo, GLM, Qwen, MiniMax, OpenRouter, Groq, Cerebras,
+Mistral, Cohere, Copilot, xAI, local servers, and Gemini's compatible endpoint.
 
 What differs between them, where reasoning stands, is a `Dialect`.
 """

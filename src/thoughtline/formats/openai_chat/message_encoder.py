@@ -53,10 +53,9 @@ def encode_message(role: str, items: tuple[Item, ...], before: bytes | None, dia
         return _encode_tool_result(items, before)
     if before is None:
         return _encode_new(role, items, dialect)
-    first = items[0] if items else None
-    if isinstance(first, REASONING_KINDS) and dialect.carrier in _PLAIN and old == items[1:]:
-        if b'"reasoning' not in before:
-            return _with_field(before, dialect.carrier, first)
+    first = items[0] if items and dialect.carrier in _PLAIN and b'"reasoning' not in before else None
+    if isinstance(first, REASONING_KINDS) and old == items[1:]:
+        return _with_field(before, dialect.carrier, first)
     changes: list[tuple[str, bytes | None]] = []
     reasoning_differs = _thoughts(items) != _thoughts(old)
     if reasoning_differs:

@@ -155,7 +155,13 @@ def field_reasoning(message: Message, dialect: Dialect) -> list[Item]:
 
 
 def _is_readable(item: Item) -> bool:
-    return bool((isinstance(item, ReasoningText) and item.text) or (isinstance(item, ReasoningSummary) and item.summary))
+    match item:
+        case ReasoningText():
+            return bool(item.text)
+        case ReasoningSummary():
+            return bool(item.summary)
+        case _:
+            return False
 
 
 def _copilot_pair(text: str | None, opaque: str | None, dialect: Dialect) -> Reasoning:

@@ -1,0 +1,26 @@
+"""What `import thoughtline` offers is a promise: it changes on purpose only."""
+
+from __future__ import annotations
+
+import thoughtline
+
+
+def test_public_names_are_sorted_and_exist() -> None:
+    """Every name is there, and in an order that shows a change."""
+    assert list(thoughtline.__all__) == sorted(
+        thoughtline.__all__, key=lambda name: (not name.isupper(), name.islower(), name)
+    )
+    for name in thoughtline.__all__:
+        assert getattr(thoughtline, name) is not None
+
+
+def test_public_names_are_these() -> None:
+    """Adding or dropping one means changing this list and the changelog."""
+    assert set(thoughtline.__all__) == {
+        *("FORMATS", "Format", "Dialect", "fold"),
+        *("DecodeError", "EncodeError", "Fault", "ForeignSeal", "LimitExceeded", "ThoughtlineError"),
+        *("Item", "Text", "ToolCall", "ToolResult", "Unknown", "Seal"),
+        *("Reasoning", "ReasoningEncrypted", "ReasoningFormat", "ReasoningServerToolCall"),
+        *("ReasoningSummary", "ReasoningText"),
+        *("Candidate", "Finish", "Provenance", "Reply", "Transcript", "Turn", "Usage"),
+    }

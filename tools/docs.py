@@ -1,0 +1,74 @@
+"""Docs that come from the code.
+
+python -m tools.docs            write them
+python -m tools.docs --check    fail if any of them is not what the code says
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from thoughtline import providers
+from thoughtline.cli import parser
+from thoughtline.formats import FORMATS
+from thoughtline.providers import Dialect
+
+DOCS = Path(__file__).parents[1] / "docs"
+NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
+
+
+def cli() -> str:
+    """The help of the command line."""
+    return f"{NOTE}\n# Command line\n\n```\n{parser().format_help()}```\n"
+
+
+def formats() -> str:
+    """The wire formats and the dialects of them."""
+    rows = [f"| `{name}` | {_first_line(name)} | `{row.dialect.name}` |" for name, row in FORMATS.items()]
+    dialects = [value for value in vars(providers).values() if isinstance(value, Dialect)]
+    names = [f"| `{item.name}` | `{item.carrier}` | `{item.reasoning_format}` |" for item in dialects]
+    return "\n".join(
+        [
+            f"{NOTE}\n# Formats and dialects\n",
+            "A format is a wire API; each is a module of `thoughtline.formats` with the same six names.\n",
+            "| format | what it is | dialect if none is named |\n|---|---|---|",
+            *rows,
+            "\nA dialect is where a server of a format keeps reasoning, and whose reasoning it is.\n",
+            "| dialect | reasoning stands in | made by |\n|---|---|---|",
+            *names,
+            "",
+        ]
+    )
+
+
+def _first_line(name: str) -> str:
+    module = sys.modules[f"thoughtline.formats.{name}"]
+    text = (module.__doc__ or "").strip().split("\n\n")[0]
+    return " ".join(text.split())
+
+
+PAGES: dict[str, Callable[[], str]] = {"cli.md": cli, "formats.md": formats}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or say which are out of date."""
+    stale = [name for name, page in PAGES.items() if not _is_current(name, page())]
+    if "--check" in arguments:
+        for name in stale:
+            print(f"docs/{name} is not what the code says: run `make docs`", file=sys.stderr)
+        return 1 if stale else 0
+    for name in stale:
+        (DOCS / name).write_text(PAGES[name]())
+        print(f"wrote docs/{name}")
+    return 0
+
+
+def _is_current(name: str, text: str) -> bool:
+    path = DOCS / name
+    return path.exists() and path.read_text() == text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
