@@ -36,14 +36,14 @@ XAI_RESPONSES_V1 = ReasoningFormat("xai-responses-v1")
 
 # Frozen structs, not dataclasses: five times cheaper to make, and a long history makes thousands
 # (docs/decisions/0002-values-are-msgspec-structs.md). gc=False: no item can be part of a cycle.
-class Seal(Struct, frozen=True, gc=False):
+class Seal(Struct, frozen=True, gc=False, omit_defaults=True):
     """An opaque token that only its maker can read, attached to an item that is not reasoning itself."""
 
     data: str
     format: ReasoningFormat = UNKNOWN_FORMAT
 
 
-class Text(Struct, frozen=True, gc=False):
+class Text(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """Text that the user sees. `id` is the provider's name for it, where it gives one (`msg_…`)."""
 
     text: str
@@ -52,7 +52,7 @@ class Text(Struct, frozen=True, gc=False):
     raw: Raw | None = None
 
 
-class ToolCall(Struct, frozen=True, gc=False):
+class ToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """A call the model asks for.
 
     `arguments` is JSON text as the wire had it, or free text if `is_custom`. `id` pairs it with its result; `item_id`
@@ -68,7 +68,7 @@ class ToolCall(Struct, frozen=True, gc=False):
     raw: Raw | None = None
 
 
-class ToolResult(Struct, frozen=True, gc=False):
+class ToolResult(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """What a call gave back: JSON as it stands on the wire, a string where it is text."""
 
     content: Raw
@@ -77,7 +77,7 @@ class ToolResult(Struct, frozen=True, gc=False):
     raw: Raw | None = None
 
 
-class ReasoningText(Struct, frozen=True, gc=False):
+class ReasoningText(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """Thinking in the clear, signed by some providers."""
 
     text: str
@@ -88,7 +88,7 @@ class ReasoningText(Struct, frozen=True, gc=False):
     raw: Raw | None = None
 
 
-class ReasoningSummary(Struct, frozen=True, gc=False):
+class ReasoningSummary(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """What a provider tells of thinking that it keeps to itself."""
 
     summary: str
@@ -98,7 +98,7 @@ class ReasoningSummary(Struct, frozen=True, gc=False):
     raw: Raw | None = None
 
 
-class ReasoningEncrypted(Struct, frozen=True, gc=False):
+class ReasoningEncrypted(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """Thinking that only its maker can read."""
 
     data: str
@@ -108,7 +108,7 @@ class ReasoningEncrypted(Struct, frozen=True, gc=False):
     raw: Raw | None = None
 
 
-class ReasoningServerToolCall(Struct, frozen=True, gc=False):
+class ReasoningServerToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """A tool that the provider ran while thinking, kept as part of the thinking."""
 
     tool_name: str
@@ -118,7 +118,7 @@ class ReasoningServerToolCall(Struct, frozen=True, gc=False):
     raw: Raw | None = None
 
 
-class Unknown(Struct, frozen=True, gc=False):
+class Unknown(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """A kind we don't read. It keeps its place and its JSON; `seal` is set where it carries a signature."""
 
     kind: str

@@ -132,7 +132,7 @@ class Reply(Struct, frozen=True, gc=False):
         return replace(self, candidates=(*self.candidates[:position], edited, *self.candidates[position + 1 :]))
 
 
-class Provenance(Struct, frozen=True, gc=False):
+class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
     """Where a turn came from, and so who may get it back and where its seals may go."""
 
     tenant: str

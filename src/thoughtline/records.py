@@ -1,0 +1,62 @@
+"""What is remembered of a turn, and the keys it is found by.
+
+A record is made once, when a response has been read, and never changes. Its keys are digests, all inside its tenant,
+tagged with what they are made of; several records may share one of the weaker ones.
+"""
+
+from __future__ import annotations
+
+from typing import NewType
+
+import msgspec
+from msgspec import Struct
+
+from thoughtline.errors import DecodeError
+from thoughtline.items import Item, ToolCall, reasoning_of, seal_of
+from thoughtline.turns import Provenance
+
+Key = NewType("Key", str)
+"""`algorithm:digest`. Equal keys of one tenant mean equal evidence, whoever computed them."""
+
+RecordId = NewType("RecordId", str)
+"""The digest of all that a record says: two writers of the same turn write the same record."""
+
+
+class Record(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A captured turn.
+
+    `items` are the turn's items in order, reasoning with its raw JSON. A turn cut short (`is_complete` false) may give
+    its text back, never its seals. `created_at` is in seconds since the epoch.
+    """
+
+    id: RecordId
+    provenance: Provenance
+    items: tuple[Item, ...]
+    keys: tuple[Key, ...]
+    created_at: float
+    is_complete: bool = True
+
+    @property
+    def has_reasoning(self) -> bool:
+        """A turn without any is worth remembering too: it must never get a neighbour's."""
+        return bool(reasoning_of(self.items)) or any(seal_of(item) is not None for item in self.items)
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        return tuple(item.id for item in self.items if isinstance(item, ToolCall) and item.id)
+
+
+_decoder = msgspec.json.Decoder(Record)
+
+
+def encode_record(record: Record) -> bytes:
+    """A record as bytes, for keeping."""
+    return msgspec.json.encode(record)
+
+
+def decode_record(data: bytes) -> Record:
+    """A record that was kept."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError(f"a kept record can't be read: {type(error).__name__}") from None
