@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import asdict, replace
 
-from thoughtline.items import Item, Seal, ToolResult, Unknown
+from thoughtline.items import NO_RAW, Item, Seal, ToolResult, Unknown
 from thoughtline.turns import Reply, Transcript
 
 
@@ -46,7 +46,7 @@ def describe_reply(reply: Reply) -> list[dict[str, Any]]:
 
 def without_raw(item: Item) -> Item:
     """The item by what it says, for comparing one that came whole with one that came in pieces."""
-    return item if isinstance(item, Unknown) else replace(item, raw=None)
+    return item if isinstance(item, Unknown) else replace(item, raw=NO_RAW)
 
 
 def token(value: str | None) -> str:

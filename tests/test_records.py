@@ -45,7 +45,7 @@ def test_every_kind_of_item_comes_back() -> None:
     record = made(*ITEMS)
     kept = decode_record(encode_record(record))
     assert kept == record
-    assert bytes(kept.items[0].raw or b"") == bytes(RAW)
+    assert bytes(kept.items[0].raw) == bytes(RAW)
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: type(item).__name__)

@@ -34,6 +34,10 @@ UNKNOWN_FORMAT = ReasoningFormat("unknown")
 XAI_RESPONSES_V1 = ReasoningFormat("xai-responses-v1")
 
 
+NO_RAW = Raw(b"")
+"""An item that no wire has seen, or whose JSON says no more than the item does."""
+
+
 # Frozen structs, not dataclasses: five times cheaper to make, and a long history makes thousands
 # (docs/decisions/0002-values-are-msgspec-structs.md). gc=False: no item can be part of a cycle.
 class Seal(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -49,7 +53,7 @@ class Text(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     text: str
     seal: Seal | None = None
     id: str | None = None
-    raw: Raw | None = None
+    raw: Raw = NO_RAW
 
 
 class ToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
@@ -65,7 +69,7 @@ class ToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     item_id: str | None = None
     is_custom: bool = False
     seal: Seal | None = None
-    raw: Raw | None = None
+    raw: Raw = NO_RAW
 
 
 class ToolResult(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
@@ -74,7 +78,7 @@ class ToolResult(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     content: Raw
     call_id: str | None = None
     name: str | None = None
-    raw: Raw | None = None
+    raw: Raw = NO_RAW
 
 
 class ReasoningText(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
@@ -85,7 +89,7 @@ class ReasoningText(Struct, frozen=True, gc=False, tag=True, omit_defaults=True)
     format: ReasoningFormat = UNKNOWN_FORMAT
     id: str | None = None
     index: int | None = None
-    raw: Raw | None = None
+    raw: Raw = NO_RAW
 
 
 class ReasoningSummary(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
@@ -95,7 +99,7 @@ class ReasoningSummary(Struct, frozen=True, gc=False, tag=True, omit_defaults=Tr
     format: ReasoningFormat = UNKNOWN_FORMAT
     id: str | None = None
     index: int | None = None
-    raw: Raw | None = None
+    raw: Raw = NO_RAW
 
 
 class ReasoningEncrypted(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
@@ -105,7 +109,7 @@ class ReasoningEncrypted(Struct, frozen=True, gc=False, tag=True, omit_defaults=
     format: ReasoningFormat = UNKNOWN_FORMAT
     id: str | None = None
     index: int | None = None
-    raw: Raw | None = None
+    raw: Raw = NO_RAW
 
 
 class ReasoningServerToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
@@ -115,7 +119,7 @@ class ReasoningServerToolCall(Struct, frozen=True, gc=False, tag=True, omit_defa
     format: ReasoningFormat = UNKNOWN_FORMAT
     id: str | None = None
     index: int | None = None
-    raw: Raw | None = None
+    raw: Raw = NO_RAW
 
 
 class Unknown(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.items import Item, Role
+from thoughtline.items import NO_RAW, Item, Role
 
 FormatName = Literal[
     "openai_chat",
@@ -95,7 +95,7 @@ class Usage(Struct, frozen=True, gc=False):
     output: int = 0
     reasoning: int = 0
     cached: int = 0
-    raw: Raw | None = None
+    raw: Raw = NO_RAW
 
 
 class Candidate(Struct, frozen=True, gc=False):

@@ -121,7 +121,7 @@ def kinds(item: Item) -> set[str]:
         case ReasoningText():
             named = {"thinking" if item.text else "thinking(empty)", "thinking_chunk", "thought", "reasoningText"}
             named |= {"reasoning", "reasoning_content", "reasoning_text", "inline_think_tag"} if item.text else set()
-            named |= {"reasoning_details:reasoning.text.text"} if item.raw is not None else set()
+            named |= {"reasoning_details:reasoning.text.text"} if item.raw else set()
             if item.signature:
                 named |= {"signature", "reasoningText.signature", "reasoning_details:reasoning.text.signature"}
             return named | ({"reasoning.id"} if item.id else set())
@@ -131,7 +131,7 @@ def kinds(item: Item) -> set[str]:
         case ReasoningEncrypted():
             named = {"redacted_thinking", "redactedContent", "encrypted_content"}
             named |= {"reasoning_details:reasoning.encrypted.data"}
-            if item.format == GOOGLE_GEMINI_V1 and item.raw is None:
+            if item.format == GOOGLE_GEMINI_V1 and not item.raw:
                 named.add("message.extra_content.google.thought_signature")
             return named | ({"reasoning.id"} if item.id else set())
         case ToolCall() if item.seal:

@@ -106,7 +106,7 @@ def text_member(transcript: Transcript, name: str, others: str = "") -> Transcri
     if len(turns) != 1 or not turns[0].is_edited or bytes(members(transcript.body).get(name, NULL))[:1] != b'"':
         return transcript
     match turns[0].items:
-        case (Text(raw=None, seal=None) as text, *rest) if not rest or (others and _all_unknown(rest)):
+        case (Text(seal=None) as text, *rest) if not text.raw and (not rest or (others and _all_unknown(rest))):
             edited = transcript.with_member(name, encode(text.text))
             if others:
                 edited = edited.with_member(others, array(item.raw for item in rest if item.raw) if rest else None)

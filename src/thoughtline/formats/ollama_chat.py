@@ -172,7 +172,7 @@ def _thinking(items: tuple[Item, ...]) -> str | None:
 def _encode_call(call: ToolCall) -> bytes:
     if call.seal is not None:
         raise ForeignSeal(f"an Ollama call can't hold the seal of {call.seal.format}")
-    if call.raw is not None and _is_call(call.raw, call):
+    if call.raw and _is_call(call.raw, call):
         return bytes(call.raw)
     function = object_of([("name", encode(call.name)), ("arguments", arguments_object(call.arguments))])
     return object_of([("id", encode(call.id) if call.id else None), ("function", function)])

@@ -75,9 +75,8 @@ def encode_detail(item: Item) -> bytes:
     """One entry for the wire: its own JSON if it came from there, else made from what we know."""
     if isinstance(item, Unknown):
         return bytes(item.raw)
-    raw = getattr(item, "raw", None)
-    if raw is not None and _is_entry(raw, item):
-        return bytes(raw)
+    if item.raw and _is_entry(item.raw, item):
+        return bytes(item.raw)
     match item:
         case ReasoningText():
             known = [("type", "reasoning.text"), ("text", item.text), ("signature", item.signature)]

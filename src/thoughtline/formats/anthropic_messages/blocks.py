@@ -89,7 +89,7 @@ def encode_block(item: Item, dialect: Dialect) -> bytes:
     """One block for the wire: its own JSON if it came from there and says the same, else made new."""
     if isinstance(item, Unknown):
         return bytes(item.raw)
-    if item.raw is not None and _is_block(item.raw, item, dialect):
+    if item.raw and _is_block(item.raw, item, dialect):
         return bytes(item.raw)
     match item:
         case Text(seal=None):

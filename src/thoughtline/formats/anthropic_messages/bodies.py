@@ -85,7 +85,7 @@ def encode_request(transcript: Transcript, dialect: Dialect = ANTHROPIC) -> byte
 
 
 def _encode_content(items: tuple[Item, ...], dialect: Dialect) -> bytes:
-    if len(items) == 1 and isinstance(items[0], Text) and items[0].raw is None and items[0].seal is None:
+    if len(items) == 1 and isinstance(items[0], Text) and not items[0].raw and items[0].seal is None:
         return encode(items[0].text)
     return array(encode_block(item, dialect) for item in items)
 

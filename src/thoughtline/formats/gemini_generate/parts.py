@@ -96,11 +96,11 @@ def _kind_of(raw: Raw) -> str:
 def encode_part(item: Item, dialect: Dialect) -> bytes:
     """One part for the wire: its own JSON if it came from there, with the seal it has now, else made new."""
     raw = item.raw
-    before = _part_before(item, dialect) if raw is not None else None
-    if raw is not None and before == item:
+    before = _part_before(item, dialect)
+    if raw and before == item:
         return bytes(raw)
     _require_own(item, dialect)
-    if raw is not None and before is not None:
+    if before is not None:
         return _with_signature(raw, _signature_of(item))
     match item:
         case Text():
@@ -127,7 +127,7 @@ def _encode_result(item: ToolResult) -> bytes:
 
 def _part_before(item: Item, dialect: Dialect) -> Item | None:
     """The item as its JSON has it, if that is a Gemini part and differs at most in the signature."""
-    if item.raw is None:
+    if not item.raw:
         return None
     try:
         before = decode_part(item.raw, dialect)

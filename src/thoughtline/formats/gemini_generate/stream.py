@@ -29,7 +29,7 @@ from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_
 from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.streaming import PayloadStreamDecoder, is_end_mark
-from thoughtline.items import Item, ReasoningText, Text, ToolCall
+from thoughtline.items import NO_RAW, Item, ReasoningText, Text, ToolCall
 from thoughtline.providers import GEMINI, Dialect
 
 MAX_CANDIDATES = 128
@@ -89,7 +89,7 @@ class _Draft:
         self._position = 0
         self._is_thought = False
         self._pieces: list[str] = []
-        self._raw: Raw | None = None
+        self._raw = NO_RAW
         self._call: ToolCall | None = None
         self._arguments = PartialArguments()
         self._items: list[Item] = []
@@ -113,7 +113,7 @@ class _Draft:
         if not text:
             return  # the closing chunk: `{"text":""}` without a signature says nothing
         self._is_thought = is_thought
-        self._raw = None if self._pieces else raw.copy()
+        self._raw = NO_RAW if self._pieces else raw.copy()
         self._pieces.append(text)
         delta = ReasoningDelta if is_thought else TextDelta
         events.append(delta(self.choice, self._position, text))
@@ -122,7 +122,7 @@ class _Draft:
         """More of a call whose arguments stream; a piece that will not continue ends it."""
         if self._call is None or call.name:
             self._end_item(events)
-            self._call = replace(item, raw=None) if isinstance(item, ToolCall) else None
+            self._call = replace(item, raw=NO_RAW) if isinstance(item, ToolCall) else None
             events.append(CallDelta(self.choice, self._position, "", call.id, call.name))
         for piece in call.partialArgs or ():
             self._arguments.add(piece)
@@ -136,7 +136,7 @@ class _Draft:
                 self._done(ReasoningText(text, None, self._dialect.reasoning_format, raw=self._raw), events)
             else:
                 self._done(Text(text, raw=self._raw), events)
-            self._pieces, self._raw = [], None
+            self._pieces, self._raw = [], NO_RAW
         if self._call is not None:
             call, self._call = replace(self._call, arguments=self._arguments.text()), None
             self._arguments = PartialArguments()

@@ -115,7 +115,7 @@ def _touches_content(old: tuple[Item, ...], dialect: Dialect) -> bool:
 
 def is_chunk(item: Item) -> bool:
     """Whether this reasoning came as a chunk of a content list."""
-    if not isinstance(item, ReasoningText) or item.raw is None:
+    if not isinstance(item, ReasoningText) or not item.raw:
         return False
     return bytes(members(item.raw).get("type", NULL)) == b'"thinking"' and item.signature is None
 
@@ -236,7 +236,7 @@ def _encode_part(item: Item, dialect: Dialect) -> bytes:
     match item:
         case Unknown():
             return bytes(item.raw)
-        case Text() | ReasoningText() if item.raw is not None and _is_part(item.raw, item, dialect):
+        case Text() | ReasoningText() if item.raw and _is_part(item.raw, item, dialect):
             return bytes(item.raw)
         case Text(seal=None):
             return encode({"type": "text", "text": item.text})
@@ -266,11 +266,11 @@ def encode_call(call: ToolCall, olds: Sequence[ToolCall], dialect: Dialect) -> b
     """One tool call for the wire: as one of the old ones stood there, but for its seal, or new."""
     same = (call.name, call.arguments, call.id)
     old = next((old for old in olds if (old.name, old.arguments, old.id) == same), None)
-    if old is not None and old.raw is not None and old.seal == call.seal:
+    if old is not None and old.raw and old.seal == call.seal:
         return bytes(old.raw)
     if call.seal is not None and (dialect.carrier != "google_extra" or call.seal.format != GOOGLE_GEMINI_V1):
         raise ForeignSeal(f"a call in the dialect {dialect.name} can't hold the seal of {call.seal.format}")
-    base = bytes(old.raw) if old is not None and old.raw is not None else _new_call(call)
+    base = bytes(old.raw) if old is not None and old.raw else _new_call(call)
     extra = _with_google_seal(members(base).get("extra_content"), call.seal.data if call.seal else None)
     return set_members(base, [("extra_content", extra)])
 

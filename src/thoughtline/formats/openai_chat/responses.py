@@ -97,7 +97,7 @@ def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item,
 
 
 def _says_nothing(item: Item) -> bool:
-    return isinstance(item, ReasoningText) and not item.text and not item.signature and item.raw is None
+    return isinstance(item, ReasoningText) and not item.text and not item.signature and not item.raw
 
 
 def encode_response(reply: Reply, dialect: Dialect = REASONING_CONTENT) -> bytes:

@@ -24,6 +24,7 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.items import (
+    NO_RAW,
     REASONING_KINDS,
     Item,
     Reasoning,
@@ -197,11 +198,11 @@ def _belongs(item: Reasoning, last: Reasoning) -> bool:
 def encode_reasoning(group: Sequence[Reasoning], dialect: Dialect) -> bytes:
     """One `reasoning` element: as it came if nothing changed, else with what the items say now."""
     raw = group[0].raw
-    before = _reasoning_before(raw, group[0].index, dialect) if raw is not None else None
-    if raw is not None and before == tuple(group):
+    before = _reasoning_before(raw, group[0].index, dialect) if raw else None
+    if before == tuple(group):
         return bytes(raw)
     _require_own(group, dialect)
-    base = bytes(raw) if raw is not None and before is not None else b'{"type":"reasoning"}'
+    base = bytes(raw) if before is not None else b'{"type":"reasoning"}'
     told = [item.summary for item in group if isinstance(item, ReasoningSummary) and item.summary]
     summaries = [{"type": "summary_text", "text": summary} for summary in told]
     texts = [{"type": "reasoning_text", "text": item.text} for item in group if isinstance(item, ReasoningText)]
@@ -244,16 +245,16 @@ def _encode_item(item: Item, dialect: Dialect) -> bytes:
         raise ForeignSeal(f"a Responses element can't hold the seal of {item.seal.format}")
     before = _item_before(item, dialect)
     if before is not None and before == item:
-        return bytes(item.raw or b"")
+        return bytes(item.raw)
     match item:
         case Text():
             part = {"type": "output_text", "text": item.text, "annotations": []}
             new = [("type", b'"message"'), ("role", b'"assistant"'), ("content", encode([part]))]
-            return _with_id(item.raw if before else None, new, item.id)
+            return _with_id(item.raw if before else NO_RAW, new, item.id)
         case ToolCall():
             kind, text = ("custom_tool_call", "input") if item.is_custom else ("function_call", "arguments")
             new = [("type", encode(kind)), ("call_id", encode(item.id or "")), ("name", encode(item.name))]
-            return _with_id(item.raw if before else None, [*new, (text, encode(item.arguments))], item.item_id)
+            return _with_id(item.raw if before else NO_RAW, [*new, (text, encode(item.arguments))], item.item_id)
         case ToolResult():
             new = [("type", b'"function_call_output"'), ("call_id", encode(item.call_id or ""))]
             return object_of([*new, ("output", item.content)])
@@ -263,7 +264,7 @@ def _encode_item(item: Item, dialect: Dialect) -> bytes:
 
 def _item_before(item: Item, dialect: Dialect) -> Item | None:
     """The item as its JSON has it, if that is an element that differs at most in its ids."""
-    if item.raw is None:
+    if not item.raw:
         return None
     try:
         _, found = decode_element(item.raw, dialect, 0)
@@ -280,22 +281,22 @@ def _item_before(item: Item, dialect: Dialect) -> Item | None:
             return before if before == item else None
 
 
-def _with_id(raw: Raw | None, new: list[tuple[str, bytes]], name: str | None) -> bytes:
-    base = bytes(raw) if raw is not None else object_of(new)
+def _with_id(raw: Raw, new: list[tuple[str, bytes]], name: str | None) -> bytes:
+    base = bytes(raw) if raw else object_of(new)
     return set_members(base, [("id", encode(name) if name is not None else None)])
 
 
 def encode_message(role: str, items: Sequence[Item], before: bytes | None) -> bytes:
     """A message that is not the model's. One text that was no part of a list stays text."""
-    if len(items) == 1 and isinstance(items[0], Text) and items[0].raw is None and before is not None:
+    if len(items) == 1 and isinstance(items[0], Text) and not items[0].raw and before is not None:
         return set_members(before, [("content", encode(items[0].text))])
     parts = []
     for item in items:
         match item:
-            case Text(raw=None):
+            case Text() if not item.raw:
                 parts.append(encode({"type": "input_text", "text": item.text}))
             case Text() | Unknown():
-                parts.append(bytes(item.raw or b""))
+                parts.append(bytes(item.raw))
             case _:
                 raise EncodeError(f"a message of role {role} can't hold a {type(item).__name__}")
     if before is not None:
