@@ -23,6 +23,9 @@ FormatName = Literal[
     "ai_sdk_ui",
 ]
 
+ThinkingSwitch = Literal["unsaid", "on", "adaptive", "off"]
+"""What a request says about thinking; `unsaid` leaves it to the model's default."""
+
 NOWHERE = -2
 """A turn that no wire has seen yet."""
 
@@ -34,7 +37,8 @@ class Turn(Struct, frozen=True, gc=False):
     """One step of a conversation.
 
     `at` is the index of its first element in the wire's list, `spans` how many elements it takes there (more than one
-    only in Responses, where each item of a model step is an element).
+    only in Responses, where each item of a model step is an element). `carriers` names the members that hold reasoning,
+    in formats that have several for it.
     """
 
     role: Role
@@ -42,23 +46,38 @@ class Turn(Struct, frozen=True, gc=False):
     at: int = NOWHERE
     spans: int = 1
     is_edited: bool = False
+    carriers: tuple[str, ...] = ()
+    moves_reasoning: bool = False
 
     def with_items(self, items: tuple[Item, ...]) -> Turn:
         """This turn with other items: the one way to edit a turn."""
         return replace(self, items=items, is_edited=True)
 
+    def with_reasoning_moved(self) -> Turn:
+        """This turn with its reasoning in the member that the dialect reads, wherever it stood."""
+        return replace(self, is_edited=True, moves_reasoning=True)
+
 
 class Transcript(Struct, frozen=True, gc=False):
-    """A request: the conversation so far, and the body it came in."""
+    """A request: the conversation so far, and the body it came in.
+
+    `is_stored` is what the request says of keeping the answer at the provider (Responses' `store`).
+    """
 
     format: FormatName
     turns: tuple[Turn, ...]
     body: bytes = b"{}"
     model: str = ""
     is_streaming: bool = False
-    has_tools: bool = False
+    tools: tuple[Raw, ...] = ()
+    thinking: ThinkingSwitch = "unsaid"
+    is_stored: bool | None = None
     member_edits: tuple[tuple[str, bytes | None], ...] = ()
     is_reshaped: bool = False
+
+    @property
+    def has_tools(self) -> bool:
+        return bool(self.tools)
 
     @property
     def is_edited(self) -> bool:

@@ -40,6 +40,7 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
@@ -76,6 +77,7 @@ class _Request(Struct, gc=False):
     stream: bool | None = None
     tools: list[Raw] | None = None
     images: list[Raw] | None = None
+    think: Raw = NULL
 
 
 class _Response(Struct, gc=False):
@@ -210,9 +212,8 @@ def decode_request(body: bytes, dialect: Dialect = OLLAMA) -> Transcript:
             raise error.within(f"/messages/{at}") from None
     if request.messages is None:
         turns += _decode_prompt(request)
-    return Transcript(
-        "ollama_chat", tuple(turns), body, request.model, request.stream is not False, bool(request.tools)
-    )
+    tools, switch = tuple(request.tools or ()), thinking_switch(request.think)
+    return Transcript("ollama_chat", tuple(turns), body, request.model, request.stream is not False, tools, switch)
 
 
 def _decode_prompt(request: _Request) -> list[Turn]:

@@ -12,6 +12,7 @@ from thoughtline.formats.anthropic_messages.blocks import decode_blocks, encode_
 from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage, encode_finish, encode_usage
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
+from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Item, Role, Text
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
@@ -30,6 +31,7 @@ class _Request(Struct, gc=False):
     model: str = ""
     stream: bool | None = None
     tools: list[Raw] | None = None
+    thinking: Raw = NULL
 
 
 class _Response(Struct, gc=False):
@@ -57,9 +59,8 @@ def decode_request(body: bytes, dialect: Dialect = ANTHROPIC) -> Transcript:
         except DecodeError as error:
             raise error.within(f"/messages/{at}") from None
         turns.append(Turn(_ROLES.get(message.role, "other"), items, at))
-    return Transcript(
-        "anthropic_messages", tuple(turns), body, request.model, bool(request.stream), bool(request.tools)
-    )
+    tools, switch = tuple(request.tools or ()), thinking_switch(request.thinking)
+    return Transcript("anthropic_messages", tuple(turns), body, request.model, bool(request.stream), tools, switch)
 
 
 def _decode_system(system: str | list[Raw], dialect: Dialect) -> tuple[Item, ...]:

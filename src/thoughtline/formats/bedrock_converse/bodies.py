@@ -11,6 +11,7 @@ from thoughtline.errors import DecodeError
 from thoughtline.formats.bedrock_converse.blocks import decode_blocks, encode_block
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, replace_at, set_members
+from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Role
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
 from thoughtline.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
@@ -45,6 +46,7 @@ class _Request(Struct, gc=False):
     messages: list[_Message]
     system: list[Raw] | None = None
     toolConfig: Raw = NULL  # noqa: N815
+    additionalModelRequestFields: Raw = NULL  # noqa: N815
 
 
 class _Output(Struct, gc=False):
@@ -78,7 +80,9 @@ def decode_request(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Transcript
     for at, message in enumerate(request.messages):
         items = decode_blocks(message.content or (), dialect, f"/messages/{at}/content")
         turns.append(Turn(_ROLES.get(message.role, "other"), items, at))
-    return Transcript("bedrock_converse", tuple(turns), body, "", False, is_given(request.toolConfig))
+    tools = (request.toolConfig,) if is_given(request.toolConfig) else ()
+    switch = thinking_switch(request.additionalModelRequestFields)
+    return Transcript("bedrock_converse", tuple(turns), body, "", False, tools, switch)
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = BEDROCK_CLAUDE) -> bytes:

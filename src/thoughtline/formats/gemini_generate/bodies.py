@@ -25,6 +25,7 @@ from thoughtline.formats.json_text import (
     set_members,
     span_at,
 )
+from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Item, Role, Text
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
@@ -44,6 +45,8 @@ class _Request(Struct, gc=False):
     system_instruction: Raw = NULL
     model: str = ""
     tools: list[Raw] | None = None
+    generationConfig: Raw = NULL  # noqa: N815 - the wire's spelling
+    generation_config: Raw = NULL
 
 
 class _Candidate(Struct, gc=False):
@@ -75,7 +78,9 @@ def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
     for at, content in enumerate(request.contents):
         items = _decode_parts(content.parts, dialect, f"/contents/{at}/parts")
         turns.append(Turn(_ROLES.get(content.role or "", "other"), items, at))
-    return Transcript("gemini_generate", tuple(turns), body, request.model, False, bool(request.tools))
+    tools = tuple(request.tools or ())
+    switch = thinking_switch(request.generationConfig, request.generation_config)
+    return Transcript("gemini_generate", tuple(turns), body, request.model, False, tools, switch)
 
 
 def _decode_system(system: Raw, dialect: Dialect) -> tuple[Item, ...]:

@@ -44,10 +44,12 @@ _PLAIN = ("reasoning_content", "reasoning")
 _IN_CONTENT = ("think_tags", "mistral_chunks", "cohere_chunks")
 
 
-def encode_message(role: str, items: tuple[Item, ...], before: bytes | None, dialect: Dialect) -> bytes:
-    """A message for the wire."""
+def encode_message(
+    role: str, items: tuple[Item, ...], before: bytes | None, dialect: Dialect, moves_reasoning: bool = False
+) -> bytes:
+    """A message for the wire. `moves_reasoning` writes reasoning into the dialect's own member wherever it stood."""
     old = decode_items(decode(message_decoder, before), dialect) if before is not None else ()
-    if before is not None and old == items:
+    if before is not None and old == items and not moves_reasoning:
         return before
     if role == "tool" or any(isinstance(item, ToolResult) for item in items):
         return _encode_tool_result(items, before)
@@ -57,7 +59,7 @@ def encode_message(role: str, items: tuple[Item, ...], before: bytes | None, dia
     if isinstance(first, REASONING_KINDS) and old == items[1:]:
         return _with_field(before, dialect.carrier, first)
     changes: list[tuple[str, bytes | None]] = []
-    reasoning_differs = _thoughts(items) != _thoughts(old)
+    reasoning_differs = moves_reasoning or _thoughts(items) != _thoughts(old)
     if reasoning_differs:
         changes += _reasoning_members(items, before, dialect)
     if (reasoning_differs and _touches_content(old, dialect)) or _contents(items) != _contents(old):

@@ -123,6 +123,14 @@ def decode_items(message: Message, dialect: Dialect) -> tuple[Item, ...]:
     return tuple(items)
 
 
+def carriers_of(message: Message) -> tuple[str, ...]:
+    """The members of a message that hold reasoning in the clear."""
+    if message.reasoning_content is None and message.reasoning is None and message.reasoning_text is None:
+        return ()
+    named = ("reasoning_content", "reasoning", "reasoning_text")
+    return tuple(name for name in named if getattr(message, name) is not None)
+
+
 def answer_tail(message: Message) -> list[Item]:
     """What stands after the content of an answer: its refusal and its calls."""
     items: list[Item] = [Unknown("refusal", Raw(encode(message.refusal)))] if message.refusal else []

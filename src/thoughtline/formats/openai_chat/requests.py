@@ -9,11 +9,12 @@ from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError
 from thoughtline.formats.conversation import encode_conversation
-from thoughtline.formats.json_text import decode
+from thoughtline.formats.json_text import NULL, decode
 from thoughtline.formats.openai_chat.message_encoder import encode_message
-from thoughtline.formats.openai_chat.messages import ROLES, Message, decode_items
+from thoughtline.formats.openai_chat.messages import ROLES, Message, carriers_of, decode_items
+from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import REASONING_CONTENT, Dialect
-from thoughtline.turns import Transcript, Turn
+from thoughtline.turns import ThinkingSwitch, Transcript, Turn
 
 
 class _Request(Struct, gc=False):
@@ -21,6 +22,12 @@ class _Request(Struct, gc=False):
     model: str = ""
     stream: bool | None = None
     tools: list[Raw] | None = None
+    thinking: Raw = NULL
+    enable_thinking: Raw = NULL
+    reasoning_effort: Raw = NULL
+    reasoning: Raw = NULL
+    chat_template_kwargs: Raw = NULL
+    think: Raw = NULL
 
 
 _decoder = msgspec.json.Decoder(_Request)
@@ -32,12 +39,25 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
     role_of = ROLES.get
     try:
         turns = [
-            Turn(role_of(message.role, "other"), decode_items(message, dialect), at)
+            Turn(role_of(message.role, "other"), decode_items(message, dialect), at, 1, False, carriers_of(message))
             for at, message in enumerate(request.messages)
         ]
     except DecodeError:
         raise _located(request.messages, dialect) from None
-    return Transcript("openai_chat", tuple(turns), body, request.model, bool(request.stream), bool(request.tools))
+    tools = tuple(request.tools or ())
+    switch = _switch(request)
+    return Transcript("openai_chat", tuple(turns), body, request.model, bool(request.stream), tools, switch)
+
+
+def _switch(request: _Request) -> ThinkingSwitch:
+    return thinking_switch(
+        request.thinking,
+        request.enable_thinking,
+        request.reasoning,
+        request.reasoning_effort,
+        request.chat_template_kwargs,
+        request.think,
+    )
 
 
 def _located(messages: list[Message], dialect: Dialect) -> DecodeError:
@@ -54,6 +74,6 @@ def encode_request(transcript: Transcript, dialect: Dialect = REASONING_CONTENT)
     """The body of a chat request: unedited turns keep their bytes."""
 
     def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
-        return [encode_message(turn.role, turn.items, before[0] if before else None, dialect)]
+        return [encode_message(turn.role, turn.items, before[0] if before else None, dialect, turn.moves_reasoning)]
 
     return encode_conversation(transcript, "messages", encode_turn)

@@ -12,6 +12,7 @@ from thoughtline.formats.conversation import encode_conversation, text_member
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
 from thoughtline.formats.openai_responses.elements import decode_element, encode_elements, encode_message
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage, encode_status, encode_usage
+from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Item, Role, Text, Unknown
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
@@ -23,6 +24,8 @@ class _Request(Struct, gc=False):
     model: str = ""
     stream: bool | None = None
     tools: list[Raw] | None = None
+    reasoning: Raw = NULL
+    store: bool | None = None
 
 
 class _Incomplete(Struct, gc=False):
@@ -56,7 +59,16 @@ def decode_request(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Transcri
         turns.append(Turn("user", (Text(request.input),), 0))
     else:
         turns += _decode_list(request.input or (), dialect)
-    return Transcript("openai_responses", tuple(turns), body, request.model, bool(request.stream), bool(request.tools))
+    return Transcript(
+        "openai_responses",
+        tuple(turns),
+        body,
+        request.model,
+        bool(request.stream),
+        tuple(request.tools or ()),
+        thinking_switch(request.reasoning),
+        request.store,
+    )
 
 
 def _decode_instructions(raw: Raw) -> tuple[Item, ...]:
