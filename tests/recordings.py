@@ -69,6 +69,8 @@ class Exchange:
     def dialect(self) -> Dialect:
         if self.has_tags and self.format.name in _TAGGED:
             return _TAGGED[self.format.name]
+        if self.recorded["provider"] in ("vercel-gateway", "snowflake") and self.format.name == "openai_chat":
+            return providers.REASONING_DETAILS
         return _DIALECTS.get(self.family, self.format.dialect)
 
     @property

@@ -43,7 +43,7 @@ def messages_of(*pieces: bytes) -> list[Message]:
 
 # --- messages --------------------------------------------------------------------------------------------------------
 
-# The first three are test vectors of Amazon's own implementations (awslabs/aws-c-event-stream, tests).
+# The test vectors of awslabs/aws-c-event-stream, read 2026-11.
 VECTORS: dict[str, tuple[str, Message]] = {
     "empty message": ("000000100000000005c248eb7d98c8ff", Message({}, b"")),
     "payload without headers": (

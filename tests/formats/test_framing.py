@@ -131,7 +131,19 @@ def test_the_line_feed_of_a_cut_line_end_starts_no_event() -> None:
 
 
 LINES = st.sampled_from(
-    [b"", b"", b"data: 1", b"data:{}", b"data: ", b"data:", b"data", b"database: 2", b": comment", b"event: x", b"id: 3"]
+    [
+        b"",
+        b"",
+        b"data: 1",
+        b"data:{}",
+        b"data: ",
+        b"data:",
+        b"data",
+        b"database: 2",
+        b": comment",
+        b"event: x",
+        b"id: 3",
+    ]
 )
 LINE_ENDS = st.sampled_from([b"\n", b"\n", b"\r\n", b"\r"])
 blocks = st.lists(st.builds(lambda lines: b"".join(map(b"".join, lines)), st.lists(st.tuples(LINES, LINE_ENDS))))

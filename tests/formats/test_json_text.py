@@ -205,7 +205,10 @@ OBJECTS: dict[str, tuple[bytes, Pairs]] = {
     "escaped keys": (b'{"\\u0061":1,"\\"}":2,"\\\\":3}', [("a", b"1"), ('"}', b"2"), ("\\", b"3")]),
     "empty key": (b'{"":1}', [("", b"1")]),
     "keys beyond ASCII": ('{"é":1,"\\ud83d\\ude00":2}'.encode(), [("é", b"1"), ("😀", b"2")]),
-    "quotes and brackets in values": (b'{"a":"}\\",\\"b\\":2","b":"\\\\"}', [("a", b'"}\\",\\"b\\":2"'), ("b", b'"\\\\"')]),
+    "quotes and brackets in values": (
+        b'{"a":"}\\",\\"b\\":2","b":"\\\\"}',
+        [("a", b'"}\\",\\"b\\":2"'), ("b", b'"\\\\"')],
+    ),
     "literals": (
         b'{"a":null,"b":true,"c":false,"d":-1.50e+3}',
         [("a", b"null"), ("b", b"true"), ("c", b"false"), ("d", b"-1.50e+3")],
@@ -258,10 +261,8 @@ def test_elements_stand_where_they_stand(name: str) -> None:
 
 SPACES = st.sampled_from([b"", b"", b" ", b"\n  ", b"\r\n", b"\t"])
 KEYS = st.sampled_from([b'"a"', b'"\\u0061"', b'"b"', b'"c d"', b'""', b'"\\"}"', '"é"'.encode()])
-VALUES = st.sampled_from(
-    [b"1", b"12", b"1.5", b"-0", b"1e4", b"null", b"true", b'""', b'"a"', b'"\\"}"', b'"],{"', b"{}", b"[]", b"[1, 2]"]
-    + [b'{"a":1}', b'{"a":{"b":"}"} }', '"é"'.encode()]
-)
+SCALARS = [b"1", b"12", b"1.5", b"-0", b"1e4", b"null", b"true", b'""', b'"a"', b'"\\"}"', b'"],{"', '"é"'.encode()]
+VALUES = st.sampled_from([*SCALARS, b"{}", b"[]", b"[1, 2]", b'{"a":1}', b'{"a":{"b":"}"} }'])
 
 
 class Spelled(Struct):
@@ -343,13 +344,17 @@ def test_an_edit_touches_nothing_else(name: str) -> None:
     assert set_members(text, changes, member_spans(text)) == edited
 
 
-changes_of_any = st.dictionaries(st.sampled_from(["a", "b", "c d", "", '"}', "é", "new"]), st.none() | VALUES, max_size=5)
+changes_of_any = st.dictionaries(
+    st.sampled_from(["a", "b", "c d", "", '"}', "é", "new"]), st.none() | VALUES, max_size=5
+)
 
 
 def edited_pairs(pairs: Pairs, changes: dict[str, bytes | None]) -> Pairs:
     """The same edit on a list of pairs."""
     last = {key: at for at, (key, _) in enumerate(pairs)}
-    kept = [(key, changes.get(key, value)) for at, (key, value) in enumerate(pairs) if key not in changes or at == last[key]]
+    kept = [
+        (key, changes.get(key, value)) for at, (key, value) in enumerate(pairs) if key not in changes or at == last[key]
+    ]
     fresh = [(key, value) for key, value in changes.items() if key not in last]
     return [(key, value) for key, value in [*kept, *fresh] if value is not None]
 
@@ -452,7 +457,23 @@ def test_a_path_to_nothing(name: str) -> None:
 # --- texts that are JSON or not --------------------------------------------------------------------------------------
 
 JSON_TEXTS = ["{}", " [1, 2]\n", "null", '"a"', "-0", "1E+2", "1e400", '{"a":{"a":1}}', '"\\u00e9\\n"', "true", '"é"']
-OTHER_TEXTS = ["", "  ", '{"a":', "{} {}", "01", "1.", "-", "+1", ".5", "NaN", "tru", '"\\q"', '"\n"', '{"a":1,}', "[1,]"]
+OTHER_TEXTS = [
+    "",
+    "  ",
+    '{"a":',
+    "{} {}",
+    "01",
+    "1.",
+    "-",
+    "+1",
+    ".5",
+    "NaN",
+    "tru",
+    '"\\q"',
+    '"\n"',
+    '{"a":1,}',
+    "[1,]",
+]
 OTHER_TEXTS += ["{'a':1}", "{1:2}", "\ufeff{}", '"\\ud800"', '"abc', "[" * 100_000]
 
 

@@ -57,7 +57,9 @@ def test_a_text_cut_anywhere_is_split_alike(name: str) -> None:
     assert in_pieces(*text) == (reasoning or "", rest)
 
 
-fragments = st.sampled_from(["<think>", "</think>", "<", "</", "<think", "</think", ">", "/", "th", "ink>", " ", "\n", "a"])
+fragments = st.sampled_from(
+    ["<think>", "</think>", "<", "</", "<think", "</think", ">", "/", "th", "ink>", " ", "\n", "a"]
+)
 tagged_texts = st.lists(fragments, max_size=10).map("".join)
 
 

@@ -1,12 +1,17 @@
-"""From what a stream said to the turn it amounts to."""
+"""From what a response said to what is remembered of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
-from thoughtline.items import Item
-from thoughtline.turns import Candidate, Finish, FormatName, Reply, Turn, Usage
+from thoughtline.items import Item, ReasoningText
+from thoughtline.records import Record, RecordId, encode_record
+from thoughtline.replay.keys import Identity, trail_of
+from thoughtline.replay.visible import digest, visible_of
+from thoughtline.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
 
 def fold(events: Iterable[Event], format: FormatName) -> Reply:
@@ -35,3 +40,36 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
         for choice in sorted(items.keys() | finishes.keys())
     )
     return Reply(format, candidates, b"", started.id, started.model, usage, error)
+
+
+def capture(request: Transcript, reply: Reply, provenance: Provenance, now: float) -> tuple[Record, ...]:
+    """What to remember of a reply: one record for each answer that shows anything. A failed reply leaves nothing.
+
+    A turn without reasoning is remembered too: as the fact that it had none.
+    """
+    identity = Identity(provenance.tenant, provenance.session, provenance.agent)
+    trail = trail_of(request)
+    records = []
+    for candidate in reply.candidates:
+        items = tuple(_own(item) for item in candidate.turn.items if not _is_filler(item))
+        keys = trail.keys(visible_of(items), items, identity)
+        if keys:
+            keys = (*keys, trail.prefix())
+            record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete)
+            records.append(replace(record, id=_id_of(record)))
+    return tuple(records)
+
+
+def _own(item: Item) -> Item:
+    """The item without the body it is a view of."""
+    return replace(item, raw=item.raw.copy()) if item.raw else item
+
+
+def _is_filler(item: Item) -> bool:
+    """Reasoning that says nothing and is signed by nobody, as ours do on a miss: never taken for real."""
+    return isinstance(item, ReasoningText) and not item.text.strip() and not item.signature
+
+
+def _id_of(record: Record) -> RecordId:
+    """The same turn captured twice is the same record, whenever that was."""
+    return RecordId(digest(encode_record(replace(record, created_at=0.0))).hex())

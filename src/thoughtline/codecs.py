@@ -1,0 +1,315 @@
+"""The reasoning of one assistant message, out of a response and into the next request, for any provider.
+
+    codec = codec_for("openrouter")
+    items = codec.parse_response(response)             a message, or the whole body that it came in
+    message = codec.write_assistant(message, items)    every byte that is not reasoning stays
+
+A codec is a wire format and a dialect of it: all that is known of how reasoning looks is in `thoughtline.formats`.
+Items are a flat list here. `index` says where an item stood in its message, so that thinking between two calls goes
+back between them; a signature on a call is an encrypted item with the call's id, as OpenRouter has it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from thoughtline import providers
+from thoughtline.errors import EncodeError
+from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    decode_list,
+    encode,
+    is_array,
+    is_given,
+    members,
+    object_of,
+    set_members,
+)
+from thoughtline.formats.reasoning_details import decode_detail, encode_detail
+from thoughtline.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Seal, Text, ToolCall, Unknown
+from thoughtline.providers import Dialect
+from thoughtline.turns import FormatName, Transcript, Turn
+
+Json: TypeAlias = bytes | dict[str, Any] | list[Any]
+Thought: TypeAlias = Reasoning | Unknown
+
+EMPTY_DETAILS = Unknown("reasoning_details", Raw(b"[]"))
+"""A message whose `reasoning_details` has no entries, which is not the same as a message without: OpenRouter's AI SDK
+provider sends it back on purpose, for DeepSeek (ai-sdk-provider, read 2026-11)."""
+
+
+class ReasoningCodec(Protocol):
+    """Reads the reasoning of an answer, and writes it on the assistant message that stands for it."""
+
+    def parse_response(self, raw: Json) -> tuple[Thought, ...]: ...
+
+    def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes: ...
+
+
+class _Place(NamedTuple):
+    """Where the answer stands in a response, the history in a request, and the content in a message.
+
+    No `content`: the message is a list of elements itself. `in_order`: reasoning stands between what is visible.
+    """
+
+    answer: tuple[str | int, ...]
+    history: str
+    role: str
+    content: str
+    in_order: bool
+
+
+_PLACES: dict[FormatName, _Place] = {
+    "openai_chat": _Place(("choices", 0, "message"), "messages", "assistant", "content", False),
+    "ollama_chat": _Place(("message",), "messages", "assistant", "content", False),
+    "anthropic_messages": _Place((), "messages", "assistant", "content", True),
+    "bedrock_converse": _Place(("output", "message"), "messages", "assistant", "content", True),
+    "gemini_generate": _Place(("candidates", 0, "content"), "contents", "model", "parts", True),
+    "openai_responses": _Place(("output",), "input", "", "", True),
+}
+
+_object_decoder = msgspec.json.Decoder(dict[str, Raw])
+
+
+def _json_text(raw: Json) -> bytes:
+    """The JSON of what may have been parsed already."""
+    return raw.strip() if isinstance(raw, bytes) else json.dumps(raw).encode()
+
+
+def _answer(text: bytes, place: _Place) -> bytes:
+    """The message in a response; what is no response is the message itself."""
+    if is_array(text):
+        return text
+    for depth, step in enumerate(place.answer):
+        if isinstance(step, int):
+            found = next(iter(decode_list(text)), NULL)
+        else:
+            found = decode(_object_decoder, text).get(step, NULL)
+        if not is_given(found):
+            return text if depth == 0 else b"{}"
+        text = bytes(found)
+    return text
+
+
+# --- reasoning_details -----------------------------------------------------------------------------------------------
+
+
+class OpenRouterReasoningCodec(Struct, frozen=True):
+    """`reasoning_details`, OpenRouter's one shape for the reasoning of every maker it routes to.
+
+    Every entry comes back as it was, whatever it lacks and whoever made it. A bare list is read as its entries.
+    """
+
+    def parse_response(self, raw: Json) -> tuple[Thought, ...]:
+        """The entries of a message, in order; `EMPTY_DETAILS` for a list that is there and empty."""
+        text = _answer(_json_text(raw), _PLACES["openai_chat"])
+        is_message = not is_array(text)
+        details = decode(_object_decoder, text).get("reasoning_details", NULL) if is_message else Raw(text)
+        if not is_given(details):
+            return ()
+        entries = decode_list(details, "/reasoning_details")
+        if is_message and not entries:
+            return (EMPTY_DETAILS,)
+        return tuple(decode_detail(entry.copy(), f"/reasoning_details/{at}") for at, entry in enumerate(entries))
+
+    def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes:
+        """The message with these entries; with none to write, as it is."""
+        if not items or self.parse_response(message) == tuple(items):
+            return message
+        entries = [encode_detail(item) for item in items if item != EMPTY_DETAILS]
+        return set_members(message, [("reasoning_details", array(entries))])
+
+
+# --- every other shape -----------------------------------------------------------------------------------------------
+
+
+class FormatReasoningCodec(Struct, frozen=True):
+    """Reasoning as a wire format has it, in one of its dialects.
+
+    For Responses, which has no messages of several items, a message is the array of a model step's elements.
+    """
+
+    format: FormatName
+    dialect: Dialect
+
+    def parse_response(self, raw: Json) -> tuple[Thought, ...]:
+        """The reasoning of an answer, seals included, in order."""
+        place = _PLACES[self.format]
+        text = _answer(_json_text(raw), place)
+        if place.content and is_array(text):
+            text = object_of([(place.content, text)])
+        elif not place.content and not is_array(text):
+            text = array([text]) if text != b"{}" else b"[]"
+        return tuple(self._thoughts(self._items(self._alone(text))))
+
+    def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes:
+        """The message with this reasoning in the place of what it has; with none to write, as it is."""
+        transcript = self._alone(message)
+        own = self._items(transcript)
+        if not items or tuple(self._thoughts(own)) == tuple(items):
+            return message
+        visible = [_sealed(item, None) if self._lifts_seals else item for item in own if not _is_thought(item)]
+        standing = self._put_seals(visible, items) if self._lifts_seals else list(items)
+        place = _PLACES[self.format]
+        written = tuple(_woven(visible, standing) if place.in_order else [*standing, *visible])
+        if place.content:
+            written = tuple(_without_position(item) if place.in_order else item for item in written)
+        edited = transcript.with_items(0, written) if transcript.turns else _only(transcript, written)
+        history = members(self._bodies.encode_request(edited, self.dialect))[place.history]
+        return bytes(decode_list(history)[0] if place.content else history)
+
+    @property
+    def _bodies(self) -> BodyCodec:
+        bodies = FORMATS[self.format].bodies
+        if bodies is None:
+            raise EncodeError(f"{self.format} has streams only")
+        return bodies
+
+    @property
+    def _lifts_seals(self) -> bool:
+        """Whether reasoning is attached to calls and text here."""
+        return self.format == "gemini_generate" or self.dialect.carrier == "google_extra"
+
+    def _alone(self, message: bytes) -> Transcript:
+        """The message as the only one of a request."""
+        place = _PLACES[self.format]
+        if place.content:
+            role = [] if "role" in decode(_object_decoder, message) else [("role", encode(place.role))]
+            message = array([set_members(message, role)])
+        return self._bodies.decode_request(object_of([(place.history, message)]), self.dialect)
+
+    def _items(self, transcript: Transcript) -> tuple[Item, ...]:
+        return transcript.turns[0].items if transcript.turns else ()
+
+    def _thoughts(self, items: Sequence[Item]) -> Iterator[Thought]:
+        at = 0  # among what is visible
+        for position, item in enumerate(items):
+            if isinstance(item, REASONING_KINDS):
+                yield replace(item, index=position) if self._counts_positions(item) else item
+            elif isinstance(item, Unknown) and _is_thought(item):
+                yield item
+            else:
+                if self._lifts_seals and isinstance(item, (Text, ToolCall, Unknown)) and item.seal is not None:
+                    name = item.id if isinstance(item, ToolCall) else None
+                    yield ReasoningEncrypted(item.seal.data, item.seal.format, name, at)
+                at += 1
+
+    def _counts_positions(self, item: Reasoning) -> bool:
+        return _PLACES[self.format].in_order and item.index is None
+
+    def _put_seals(self, visible: list[Item], items: Sequence[Thought]) -> list[Thought]:
+        """Set each seal on what it was taken from; gives the items that stand by themselves."""
+        standing: list[Thought] = []
+        for item in items:
+            target = _target(visible, item) if isinstance(item, ReasoningEncrypted) else None
+            if target is None or not isinstance(item, ReasoningEncrypted):
+                standing.append(item)
+            else:
+                visible[target] = _sealed(visible[target], Seal(item.data, item.format))
+        return standing
+
+
+def _is_thought(item: Item) -> bool:
+    return isinstance(item, REASONING_KINDS) or (isinstance(item, Unknown) and item.kind.startswith("reasoning."))
+
+
+def _sealed(item: Item, seal: Seal | None) -> Item:
+    return replace(item, seal=seal) if isinstance(item, (Text, ToolCall, Unknown)) else item
+
+
+def _target(visible: Sequence[Item], item: ReasoningEncrypted) -> int | None:
+    """What a seal belongs to: the call it names, or, if it names none, what stands where it stood."""
+    for position, candidate in enumerate(visible):
+        if item.id is not None and isinstance(candidate, ToolCall) and candidate.id == item.id:
+            return position
+    is_placed = item.id is None and item.index is not None and 0 <= item.index < len(visible)
+    return item.index if is_placed else None
+
+
+def _woven(visible: Sequence[Item], standing: Sequence[Thought]) -> list[Item]:
+    """Reasoning among what is visible, each where its `index` says; items that share one stand together."""
+    woven: list[Item] = [item for item in standing if _position(item) is None]
+    placed = sorted((item for item in standing if _position(item) is not None), key=lambda item: _position(item) or 0)
+    rest = list(visible)
+    slot, last = 0, -1
+    for item in placed:
+        index = _position(item) or 0
+        while slot < index and rest:
+            woven.append(rest.pop(0))
+            slot += 1
+        slot += index != last
+        last = index
+        woven.append(item)
+    return woven + rest
+
+
+def _position(item: Thought) -> int | None:
+    return None if isinstance(item, Unknown) else item.index
+
+
+def _without_position(item: Item) -> Item:
+    return replace(item, index=None) if isinstance(item, REASONING_KINDS) else item
+
+
+def _only(transcript: Transcript, items: tuple[Item, ...]) -> Transcript:
+    return transcript.with_turns((Turn("assistant", items),))
+
+
+# --- which codec -----------------------------------------------------------------------------------------------------
+
+_CHAT_FAMILIES = {
+    "deepseek": providers.DEEPSEEK,
+    "kimi": providers.KIMI,
+    "moonshot": providers.KIMI,
+    "mimo": providers.MIMO,
+    "glm": providers.GLM,
+    "qwen": providers.QWEN,
+    "qwq": providers.QWEN,
+}
+"""Makers of open models, whom many hosts serve: a part of the provider's or the model's name tells whose it is."""
+
+_CODECS: dict[str, ReasoningCodec] = {
+    "openrouter": OpenRouterReasoningCodec(),
+    "anthropic": FormatReasoningCodec("anthropic_messages", providers.ANTHROPIC),
+    "gemini": FormatReasoningCodec("gemini_generate", providers.GEMINI),
+    "openai": FormatReasoningCodec("openai_responses", providers.OPENAI_RESPONSES),
+    "azure": FormatReasoningCodec("openai_responses", providers.AZURE_RESPONSES),
+    "xai": FormatReasoningCodec("openai_responses", providers.XAI_RESPONSES),
+    "ollama": FormatReasoningCodec("ollama_chat", providers.OLLAMA),
+    "bedrock": FormatReasoningCodec("bedrock_converse", providers.BEDROCK_PLAIN),
+    "bedrock-claude": FormatReasoningCodec("bedrock_converse", providers.BEDROCK_CLAUDE),
+    "copilot": FormatReasoningCodec("openai_chat", providers.COPILOT),
+    "mistral": FormatReasoningCodec("openai_chat", providers.MISTRAL),
+    "cohere": FormatReasoningCodec("openai_chat", providers.COHERE),
+    "minimax": FormatReasoningCodec("openai_chat", providers.MINIMAX_TAGS),
+    "glm": FormatReasoningCodec("openai_chat", providers.GLM),
+    "qwen": FormatReasoningCodec("openai_chat", providers.QWEN),
+    "perplexity": FormatReasoningCodec("openai_chat", providers.THINK_TAGS),
+    "groq": FormatReasoningCodec("openai_chat", providers.REASONING),
+    "cerebras": FormatReasoningCodec("openai_chat", providers.REASONING),
+    "together": FormatReasoningCodec("openai_chat", providers.REASONING),
+    "vllm": FormatReasoningCodec("openai_chat", providers.REASONING),
+}
+
+_ALIASES = {"google": "gemini", "vertex": "gemini", "zai": "glm", "dashscope": "qwen"}
+_CLAUDE_AT = {"bedrock": "bedrock-claude", "vertex": "anthropic"}
+
+
+def codec_for(provider: str, model: str = "") -> ReasoningCodec:
+    """The codec of a provider. One without a row speaks chat and keeps reasoning in `reasoning_content`."""
+    provider, model = provider.lower(), model.lower()
+    name = _CLAUDE_AT.get(provider, provider) if "claude" in model else provider
+    row = _CODECS.get(_ALIASES.get(name, name))
+    if row is not None:
+        return row
+    families = (dialect for part, dialect in _CHAT_FAMILIES.items() if part in provider or part in model)
+    return FormatReasoningCodec("openai_chat", next(families, providers.REASONING_CONTENT))

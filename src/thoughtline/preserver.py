@@ -1,0 +1,318 @@
+"""Small helpers for a program that calls models itself: keep the reasoning of a turn, and send it back with the turn.
+
+    response ── extract_… ──> ReasoningDetails ── attach_to_tool_calls ──> calls ── build_… ──> message to send
+
+All of them take and give JSON as Python reads it, and leave what they are given as it was. `preserve_reasoning_content`
+works on the bytes of a whole chat request instead, and changes no byte but those of the messages it mends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias, TypedDict, overload
+
+from msgspec import Raw
+
+from thoughtline.errors import DecodeError
+from thoughtline.formats import openai_chat
+from thoughtline.formats.json_text import element_spans, encode, members, set_members, span_at
+from thoughtline.formats.reasoning_details import DetailsMerger
+from thoughtline.replay.inherit import inherit
+
+JsonObject: TypeAlias = dict[str, Any]
+
+THINKING_TOKENS = 8192
+"""Enough for a model to think before it calls a tool; what the other preservers ask for too."""
+
+
+class ReasoningDetails(TypedDict, total=False):
+    """What is kept of the reasoning of a turn, by the names it has on the wire."""
+
+    reasoning_details: list[Any]
+    thought_signature: str
+    reasoning_content: str
+
+
+# --- whole requests --------------------------------------------------------------------------------------------------
+
+
+@overload
+def preserve_reasoning_content(request: bytes) -> bytes: ...
+
+
+@overload
+def preserve_reasoning_content(request: None) -> None: ...
+
+
+def preserve_reasoning_content(request: bytes | None) -> bytes | None:
+    """A chat request whose messages with tool calls have `reasoning_content`, as far as its history has any to give.
+
+    A request that can't be read comes back as it is: its upstream will say what is wrong with it.
+    """
+    if not request:
+        return request
+    try:
+        turns = openai_chat.decode_request(request).turns
+    except DecodeError:
+        return request
+    start, end = span_at(request, ("messages",)) or (0, 0)
+    messages = request[start:end]
+    spans = element_spans(messages)
+    blank_at = {at for at, (first, last) in enumerate(spans) if _is_null(messages[first:last], "reasoning_content")}
+    for position, item in sorted(inherit(turns, blank_at).items(), reverse=True):
+        first, last = spans[position]
+        mended = set_members(messages[first:last], [("reasoning_content", encode(item.text))])
+        messages = messages[:first] + mended + messages[last:]
+    return request[:start] + messages + request[end:]
+
+
+def _is_null(message: bytes, name: str) -> bool:
+    """Whether a message has this member and it says null."""
+    return bytes(members(message).get(name, Raw(b""))) == b"null"
+
+
+# --- which models ----------------------------------------------------------------------------------------------------
+
+_GOOGLE = frozenset({"google", "gemini", "vertex"})
+
+# Makers that answer 400 where reasoning is missing or their own API needs it (contracts.md §30), and hosts that pass
+# such refusals on (docs of OmniRoute's reasoning cache); read 2026-11.
+_STRICT_PROVIDERS = _GOOGLE | {
+    *("deepseek", "kimi", "moonshot", "moonshotai", "mimo", "xiaomi", "xiaomi-mimo", "anthropic", "azure"),
+    *("opencode-go", "siliconflow", "nebius", "deepinfra", "sambanova", "fireworks", "together"),
+}
+
+# Servers that refuse a reasoning field in a message, or have no place for one (contracts.md §15-17, §25).
+_REFUSING_PROVIDERS = frozenset({"groq", "cerebras", "mistral", "perplexity"})
+
+_STRICT_MODELS = re.compile(
+    r"gemini|google/|deepseek|kimi|moonshotai/|(^|[/:])mimo[-.]?v\d|xiaomi/|claude|anthropic/"
+    r"|qwq|qwen.*think|glm.*think|(^|/)(o[1-9]|gpt-[5-9]|gpt-oss|codex)"
+)
+_GEMINI_VERSION = re.compile(r"gemini-(\d+)")
+
+
+def requires_reasoning_preservation(model: str, provider: str) -> bool:
+    """Whether this model, asked here, wants the reasoning of its tool calls back.
+
+    A provider that makes its models answers for all of them; elsewhere the model decides.
+    """
+    name, provider = model.lower(), provider.lower()
+    if provider in _REFUSING_PROVIDERS:
+        return False
+    if provider == "bedrock":  # Nova and DeepSeek refuse reasoning there, Claude demands it
+        return "claude" in name
+    return provider in _STRICT_PROVIDERS or _STRICT_MODELS.search(name) is not None
+
+
+def reasoning_request_params(model: str, provider: str, has_tools: bool) -> JsonObject:
+    """What to add to a request with tools so that its answer brings reasoning that can be sent back."""
+    provider = provider.lower()
+    if not has_tools or not requires_reasoning_preservation(model, provider):
+        return {}
+    if provider == "openrouter":
+        return {"reasoning": {"max_tokens": THINKING_TOKENS, "exclude": False}}
+    if provider in _GOOGLE:
+        return {"thinkingLevel": "high"} if _takes_levels(model) else {"thinkingBudget": THINKING_TOKENS}
+    return {}
+
+
+def _takes_levels(model: str) -> bool:
+    """Gemini 3 and later take a level; a name without a number may be either, and both take a budget.
+
+    https://ai.google.dev/gemini-api/docs/thinking (2026-11)
+    """
+    version = _GEMINI_VERSION.search(model.lower())
+    return version is not None and int(version.group(1)) >= 3
+
+
+# --- from responses --------------------------------------------------------------------------------------------------
+
+
+def extract_from_stream_chunk(parsed: JsonObject, choice: int = 0) -> list[Any] | None:
+    """The `reasoning_details` entries that one chunk brings for one answer; None if it has no such list.
+
+    Pieces of one entry come in several chunks: keep every list, and put them together with `merge_stream_details`.
+    """
+    places = [parsed]
+    for at, found in enumerate(_objects(parsed.get("choices"))):
+        if found.get("index", at) == choice:
+            places += [*_objects([found.get("delta"), found.get("message")]), found]
+    lists = [place["reasoning_details"] for place in places if isinstance(place.get("reasoning_details"), list)]
+    return _without_repeats(lists) if lists else None
+
+
+def merge_stream_details(lists: Iterable[Sequence[Any] | None]) -> list[Any]:
+    """The entries that a stream's lists amount to: text joined, data never, in the order in which they began."""
+    merger = DetailsMerger()
+    for entries in lists:
+        for entry in entries or ():
+            merger.add(Raw(json.dumps(entry).encode()))
+    return [json.loads(bytes(raw)) for raw in merger.raws()]
+
+
+def extract_from_response(choice: JsonObject) -> ReasoningDetails | None:
+    """The reasoning of one whole answer, in every member that has some. An empty list says something; it is kept."""
+    message = choice.get("message")
+    return _reasoning_in(message) if isinstance(message, dict) else None
+
+
+def extract_thought_signature_from_part(part: JsonObject) -> str | None:
+    """The signature of a Gemini part, in either spelling. An empty one is none."""
+    found = [part.get("thoughtSignature"), part.get("thought_signature")]
+    return next((value for value in found if isinstance(value, str) and value), None)
+
+
+def _reasoning_in(holder: JsonObject) -> ReasoningDetails | None:
+    result: ReasoningDetails = {}
+    details, text = holder.get("reasoning_details"), holder.get("reasoning_content")
+    signature = _signature_in(holder)
+    if isinstance(details, list):
+        result["reasoning_details"] = list(details)
+    if signature is not None:
+        result["thought_signature"] = signature
+    if isinstance(text, str):
+        result["reasoning_content"] = text
+    return result or None
+
+
+def _signature_in(holder: JsonObject) -> str | None:
+    """A signature beside the payload, or where Google's compatible endpoint has it."""
+    places = [holder, *_objects(inner.get("google") for inner in _objects([holder.get("extra_content")]))]
+    return next(filter(None, map(extract_thought_signature_from_part, places)), None)
+
+
+def _objects(values: object) -> Iterator[JsonObject]:
+    """Those of some values that are objects; what is no list has none."""
+    if isinstance(values, Iterable):
+        yield from (value for value in values if isinstance(value, dict))
+
+
+def _without_repeats(lists: Iterable[list[Any]]) -> list[Any]:
+    """The entries of several lists, each entry once: copies of a list on several calls are one list."""
+    entries: list[Any] = []
+    for found in lists:
+        entries += [entry for entry in found if entry not in entries]
+    return entries
+
+
+# --- on tool calls ---------------------------------------------------------------------------------------------------
+
+
+def attach_to_tool_calls(tool_calls: Sequence[JsonObject], reasoning: ReasoningDetails | None) -> list[JsonObject]:
+    """New calls that carry the reasoning of their turn through whatever runs them.
+
+    Details and text are the turn's, so that any call that comes back brings them. A signature is the first call's
+    alone. What a call has of its own it keeps.
+    """
+    attached = [dict(call) for call in tool_calls]
+    for position, call in enumerate(attached):
+        if reasoning is None:
+            break
+        if "reasoning_details" in reasoning:
+            call.setdefault("reasoning_details", list(reasoning["reasoning_details"]))
+        if "reasoning_content" in reasoning:
+            call.setdefault("reasoning_content", reasoning["reasoning_content"])
+        if position == 0 and reasoning.get("thought_signature") and _signature_in(call) is None:
+            call["thought_signature"] = reasoning["thought_signature"]
+    return attached
+
+
+def extract_from_tool_calls(tool_calls: Sequence[JsonObject]) -> ReasoningDetails | None:
+    """All the reasoning that some calls carry: entries of every call, the first signature, the first text."""
+    found = [held for call in tool_calls if (held := _reasoning_in(call)) is not None]
+    lists = [held["reasoning_details"] for held in found if "reasoning_details" in held]
+    result: ReasoningDetails = {"reasoning_details": _without_repeats(lists)} if lists else {}
+    for held in reversed(found):
+        if "thought_signature" in held:
+            result["thought_signature"] = held["thought_signature"]
+        if "reasoning_content" in held:
+            result["reasoning_content"] = held["reasoning_content"]
+    return result or None
+
+
+# --- into requests ---------------------------------------------------------------------------------------------------
+
+
+def build_assistant_message_with_reasoning(
+    tool_calls: Sequence[JsonObject], content: str | None = None, reasoning: ReasoningDetails | None = None
+) -> JsonObject:
+    """The chat message of a turn, with its reasoning where OpenRouter and its upstreams look for it.
+
+    Details stand on each call and on the message; text stands on the message, the only place where a server reads it.
+    `reasoning` is for a turn that called nothing: it has no calls to carry any.
+    """
+    kept = reasoning or extract_from_tool_calls(tool_calls) or {}
+    message: JsonObject = {"role": "assistant", "content": content}
+    if tool_calls:
+        message["tool_calls"] = [_chat_call(call) for call in tool_calls]
+    if "reasoning_details" in kept:
+        message["reasoning_details"] = list(kept["reasoning_details"])
+    if "reasoning_content" in kept:
+        message["reasoning_content"] = kept["reasoning_content"]
+    return message
+
+
+def build_google_model_message_with_thinking(tool_calls: Sequence[JsonObject]) -> JsonObject:
+    """The Gemini content of a turn that called tools.
+
+    The first part is the one that Gemini checks. A signature that calls share is written there once; calls that have
+    their own keep them.
+    """
+    signatures = [_signature_in(call) for call in tool_calls]
+    if signatures and signatures[0] is None:
+        signatures[0] = next(filter(None, signatures), None)
+    parts: list[JsonObject] = []
+    for position, call in enumerate(tool_calls):
+        part: JsonObject = {"functionCall": _google_call(call, f"/tool_calls/{position}")}
+        signature = signatures[position]
+        if signature is not None and signature not in signatures[:position]:
+            part["thoughtSignature"] = signature
+        parts.append(part)
+    return {"role": "model", "parts": parts}
+
+
+def _name_of(call: JsonObject) -> Any:
+    return _function_of(call).get("name") or call.get("name")
+
+
+def _function_of(call: JsonObject) -> JsonObject:
+    function = call.get("function")
+    return function if isinstance(function, dict) else {}
+
+
+def _arguments_of(call: JsonObject) -> Any:
+    """The arguments as the caller has them, wherever: text as it came, an object, or nothing."""
+    places = (_function_of(call).get("arguments"), call.get("arguments"), call.get("parameters"))
+    return next((value for value in places if value not in (None, "")), None)
+
+
+def _chat_call(call: JsonObject) -> JsonObject:
+    """A call as chat writes it. Members that nobody knows stay."""
+    if isinstance(call.get("custom"), dict):
+        return {name: value for name, value in call.items() if name != "reasoning_content"}
+    arguments = _arguments_of(call)
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+    known: JsonObject = {"id": call["id"]} if call.get("id") is not None else {}
+    known |= {"type": "function", "function": {**_function_of(call), "name": _name_of(call), "arguments": text}}
+    moved = ("id", "type", "function", "name", "arguments", "parameters", "reasoning_content")
+    return {**known, **{name: value for name, value in call.items() if name not in moved}}
+
+
+def _google_call(call: JsonObject, place: str) -> JsonObject:
+    known: JsonObject = {"id": call["id"]} if call.get("id") is not None else {}
+    return {**known, "name": _name_of(call), "args": _arguments_object(call, place)}
+
+
+def _arguments_object(call: JsonObject, place: str) -> JsonObject:
+    arguments = _arguments_of(call)
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            raise DecodeError("call arguments are no JSON", f"{place}/function/arguments") from None
+    if not isinstance(arguments or {}, dict):
+        raise DecodeError("call arguments are no JSON object", f"{place}/function/arguments")
+    return dict(arguments or {})

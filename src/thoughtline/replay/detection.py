@@ -1,0 +1,287 @@
+"""Which contract holds for a provider, host, model and format.
+
+The provider decides where it is the maker of its models; an aggregator or an unknown host serves models whose makers are
+strict, so there the model's name decides. A model that nobody knows gets the contract that leaves everything alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from thoughtline import providers as dialects
+from thoughtline.providers import Dialect
+from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract
+from thoughtline.turns import FormatName
+
+ALIASES = {
+    "moonshot": "kimi",
+    "moonshotai": "kimi",
+    "xiaomi-mimo": "mimo",
+    "xiaomi": "mimo",
+    "zai": "glm",
+    "zhipu": "glm",
+    "z-ai": "glm",
+    "dashscope": "qwen",
+    "alibaba": "qwen",
+    "google": "gemini",
+    "vertex": "gemini",
+    "claude": "anthropic",
+    "x-ai": "xai",
+    "aws-bedrock": "bedrock",
+    "github-copilot": "copilot",
+}
+
+HOSTS = (
+    (r"deepseek\.com$", "deepseek"),
+    (r"(moonshot\.(cn|ai)|kimi\.com)$", "kimi"),
+    (r"(mimo\.mi\.com|xiaomimimo\.com)$", "mimo"),
+    (r"(bigmodel\.cn|z\.ai)$", "glm"),
+    (r"(minimax(i)?\.(chat|io|com))$", "minimax"),
+    (r"aliyuncs\.com$", "qwen"),
+    (r"anthropic\.com$", "anthropic"),
+    (r"(openai\.azure\.com|cognitiveservices\.azure\.com)$", "azure"),
+    (r"(openai\.com|chatgpt\.com)$", "openai"),
+    (r"(googleapis\.com|google\.dev)$", "gemini"),
+    (r"x\.ai$", "xai"),
+    (r"openrouter\.ai$", "openrouter"),
+    (r"mistral\.ai$", "mistral"),
+    (r"groq\.com$", "groq"),
+    (r"cerebras\.ai$", "cerebras"),
+    (r"fireworks\.ai$", "fireworks"),
+    (r"together\.(ai|xyz)$", "together"),
+    (r"siliconflow\.(cn|com)$", "siliconflow"),
+    (r"(nebius\.(ai|com))$", "nebius"),
+    (r"deepinfra\.com$", "deepinfra"),
+    (r"sambanova\.ai$", "sambanova"),
+    (r"cohere\.(ai|com)$", "cohere"),
+    (r"perplexity\.ai$", "perplexity"),
+    (r"amazonaws\.com$", "bedrock"),
+    (r"githubcopilot\.com$", "copilot"),
+    (r"opencode\.ai$", "opencode-go"),
+)
+
+MODELS = (
+    (r"deepseek[-_ ]?r1|deepseek-reasoner-2025", "deepseek-r1"),
+    (r"deepseek[-_ ]?v3[.p]?2", "deepseek-v3.2"),
+    (r"deepseek", "deepseek"),
+    (r"kimi", "kimi"),
+    (r"mimo[-.]?v?\d", "mimo"),
+    (r"gpt-oss", "gpt-oss"),
+    (r"glm", "glm"),
+    (r"minimax|abab", "minimax"),
+    (r"qwq|qwen", "qwen"),
+    (r"claude|fable|mythos", "claude"),
+    (r"gemini-[12]\b|gemini-(1|2)\.|gemini-(pro|ultra)$", "gemini-2.5"),
+    (r"gemini|gemma-4", "gemini"),
+    (r"grok", "grok"),
+    (r"magistral|mistral|ministral|codestral|devstral|pixtral", "mistral"),
+    (r"command-|c4ai", "cohere"),
+    (r"sonar", "perplexity"),
+    (r"amazon\.nova|nova-(2|pro|lite|micro|premier)", "nova"),
+    (r"(^|/)(gpt|o\d|chatgpt|codex|computer-use)", "gpt"),
+)
+
+BOUND = re.compile(r"fable-?5[.-]1|(opus|sonnet|haiku)-?5[.-]5|5[.-]5-(opus|sonnet|haiku)")
+_ADAPTIVE = re.compile(r"(opus|sonnet|haiku)-?(4[.-][6-9]|[5-9])|fable|mythos")
+
+LENIENT = frozenset({"fireworks", "together", "siliconflow", "nebius", "deepinfra", "sambanova"})
+"""Aggregators of whom no refusal is known: reasoning is restored there, and nothing is made up on a miss."""
+
+_CARRIERS: dict[str, Dialect] = {
+    "groq": dialects.REASONING,
+    "cerebras": dialects.REASONING,
+    "together": dialects.REASONING,
+    "vllm": dialects.REASONING,
+    "openrouter": dialects.REASONING_DETAILS,
+    "vercel-gateway": dialects.REASONING_DETAILS,
+    "mistral": dialects.MISTRAL,
+    "cohere": dialects.COHERE,
+}
+_OWN_FIELDS = frozenset({"groq", "cerebras", "mistral", "cohere"})
+
+_OWN: dict[str, str] = {
+    "kimi": "kimi",
+    "mimo": "mimo",
+    "glm": "glm",
+    "minimax": "minimax",
+    "qwen": "qwen",
+    "mistral": "mistral",
+    "groq": "reasoning-field",
+    "cohere": "cohere",
+    "perplexity": "no-reasoning",
+    "lmstudio": "reasoning-content",
+    "vllm": "reasoning-field",
+    "together": "reasoning-field",
+    "fireworks": "reasoning-content",
+    "siliconflow": "reasoning-content",
+    "nebius": "reasoning-content",
+    "deepinfra": "reasoning-content",
+    "sambanova": "reasoning-content",
+}
+
+
+class Target(NamedTuple):
+    """Where a request goes."""
+
+    provider: str
+    endpoint: str
+    model: str
+    format: FormatName
+
+
+def resolve(target: Target) -> Contract:
+    """The built-in contract for a target."""
+    provider = provider_of(target)
+    family = family_of(target.model)
+    found = _by_format(target.format, provider, family, target.model.lower())
+    if provider in LENIENT and found.kind == "presence":
+        return replace(found, kind="advisory", ladder=())
+    return found
+
+
+def provider_of(target: Target) -> str:
+    """The provider by name, or by the host of its endpoint; empty if neither is known."""
+    name = target.provider.lower()
+    name = ALIASES.get(name, name)
+    if name in _KNOWN:
+        return name
+    host = re.sub(r"^\w+://", "", target.endpoint).split("/")[0].split(":")[0].lower()
+    return next((known for pattern, known in HOSTS if re.search(pattern, host)), "")
+
+
+def family_of(model: str) -> str:
+    """Who makes a model, by its name; empty if nobody knows."""
+    lowered = model.lower()
+    return next((family for pattern, family in MODELS if re.search(pattern, lowered)), "")
+
+
+def _by_format(format: FormatName, provider: str, family: str, model: str) -> Contract:
+    match format:
+        case "anthropic_messages":
+            return _anthropic(provider, family, model)
+        case "openai_responses":
+            return _responses(provider, family)
+        case "gemini_generate":
+            return BY_NAME["gemini-2.5" if family == "gemini-2.5" else "gemini"]
+        case "bedrock_converse":
+            return _bedrock(family, model)
+        case "ollama_chat":
+            return BY_NAME["ollama"]
+        case "openai_chat" | "ai_sdk_ui":
+            return _chat(provider, family)
+
+
+def _anthropic(provider: str, family: str, model: str) -> Contract:
+    own = {"deepseek": "deepseek-anthropic", "kimi": "kimi-anthropic", "mimo": "mimo-anthropic"}
+    own |= {"minimax": "minimax-anthropic"}
+    maker = provider if provider in own else family
+    if maker in own:
+        return BY_NAME[own[maker]]
+    if family == "claude" or provider == "anthropic":
+        return BY_NAME[_claude(model)]
+    return replace(UNKNOWN, format="anthropic_messages", dialect=dialects.ANTHROPIC)
+
+
+def _claude(model: str) -> str:
+    if BOUND.search(model):
+        return "anthropic-bound"
+    return "anthropic-adaptive" if _ADAPTIVE.search(model) else "anthropic"
+
+
+def _responses(provider: str, family: str) -> Contract:
+    if provider == "deepseek" or (family == "deepseek" and provider not in LENIENT):
+        return BY_NAME["deepseek-responses"]
+    if provider == "azure":
+        return BY_NAME["azure-responses"]
+    if provider == "xai" or family == "grok":
+        return BY_NAME["xai-responses"]
+    if provider == "openai" or family == "gpt":
+        return BY_NAME["openai-responses"]
+    return replace(UNKNOWN, format="openai_responses", dialect=dialects.OPENAI_RESPONSES)
+
+
+def _bedrock(family: str, model: str) -> Contract:
+    if family == "claude":
+        claude = BY_NAME[_claude(model)]
+        if claude.name == "anthropic":
+            return BY_NAME["bedrock-claude"]
+        return replace(claude, format="bedrock_converse", dialect=dialects.BEDROCK_CLAUDE)
+    return BY_NAME["bedrock-forbidden" if family in ("nova", "deepseek-r1") else "bedrock-plain"]
+
+
+def _chat(provider: str, family: str) -> Contract:
+    match provider:
+        case "deepseek":
+            return BY_NAME[family if family in ("deepseek-r1", "deepseek-v3.2") else "deepseek"]
+        case "gemini":
+            return _gemini_chat(family)
+        case "openai" | "azure":
+            return BY_NAME["openai-chat"]
+        case "xai":
+            return BY_NAME["xai-chat"]
+        case "cerebras":
+            return BY_NAME["think-tags" if family == "glm" else "reasoning-field"]
+        case "copilot":
+            return BY_NAME["copilot"]
+        case "openrouter" | "vercel-gateway":
+            return _through_openrouter(family)
+        case _:
+            return _by_family(provider, family)
+
+
+def _gemini_chat(family: str) -> Contract:
+    chat = BY_NAME["gemini-chat"]
+    return replace(chat, kind="advisory", scope="nowhere", ladder=()) if family == "gemini-2.5" else chat
+
+
+def _through_openrouter(family: str) -> Contract:
+    """OpenRouter passes its upstream's refusals on, and keeps every maker's reasoning in `reasoning_details`."""
+    own = BY_NAME["openrouter"]
+    strict = {"deepseek": "deepseek", "deepseek-v3.2": "deepseek-v3.2", "kimi": "kimi", "mimo": "mimo"}
+    if family in strict:
+        return replace(BY_NAME[strict[family]], dialect=own.dialect)
+    return own
+
+
+_FAMILY_ROWS = {
+    "deepseek-v3.2": "deepseek-v3.2",
+    "deepseek": "deepseek",
+    "kimi": "kimi",
+    "mimo": "mimo",
+    "glm": "glm",
+    "minimax": "minimax",
+    "qwen": "qwen",
+    "mistral": "mistral",
+    "cohere": "cohere",
+    "deepseek-r1": "reasoning-content",
+    "gpt-oss": "reasoning-field",
+    "gemini": "gemini-chat",
+}
+
+
+def _by_family(provider: str, family: str) -> Contract:
+    """A provider whose own rule is its field, an aggregator, or a host nobody knows."""
+    row = _FAMILY_ROWS.get(family) if provider not in _OWN_FIELDS else None
+    found = BY_NAME[row or _OWN.get(provider, "unknown")]
+    carrier = _CARRIERS.get(provider)
+    return (
+        found if carrier is None or found.name in ("no-reasoning", "gemini-chat") else replace(found, dialect=carrier)
+    )
+
+
+_KNOWN = frozenset(
+    {
+        *_OWN,
+        *ALIASES.values(),
+        *(name for _, name in HOSTS),
+        "deepseek",
+        "cerebras",
+        "ollama",
+        "openrouter",
+        "opencode-go",
+        "vercel-gateway",
+    }
+)

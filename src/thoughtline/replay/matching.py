@@ -1,0 +1,110 @@
+"""Which record is the one of a step.
+
+Evidence ranks: the same lineage, then a call whose id is one in the world, then the turns before, then session and
+agent. A weak key alone is never enough: the step must show what the record showed, and its surroundings must agree.
+Records that can't be told apart and differ are no match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from thoughtline.items import Item, ReasoningText, ToolCall, reasoning_of, seal_of
+from thoughtline.records import Key, Record
+from thoughtline.replay.keys import Evidence, Identity, Step, call_key, evidence_of, is_distinctive
+from thoughtline.replay.visible import shows, visible_of
+
+Found = Mapping[Key, Sequence[Record]]
+Rank = tuple[bool, bool, bool, bool, bool, bool]
+
+
+class Match(NamedTuple):
+    """The record of a step, and how it was recognised."""
+
+    record: Record
+    evidence: frozenset[Evidence]
+
+
+class Ambiguous(NamedTuple):
+    """Several records fit and differ."""
+
+    records: int
+
+
+def match_step(step: Step, found: Found, identity: Identity) -> Match | Ambiguous | None:
+    """The one record that is this step's."""
+    candidates = [match for match in _candidates(step, found, identity) if _is_enough(match, step, identity)]
+    if not candidates:
+        return None
+    said = [match for match in candidates if _is_what_client_has(match.record, step)]
+    pool = said or candidates
+    best = max(_rank(match, step, identity) for match in pool)
+    leaders = [match for match in pool if _rank(match, step, identity) == best]
+    complete = [match for match in leaders if match.record.is_complete] or leaders
+    if len({_replayable(match.record) for match in complete}) > 1 and not best[0]:
+        return Ambiguous(len(complete))
+    # In one lineage the newest wins: a turn asked again after a hang-up.
+    return max(complete, key=lambda match: match.record.created_at)
+
+
+def _candidates(step: Step, found: Found, identity: Identity) -> list[Match]:
+    evidence: dict[str, set[Evidence]] = {}
+    records: dict[str, Record] = {}
+    for one in step.keys:
+        for record in found.get(one, ()):
+            if record.provenance.tenant == identity.tenant:
+                records[record.id] = record
+                evidence.setdefault(record.id, set()).add(evidence_of(one))
+    matches = [Match(record, frozenset(evidence[name])) for name, record in records.items()]
+    return [match for match in matches if shows(step.visible, visible_of(match.record.items))]
+
+
+def _is_enough(match: Match, step: Step, identity: Identity) -> bool:
+    """Whether the evidence says more than that two turns look alike."""
+    if match.evidence & {"lineage", "context", "session"}:
+        return True
+    if "call" in match.evidence:
+        return _has_distinctive_call(match, step) or "before" in match.evidence or _same_session(match, identity)
+    return "before" in match.evidence and _same_session(match, identity)
+
+
+def _has_distinctive_call(match: Match, step: Step) -> bool:
+    known = set(match.record.keys)
+    calls = (item for item in step.items if isinstance(item, ToolCall) and item.id)
+    return any(is_distinctive(call.id or "") and call_key(call) in known for call in calls)
+
+
+def _same_session(match: Match, identity: Identity) -> bool:
+    return identity.session is not None and match.record.provenance.session == identity.session
+
+
+def _rank(match: Match, step: Step, identity: Identity) -> Rank:
+    return (
+        "lineage" in match.evidence,
+        _has_distinctive_call(match, step),
+        "context" in match.evidence,
+        "before" in match.evidence,
+        _same_session(match, identity),
+        _same_session(match, identity) and match.record.provenance.agent == identity.agent,
+    )
+
+
+def _is_what_client_has(record: Record, step: Step) -> bool:
+    """Whether the reasoning a client sent back is this record's: then there is no doubt whose step it is."""
+    own = tuple(_thoughts(step.items))
+    return bool(own) and own == tuple(_thoughts(record.items))
+
+
+def _thoughts(items: Iterable[Item]) -> Iterable[tuple[str, str]]:
+    for item in items:
+        seal = seal_of(item)
+        text = item.text.strip() if isinstance(item, ReasoningText) else ""
+        if text or seal is not None:
+            yield text, seal.data if seal else ""
+
+
+def _replayable(record: Record) -> tuple[tuple[str, str], ...]:
+    """What would be put back: two records that agree in it are one for our purpose."""
+    summaries = tuple(("", getattr(item, "summary", "")) for item in reasoning_of(record.items))
+    return (*_thoughts(record.items), *summaries)

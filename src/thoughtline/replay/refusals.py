@@ -1,0 +1,407 @@
+"""What a provider's 4xx says about reasoning, and what it teaches.
+
+    status, body → classify → Refusal (rule, field, place, remedy) → learn → Correction of a contract
+
+A refusal needs a status that can be one, an error object, and in it a code that means nothing else or a sentence that
+names the field in one of the known ways (`refusal_rows`). Everything else is somebody else's error: None. Whether the
+refused thing was in the request at all is for the caller to check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from msgspec import Struct
+
+from thoughtline.replay.refusal_rows import ROWS, Remedy, Row, Rule
+
+Json: TypeAlias = Any
+
+# Bounds: an error is a few hundred bytes, but Mistral's repeats the refused input, which may be a whole trace.
+_BODY_BYTES = 4 << 20
+_LAYERS = 256
+_DEPTH = 12
+_LINES = 256
+_SENTENCE_CHARS = 2000
+
+
+class Evidence(Struct, frozen=True):
+    """Why we believe it, with nothing of the body in it.
+
+    `code` is one of the known error codes or empty. `fingerprint` is a digest of the sentence without its ids, numbers
+    and quotes: the same sentence about another item has the same one. `is_wrapped`: the error came inside another's, so
+    its place counts in a request that a relay wrote.
+    """
+
+    status: int
+    code: str
+    fingerprint: str
+    is_wrapped: bool = False
+
+
+class Refusal(Struct, frozen=True):
+    """A request that was refused for its reasoning.
+
+    `family` is whose rule it is; `place` a JSON pointer into the request, the id of a Responses item, or empty where
+    the error names none.
+    """
+
+    rule: Rule
+    family: str
+    remedy: Remedy
+    field: str
+    place: str
+    evidence: Evidence
+
+
+class _Layer(NamedTuple):
+    """A value inside the body, and the codes of what it stands in."""
+
+    value: Json
+    codes: tuple[str, ...] = ()
+    depth: int = 0
+    is_wrapped: bool = False
+
+
+class _Complaint(NamedTuple):
+    """One sentence of an error, with what stands beside it."""
+
+    sentence: str
+    codes: tuple[str, ...]
+    param: str
+    is_from_bedrock: bool
+    is_wrapped: bool
+
+
+_STATUSES = frozenset({400, 404, 422})
+
+
+def classify(status: int, body: bytes) -> Refusal | None:
+    """What a response says about reasoning. Never raises; None for every error that is not ours to mend."""
+    if status not in _STATUSES or len(body) > _BODY_BYTES:
+        return None
+    for complaint in _complaints(body):
+        for row in ROWS:
+            if status in row.statuses and (not row.codes or not row.codes.isdisjoint(complaint.codes)):
+                match = row.sentence.match(complaint.sentence)
+                if match:
+                    return _refusal(status, row, match, complaint)
+    return None
+
+
+def _refusal(status: int, row: Row, match: re.Match[str], complaint: _Complaint) -> Refusal:
+    meaning = row.meaning
+    groups = match.groupdict()
+    evidence = Evidence(status, _known_code(complaint.codes), _fingerprint(complaint.sentence), complaint.is_wrapped)
+    return Refusal(
+        rule=meaning.rule,
+        family=_family(meaning.family, complaint),
+        remedy=meaning.remedy,
+        field=groups.get("field") or meaning.field or groups.get("path") or "",
+        place=_place(row, groups, complaint.param),
+        evidence=evidence,
+    )
+
+
+def _family(family: str, complaint: _Complaint) -> str:
+    """Whose rule it is: Claude's sentences come from its hosts too, which the envelope gives away."""
+    if family != "anthropic":
+        return family
+    if complaint.is_from_bedrock:
+        return "bedrock"
+    return "copilot" if "invalid_request_body" in complaint.codes else family
+
+
+# Places
+
+_MEMBERS = frozenset({"messages", "contents", "input", "include", "thinking", "reasoning", "enable_thinking", "tools"})
+_LISTS = frozenset({"messages", "contents", "input", "content", "parts", "tool_calls"})
+_STEP = re.compile(r"\w+", re.ASCII)
+
+
+def _place(row: Row, groups: dict[str, str | None], param: str) -> str:
+    if item := groups.get("item"):
+        return item
+    if index := groups.get("index"):
+        return f"/messages/{int(index)}"
+    if position := groups.get("position"):
+        return f"/contents/{max(int(position) - 1, 0)}"
+    return _pointer(groups.get("path") or param, row.counts_from)
+
+
+def _pointer(path: str, counts_from: int) -> str:
+    """`messages.4.content.0.thinking.signature` as a pointer to the element it is in: `/messages/4/content/0`."""
+    steps: list[str] = _STEP.findall(path[:_SENTENCE_CHARS])
+    if not steps or steps[0] not in _MEMBERS:
+        return ""
+    taken = [step for step in steps if step.isdecimal() or step in _LISTS]
+    while taken and not taken[-1].isdecimal():
+        taken.pop()
+    if not taken:
+        return "/" + steps[0]
+    return "".join("/" + (_counted(step, counts_from) if step.isdecimal() else step) for step in taken)
+
+
+def _counted(number: str, counts_from: int) -> str:
+    return str(max(int(number[:9]) - counts_from, 0))
+
+
+# Evidence
+
+_CODES = frozenset(
+    {
+        "INVALID_ARGUMENT",
+        "ValidationException",
+        "array_above_max_length",
+        "extra_forbidden",
+        "invalid-argument",
+        "invalid_encrypted_content",
+        "invalid_request_body",
+        "invalid_request_error",
+        "missing_required_parameter",
+        "previous_response_not_found",
+        "unknown_parameter",
+        "validation_error",
+        "wrong_api_format",
+    }
+)
+_NUMBER = re.compile(r"\d{1,5}", re.ASCII)
+_PRIVATE = re.compile(r"'[^']*'|\"[^\"]*\"|[\w+/=.:-]*\d[\w+/=.:-]*|[\w+/=-]{24,}", re.ASCII)
+
+
+def _known_code(codes: tuple[str, ...]) -> str:
+    return next((code for code in codes if code in _CODES or _NUMBER.fullmatch(code)), "")
+
+
+def _fingerprint(sentence: str) -> str:
+    masked = _PRIVATE.sub("*", sentence)
+    return hashlib.blake2b(masked.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+# Reading error bodies: all envelopes that were seen come down to objects with a few well-known members.
+
+_SENTENCES = ("message", "Message", "msg", "error", "detail", "details", "raw", "param")
+_NESTED = (*_SENTENCES, "errors", "metadata", "upstream_error")
+_CODE_MEMBERS = ("code", "type", "status")
+
+# MiMo puts `data:` before the JSON of a refused stream (WeKnora#1302); others send it as a whole event.
+_BEFORE_BODY = re.compile(r"\s*(?:event:[^\n]{0,200}\n\s*)?(?:data:)?\s*(?=[{\[\"])")
+# OpenRouter writes `Upstream error: {…}`, relays `HTTP 400: {…}`. JSON after other words is somebody's content.
+_BEFORE_NESTED = re.compile(r"(?:\A|(?:[Ee]rror|400|body)\s{0,2}[:-]?)\s{0,4}(?=[{\[])")
+_AWS_PREFIX = (
+    r"(?P<aws>ValidationException: |The model returned the following errors: "
+    r"|An error occurred \(ValidationException\) when calling the \w{1,60} operation(?: \([^)]{1,60}\))?: "
+    r"|(?:\w{1,60}: )?operation error Bedrock Runtime: .{0,400}?ValidationException: )"
+)
+_PREFIX = re.compile(
+    rf"{_AWS_PREFIX}|(?:litellm\.)?\w{{1,40}}(?:Error|Exception)(?:: | - )|Error from provider(?: \([^)]{{1,60}}\))?: "
+    r"|Upstream request failed: |Provider returned error: |\[invalid_request_error\] "
+    r"|(?:Error code: |HTTP )?400:?(?: -)? ",
+    re.ASCII,
+)
+_PREFIXES = 6
+
+
+def _complaints(body: bytes) -> Iterator[_Complaint]:
+    """Every sentence of an error body, the outermost first."""
+    queue = deque([_Layer(_whole(body))])
+    for _ in range(_LAYERS):
+        if not queue:
+            return
+        layer = queue.popleft()
+        if isinstance(layer.value, dict):
+            layer = layer._replace(codes=_codes(layer.value) or layer.codes)
+            yield from _said(layer)
+        if layer.depth < _DEPTH:
+            queue.extend(_inside(layer))
+
+
+def _whole(body: bytes) -> Json:
+    text = body.decode("utf-8-sig", "replace")
+    start = _BEFORE_BODY.match(text)
+    value = _decoded(text, start.end()) if start else None
+    return _nested(value) if isinstance(value, str) else value
+
+
+def _nested(text: str) -> Json:
+    """The JSON that a string holds, alone or after the words that announce it."""
+    start = _BEFORE_NESTED.search(text[:_SENTENCE_CHARS])
+    return _decoded(text, start.end()) if start else None
+
+
+def _decoded(text: str, start: int) -> Json:
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _codes(error: dict[str, Json]) -> tuple[str, ...]:
+    values = (error.get(name) for name in _CODE_MEMBERS)
+    return tuple(str(value)[:64] for value in values if isinstance(value, str | int) and not isinstance(value, bool))
+
+
+def _inside(layer: _Layer) -> Iterator[_Layer]:
+    """What a layer holds that may be an error in its turn. Only known members: others repeat a user's words."""
+    inner = layer._replace(depth=layer.depth + 1)
+    if isinstance(layer.value, list):
+        yield from (inner._replace(value=value) for value in layer.value[:_LAYERS] if isinstance(value, dict | list))
+        return
+    if not isinstance(layer.value, dict):
+        return
+    for name in _NESTED:
+        value = layer.value.get(name)
+        if isinstance(value, dict | list):
+            yield inner._replace(value=value, is_wrapped=inner.is_wrapped or name in ("raw", "upstream_error"))
+        elif isinstance(value, str) and (nested := _nested(value)) is not None:
+            yield inner._replace(value=nested, codes=(), is_wrapped=True)
+
+
+def _said(layer: _Layer) -> Iterator[_Complaint]:
+    error = layer.value
+    param = error.get("param")
+    param = param if isinstance(param, str) else ""
+    is_wrapped = layer.is_wrapped or "raw" in error
+    for text in _texts(error) or [""]:
+        for line in text[: _SENTENCE_CHARS * _LINES].splitlines()[:_LINES] or [""]:
+            sentence, is_from_bedrock = _without_prefixes(" ".join(line[:_SENTENCE_CHARS].split()))
+            yield _Complaint(sentence, layer.codes, param, is_from_bedrock, is_wrapped)
+
+
+def _texts(error: dict[str, Json]) -> list[str]:
+    """What an error object says: MiMo's sentence stands in `param`, Mistral's place in `loc`."""
+    texts = {name: error[name] for name in _SENTENCES if isinstance(error.get(name), str)}
+    if "message" in texts and "param" in texts:
+        texts["param"] = f"{texts['message']}: {texts['param']}"
+    location = error.get("loc")
+    if "msg" in texts and isinstance(location, list):
+        texts["msg"] = f"{_dotted(location)}: {texts['msg']}"
+    return list(texts.values())
+
+
+def _dotted(location: list[Json]) -> str:
+    steps = [str(step)[:80] for step in location[:32] if isinstance(step, str | int)]
+    return ".".join(steps[1:] if steps[:1] == ["body"] else steps)
+
+
+def _without_prefixes(line: str) -> tuple[str, bool]:
+    """A sentence without what hosts and SDKs put before it, and whether that was Bedrock."""
+    is_from_bedrock = False
+    for _ in range(_PREFIXES):
+        prefix = _PREFIX.match(line)
+        if prefix is None:
+            break
+        is_from_bedrock = is_from_bedrock or prefix["aws"] is not None
+        line = line[prefix.end() :]
+    return line, is_from_bedrock
+
+
+# What is learned
+
+Change = Literal[
+    "requires",  # reasoning must be there, on the turns of `scope`
+    "forbids",  # `field` must not be sent
+    "refuses_filler",  # `filler` does not pass for reasoning here
+    "needs_filler",  # `field` may not be empty or absent
+    "binds_prefix",  # a block is valid only behind the prefix it was made behind
+    "forgets_ids",  # items are not stored: ids lead nowhere
+    "always_thinks",  # thinking can't be paused, or only be adaptive
+    "never_thinks",  # thinking can't be asked for
+]
+Scope = Literal["", "calls_after_user", "calls", "all_with_tools", "loop_head", "first_call_of_step"]
+"""Which turns, in the words of contracts; empty where a change is about none in particular."""
+
+
+class Correction(Struct, frozen=True, omit_defaults=True):
+    """How the contract of one (provider, endpoint, model) differs from what we believed, for as long as it holds.
+
+    Times are in seconds since the epoch.
+    """
+
+    provider: str
+    endpoint: str
+    model: str
+    change: Change
+    field: str
+    evidence: Evidence
+    learned_at: float
+    expires_at: float
+    scope: Scope = ""
+    filler: str | None = None
+
+    def holds_at(self, now: float) -> bool:
+        """Whether it is still to be believed."""
+        return self.learned_at <= now < self.expires_at
+
+
+def learn(
+    refusal: Refusal,
+    provider: str,
+    endpoint: str,
+    model: str,
+    now: float,
+    ttl_seconds: float,
+    sent_filler: str | None = None,
+) -> Correction | None:
+    """What a refusal says about every request to this model; None if it is only about one item of this request.
+
+    `sent_filler` is what had been sent in the place of reasoning that nobody had, if anything was.
+    """
+    change = _change(refusal)
+    if change is None:
+        return None
+    is_filler_refused = change == "requires" and sent_filler is not None
+    return Correction(
+        provider=provider,
+        endpoint=endpoint,
+        model=model,
+        change="refuses_filler" if is_filler_refused else change,
+        field=refusal.field,
+        evidence=refusal.evidence,
+        learned_at=now,
+        expires_at=now + ttl_seconds,
+        scope=_scope(refusal) if change == "requires" else "",
+        filler=sent_filler if is_filler_refused else None,
+    )
+
+
+_PLAIN_CHANGES: dict[Rule, Change] = {
+    "forbidden": "forbids",
+    "bound-prefix-changed": "binds_prefix",
+    "stale-id": "forgets_ids",
+    "thinking-mode": "always_thinks",
+    "thinking-unsupported": "never_thinks",
+}
+
+
+_SCOPES: dict[str, Scope] = {
+    "anthropic": "loop_head",
+    "bedrock": "loop_head",
+    "copilot": "loop_head",
+    "deepseek": "all_with_tools",
+    "gemini": "first_call_of_step",
+    "mimo": "all_with_tools",
+    "openrouter": "first_call_of_step",
+    "sglang": "calls_after_user",
+}
+
+
+def _change(refusal: Refusal) -> Change | None:
+    if refusal.remedy == "add_filler_text":
+        return "needs_filler"
+    if refusal.rule == "missing":
+        # A block without its signature is one damaged block; the contract stays what it was.
+        return None if refusal.field in ("signature", "data") else "requires"
+    return _PLAIN_CHANGES.get(refusal.rule)
+
+
+def _scope(refusal: Refusal) -> Scope:
+    """Which turns must have it, as far as the sentence says."""
+    if refusal.family == "deepseek" and refusal.place:
+        return "calls_after_user"  # the sentence of V3.2; the later one names no message, and means all
+    return _SCOPES.get(refusal.family, "calls")

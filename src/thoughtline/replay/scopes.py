@@ -1,0 +1,58 @@
+"""Which turns of a request a contract is about.
+
+"The last user message" is the last one that says something itself: a message that only brings results continues a
+tool loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thoughtline.items import ToolCall, ToolResult
+from thoughtline.replay.contracts import Contract
+from thoughtline.turns import Transcript, Turn
+
+
+def required_turns(transcript: Transcript, contract: Contract) -> tuple[int, ...]:
+    """Positions of the assistant turns that must carry reasoning in this request."""
+    if contract.only_when_thinking and not contract.thinks(transcript):
+        return ()
+    turns = transcript.turns
+    assistant = [position for position, turn in enumerate(turns) if turn.role == "assistant"]
+    match contract.scope:
+        case "nowhere" | "pairs":
+            return ()
+        case "all_with_tools":
+            return tuple(assistant) if transcript.has_tools else ()
+        case "calls":
+            return tuple(position for position in assistant if has_calls(turns[position]))
+        case "calls_after_user" | "first_call_of_step":
+            start = after_last_user(turns)
+            return tuple(position for position in assistant if position >= start and has_calls(turns[position]))
+        case "loop_head":
+            return _loop_head(turns, assistant)
+
+
+def _loop_head(turns: Sequence[Turn], assistant: Sequence[int]) -> tuple[int, ...]:
+    """The assistant turn whose calls are being answered, if the request ends with results."""
+    if not turns or not any(isinstance(item, ToolResult) for item in turns[-1].items):
+        return ()
+    pending = [position for position in assistant if position >= after_last_user(turns) and has_calls(turns[position])]
+    return tuple(pending[-1:])
+
+
+def has_calls(turn: Turn) -> bool:
+    return any(isinstance(item, ToolCall) for item in turn.items)
+
+
+def after_last_user(turns: Sequence[Turn]) -> int:
+    """Where the current turn of the conversation starts: after the last message in which a user says something."""
+    for position in range(len(turns) - 1, -1, -1):
+        turn = turns[position]
+        if turn.role == "user" and not _only_results(turn):
+            return position + 1
+    return 0
+
+
+def _only_results(turn: Turn) -> bool:
+    return bool(turn.items) and any(isinstance(item, ToolResult) for item in turn.items)

@@ -1,0 +1,266 @@
+"""The audit of one turn: would its maker take this reasoning back?
+
+    audit_replay(items, contract, next_turn_carries_tools)  →  ReplayAudit(…, violations)
+
+`items` are the items of a turn in order, or its reasoning alone. The audit counts, and it looks: at each item, at the
+call that carries the signature, at whose reasoning it is. What it can't see from one turn (order against the original,
+altered text, tokens of another account) is for the audit of a whole conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from thoughtline.items import (
+    ANTHROPIC_CLAUDE_V1,
+    AZURE_OPENAI_RESPONSES_V1,
+    BEDROCK_OPENAI_RESPONSES_V1,
+    BEDROCK_XAI_RESPONSES_V1,
+    COHERE_V2,
+    COPILOT_V1,
+    DEEPSEEK_V1,
+    GLM_V1,
+    GOOGLE_GEMINI_V1,
+    KIMI_V1,
+    META_RESPONSES_V1,
+    MIMO_V1,
+    MINIMAX_RESPONSE_V1,
+    MISTRAL_V1,
+    OPENAI_RESPONSES_V1,
+    QWEN_V1,
+    REASONING_KINDS,
+    UNKNOWN_FORMAT,
+    XAI_RESPONSES_V1,
+    Item,
+    ReasoningEncrypted,
+    ReasoningFormat,
+    ReasoningText,
+    Seal,
+    Text,
+    ToolCall,
+    Unknown,
+    seal_of,
+)
+
+
+class ReplayContract(Enum):
+    """When a maker insists on getting the reasoning of a turn back."""
+
+    STATELESS = "stateless"
+    REQUIRED_WITH_TOOLS = "required_with_tools"
+    ALWAYS_REQUIRED = "always_required"
+
+
+# What each maker does when reasoning is missing in a tool loop: contracts.md §30, read 2026-11. Makers that answer 400
+# are required, whether they check a token (the first five rows) or only that the text is there (the next three).
+_CONTRACTS: dict[ReasoningFormat, ReplayContract] = {
+    ANTHROPIC_CLAUDE_V1: ReplayContract.REQUIRED_WITH_TOOLS,
+    GOOGLE_GEMINI_V1: ReplayContract.REQUIRED_WITH_TOOLS,
+    OPENAI_RESPONSES_V1: ReplayContract.REQUIRED_WITH_TOOLS,
+    AZURE_OPENAI_RESPONSES_V1: ReplayContract.REQUIRED_WITH_TOOLS,
+    BEDROCK_OPENAI_RESPONSES_V1: ReplayContract.REQUIRED_WITH_TOOLS,
+    DEEPSEEK_V1: ReplayContract.REQUIRED_WITH_TOOLS,
+    KIMI_V1: ReplayContract.REQUIRED_WITH_TOOLS,
+    MIMO_V1: ReplayContract.REQUIRED_WITH_TOOLS,
+    XAI_RESPONSES_V1: ReplayContract.STATELESS,
+    BEDROCK_XAI_RESPONSES_V1: ReplayContract.STATELESS,
+    META_RESPONSES_V1: ReplayContract.STATELESS,
+    COPILOT_V1: ReplayContract.STATELESS,
+    GLM_V1: ReplayContract.STATELESS,
+    QWEN_V1: ReplayContract.STATELESS,
+    MINIMAX_RESPONSE_V1: ReplayContract.STATELESS,
+    MISTRAL_V1: ReplayContract.STATELESS,
+    COHERE_V2: ReplayContract.STATELESS,
+    UNKNOWN_FORMAT: ReplayContract.STATELESS,
+}
+
+_CHECK_PRESENCE = frozenset({DEEPSEEK_V1, KIMI_V1, MIMO_V1})
+"""Makers that sign nothing and check only that the text came back."""
+
+_SIGN_TEXT = frozenset({ANTHROPIC_CLAUDE_V1})
+"""Makers that refuse text without its signature. Gemini is none: its thought parts are never signed, its calls are."""
+
+_PAIR_BY_ID = frozenset({OPENAI_RESPONSES_V1, AZURE_OPENAI_RESPONSES_V1, BEDROCK_OPENAI_RESPONSES_V1})
+"""Makers that look for the reasoning of a call by the ids of both."""
+
+_NO_CIPHERTEXT = ("", "[REDACTED]")
+"""What stands where ciphertext should: nothing, or OpenRouter's word for it while a stream runs."""
+
+
+def replay_contract_of(format: ReasoningFormat) -> ReplayContract:
+    """What the maker of this reasoning demands. One we don't know demands nothing that we could know of."""
+    return _CONTRACTS.get(format, ReplayContract.STATELESS)
+
+
+class MissingSignaturesForStrictProvider(Struct, frozen=True, tag=True):
+    """Nothing in the turn carries what the maker checks."""
+
+    contract: ReplayContract
+    formats: tuple[ReasoningFormat, ...]
+
+
+class UnsignedText(Struct, frozen=True, tag=True):
+    """Reasoning text whose maker refuses it without a signature, however many others in the turn are signed."""
+
+    position: int
+    format: ReasoningFormat
+
+
+class UnsignedFirstCall(Struct, frozen=True, tag=True):
+    """The first call of a Gemini turn has no signature: those of its siblings don't stand in for it."""
+
+    position: int
+    name: str
+
+
+class EmptyCiphertext(Struct, frozen=True, tag=True):
+    """An encrypted item or a seal with nothing in it that its maker could read."""
+
+    position: int
+    format: ReasoningFormat
+
+
+class MissingPairingId(Struct, frozen=True, tag=True):
+    """A message or call that names itself (`fc_…`, `msg_…`) after reasoning that does not: the pair can't be found."""
+
+    position: int
+    format: ReasoningFormat
+
+
+class MixedMakers(Struct, frozen=True, tag=True):
+    """Reasoning of several makers in one turn: none of them can read all of it."""
+
+    formats: tuple[ReasoningFormat, ...]
+
+
+class UnreadableDetail(Struct, frozen=True, tag=True):
+    """Reasoning of a kind we don't know. It goes back as it came, and nobody has checked it."""
+
+    position: int
+    kind: str
+
+
+ReplayViolation: TypeAlias = (
+    MissingSignaturesForStrictProvider
+    | UnsignedText
+    | UnsignedFirstCall
+    | EmptyCiphertext
+    | MissingPairingId
+    | MixedMakers
+    | UnreadableDetail
+)
+
+
+class ReplayAudit(Struct, frozen=True):
+    """What the audit of one turn says.
+
+    `item_count` is how many items are reasoning or carry a seal; `signed_count` how many of them carry what their maker
+    checks: a signature or ciphertext, or the text itself where the maker checks no more than that it is there.
+    """
+
+    item_count: int
+    signed_count: int
+    formats: tuple[ReasoningFormat, ...]
+    violations: tuple[ReplayViolation, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.violations
+
+
+def audit_replay(items: Sequence[Item], contract: ReplayContract, next_turn_carries_tools: bool) -> ReplayAudit:
+    """Whether these items satisfy the contract when they go back."""
+    carriers = [item for item in items if _is_reasoning(item) or seal_of(item) is not None]
+    signed_count = sum(map(_carries_proof, carriers))
+    formats = tuple(sorted({made_by for item in carriers if (made_by := _maker_of(item)) is not None}))
+    if not _is_due(contract, next_turn_carries_tools):
+        return ReplayAudit(len(carriers), signed_count, formats)
+    violations: list[ReplayViolation] = []
+    if signed_count == 0:
+        violations.append(MissingSignaturesForStrictProvider(contract, formats))
+    violations += _violations_of_items(items)
+    violations += _unsigned_first_call(items)
+    violations += _missing_pairing_ids(items)
+    violations += _mixed_makers(formats)
+    return ReplayAudit(len(carriers), signed_count, formats, tuple(violations))
+
+
+def _is_due(contract: ReplayContract, next_turn_carries_tools: bool) -> bool:
+    match contract:
+        case ReplayContract.STATELESS:
+            return False
+        case ReplayContract.REQUIRED_WITH_TOOLS:
+            return next_turn_carries_tools
+        case ReplayContract.ALWAYS_REQUIRED:
+            return True
+
+
+def _is_reasoning(item: Item) -> bool:
+    return isinstance(item, REASONING_KINDS) or (isinstance(item, Unknown) and item.kind.startswith("reasoning."))
+
+
+def _maker_of(item: Item) -> ReasoningFormat | None:
+    if isinstance(item, REASONING_KINDS):
+        return item.format
+    seal = seal_of(item)
+    return seal.format if seal is not None else None
+
+
+def _carries_proof(item: Item) -> bool:
+    if isinstance(item, ReasoningText) and item.format in _CHECK_PRESENCE:
+        return True
+    return _is_legible(seal_of(item))
+
+
+def _is_legible(seal: Seal | None) -> bool:
+    return seal is not None and seal.data not in _NO_CIPHERTEXT
+
+
+def _violations_of_items(items: Sequence[Item]) -> Iterator[ReplayViolation]:
+    """What is wrong with an item whatever stands beside it."""
+    for position, item in enumerate(items):
+        seal = seal_of(item)
+        if seal is not None and not _is_legible(seal):
+            yield EmptyCiphertext(position, seal.format)
+        elif isinstance(item, ReasoningText) and item.format in _SIGN_TEXT and seal is None:
+            yield UnsignedText(position, item.format)
+        elif isinstance(item, Unknown) and _is_reasoning(item):
+            yield UnreadableDetail(position, item.kind)
+
+
+def _unsigned_first_call(items: Sequence[Item]) -> Iterator[ReplayViolation]:
+    """Gemini signs the first call of a step and checks that one.
+
+    https://ai.google.dev/gemini-api/docs/thought-signatures (2026-11). OpenRouter gives the signature of a call as an
+    encrypted entry with the call's id; some gateways leave the id out.
+    """
+    first = next(((at, item) for at, item in enumerate(items) if isinstance(item, ToolCall)), None)
+    if first is None or GOOGLE_GEMINI_V1 not in map(_maker_of, items):
+        return
+    position, call = first
+    entries = [item for item in items if isinstance(item, ReasoningEncrypted) and item.format == GOOGLE_GEMINI_V1]
+    if call.seal is None and not any(entry.id in (None, call.id) for entry in entries):
+        yield UnsignedFirstCall(position, call.name)
+
+
+def _missing_pairing_ids(items: Sequence[Item]) -> Iterator[ReplayViolation]:
+    """Reasoning without an id before something with one: "provided without its required 'reasoning' item"."""
+    for position, item in enumerate(items):
+        if isinstance(item, REASONING_KINDS) and item.format in _PAIR_BY_ID and item.id is None:
+            partner = next((after for after in items[position + 1 :] if isinstance(after, (Text, ToolCall))), None)
+            if partner is not None and _own_id(partner) is not None:
+                yield MissingPairingId(position, item.format)
+
+
+def _own_id(item: Text | ToolCall) -> str | None:
+    return item.id if isinstance(item, Text) else item.item_id
+
+
+def _mixed_makers(formats: tuple[ReasoningFormat, ...]) -> Iterator[ReplayViolation]:
+    named = tuple(made_by for made_by in formats if made_by != UNKNOWN_FORMAT)
+    if len(named) > 1:
+        yield MixedMakers(named)

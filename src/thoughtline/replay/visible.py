@@ -1,0 +1,149 @@
+"""What is visible of a turn, in a form that clients' habits don't change.
+
+Clients trim text, turn strings into lists of parts and back, add cache marks, rename ids, write arguments anew with other
+spacing, key order, number forms and escapes, and send results in the order in which tools finished. None of that
+may change what a turn is recognised by. What a model said and which calls it made does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from thoughtline.items import Item, Text, ToolCall, ToolResult, Unknown
+from thoughtline.turns import Turn
+
+
+class VisibleCall(NamedTuple):
+    """A call by what it asks for."""
+
+    name: str
+    arguments: str
+
+
+class Visible(NamedTuple):
+    """What a user could see of a model step: its words without white space, and its calls."""
+
+    words: str
+    calls: tuple[VisibleCall, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.words and not self.calls
+
+    def digest(self) -> bytes:
+        """Calls count as a set with repetition: parallel calls have no order."""
+        calls = (part for call in sorted(self.calls) for part in call)
+        return digest(b"step", self.words.encode(), *(part.encode() for part in calls))
+
+
+def digest(*parts: bytes) -> bytes:
+    """128 bits over parts of known length. SHA-256: the standard library's fastest with hardware support."""
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(len(part).to_bytes(8, "big"))
+        state.update(part)
+    return state.digest()[:16]
+
+
+def visible_of(items: Iterable[Item]) -> Visible:
+    """What is visible of a model step."""
+    words = []
+    calls = []
+    for item in items:
+        if isinstance(item, Text):
+            words.append(item.text)
+        elif isinstance(item, ToolCall):
+            calls.append(visible_call(item))
+    return Visible("".join("".join(words).split()), tuple(calls))
+
+
+def visible_call(call: ToolCall) -> VisibleCall:
+    arguments = call.arguments.strip() if call.is_custom else canonical_json(call.arguments)
+    return VisibleCall(call.name, arguments)
+
+
+def canonical_json(text: str) -> str:
+    """Arguments by their value: key order, white space, number form and escapes don't matter."""
+    if text in ("", "{}"):
+        return "{}"
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return text.strip()  # cut short, or a number no float holds: equal only to itself
+    if "." in text or "e" in text or "E" in text:
+        value = _plain_numbers(value)
+    return msgspec.json.encode(value, order="deterministic").decode()
+
+
+def _plain_numbers(value: Any) -> Any:
+    """`1.0` and `1e0` are `1`."""
+    match value:
+        case float() if value.is_integer() and abs(value) < 2**53:
+            return int(value)
+        case list():
+            return [_plain_numbers(inner) for inner in value]
+        case dict():
+            return {key: _plain_numbers(inner) for key, inner in value.items()}
+        case _:
+            return value
+
+
+def said_digest(turn: Turn) -> bytes:
+    """What a turn that is not the model's says: its text, and its results by what they hold."""
+    texts = [item.text for item in turn.items if isinstance(item, Text)]
+    kinds = [item.kind for item in turn.items if isinstance(item, Unknown)]
+    results = sorted(digest(result_text(item.content).encode()) for item in turn.items if isinstance(item, ToolResult))
+    said = "\n".join(texts).strip()
+    return digest(turn.role.encode(), said.encode(), *(kind.encode() for kind in kinds), *results)
+
+
+def result_text(content: Raw) -> str:
+    """The text of a result, whether it stands as a string or as a list of text parts; other JSON as it is."""
+    first = bytes(content)[:1]
+    try:
+        if first == b'"':
+            return msgspec.json.decode(content, type=str).strip()
+        if first == b"[":
+            return "\n".join(_part_text(part) for part in msgspec.json.decode(content, type=list[Any])).strip()
+        if first == b"{":
+            return canonical_json(bytes(content).decode())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    return str(bytes(content), "utf-8", "replace").strip()
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, dict):
+        for name in ("text", "json"):
+            if name in part:
+                value = part[name]
+                return value if isinstance(value, str) else msgspec.json.encode(value, order="deterministic").decode()
+        return str(part.get("type", ""))
+    return str(part)
+
+
+def shows(request: Visible, record: Visible) -> bool:
+    """Whether what a client still shows of a turn is what the record showed.
+
+    A client may have dropped calls of a parallel set or the words beside them; it may not show a call or a word that
+    the model never said.
+    """
+    if not _is_subset(request.calls, record.calls):
+        return False
+    if request.words == record.words:
+        return True
+    return bool(request.calls) and not request.words
+
+
+def _is_subset(some: Sequence[VisibleCall], all_of_them: Sequence[VisibleCall]) -> bool:
+    rest = list(all_of_them)
+    for call in some:
+        if call not in rest:
+            return False
+        rest.remove(call)
+    return True

@@ -1,0 +1,215 @@
+"""Putting a record's reasoning back among what the client still shows of a turn, each piece in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from thoughtline.items import (
+    REASONING_KINDS,
+    Item,
+    Reasoning,
+    ReasoningEncrypted,
+    ReasoningServerToolCall,
+    ReasoningSummary,
+    ReasoningText,
+    Text,
+    ToolCall,
+    Unknown,
+)
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.visible import visible_call
+
+SENTINELS = frozenset(
+    {
+        "skip_thought_signature_validator",
+        "context_engineering_is_the_way_to_go",
+        "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=",
+        "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
+    }
+)
+"""Gemini's values for "no signature, on purpose", plain and in base64; Gemini docs, Thought signatures, FAQ."""
+
+
+def is_filler(item: Item) -> bool:
+    """Reasoning that stands for nothing: an empty or blank field that nobody signed."""
+    return isinstance(item, ReasoningText) and not item.text.strip() and not item.signature and not item.id
+
+
+def has_sentinel(item: Item) -> bool:
+    match item:
+        case ReasoningEncrypted():
+            return item.data in SENTINELS
+        case Text() | ToolCall() | Unknown():
+            return item.seal is not None and item.seal.data in SENTINELS
+        case _:
+            return False
+
+
+def without_reasoning(items: Sequence[Item]) -> tuple[Item, ...]:
+    """What is left when no reasoning may stand: neither items nor seals."""
+    return tuple(_unsealed(item) for item in items if not isinstance(item, REASONING_KINDS))
+
+
+def _unsealed(item: Item) -> Item:
+    return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) and item.seal else item
+
+
+def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
+    """A record's items for a provider that did not make them: its readable reasoning as one text, no seals."""
+    readable = [_readable(item) for item in items]
+    text = "".join(piece for piece in readable if piece)
+    bare = without_reasoning(items)
+    return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else bare
+
+
+def _readable(item: Item) -> str:
+    match item:
+        case ReasoningText():
+            return item.text
+        case ReasoningSummary():
+            return item.summary
+        case _:
+            return ""
+
+
+def weave(record: Sequence[Item], shown: Sequence[Item]) -> tuple[Item, ...]:
+    """The turn as it was: the record's reasoning and seals, around the items that the client shows."""
+    rest: list[Item] = [item for item in shown if not isinstance(item, REASONING_KINDS)]
+    woven: list[Item] = []
+    for item in record:
+        match item:
+            case ReasoningText() | ReasoningSummary() | ReasoningEncrypted() | ReasoningServerToolCall():
+                woven.append(item)
+            case ToolCall():
+                _weave_call(item, rest, woven)
+            case Text():
+                _weave_text(item, rest, woven)
+            case Unknown() if item.seal is not None:
+                _weave_unknown(item, rest, woven)
+            case _:
+                pass
+    return _with_strangers(woven, rest, shown)
+
+
+def _with_strangers(woven: list[Item], rest: list[Item], shown: Sequence[Item]) -> tuple[Item, ...]:
+    """What the record does not know stands where the client had it: after the same item as before."""
+    order = [item for item in shown if not isinstance(item, REASONING_KINDS)]
+    for stranger in rest:
+        before = order[: _index(order, stranger)]
+        anchors = [at for at, item in enumerate(woven) if any(_same_place(item, known) for known in before)]
+        woven.insert(anchors[-1] + 1 if anchors else _after_reasoning(woven), stranger)
+    return tuple(woven)
+
+
+def _index(items: Sequence[Item], wanted: Item) -> int:
+    return next(at for at, item in enumerate(items) if item is wanted)
+
+
+def _same_place(item: Item, known: Item) -> bool:
+    return item is known or (isinstance(item, (Text, ToolCall)) and bool(item.raw) and item.raw is known.raw)
+
+
+def _after_reasoning(items: Sequence[Item]) -> int:
+    count = 0
+    while count < len(items) and isinstance(items[count], REASONING_KINDS):
+        count += 1
+    return count
+
+
+def _weave_call(call: ToolCall, rest: list[Item], woven: list[Item]) -> None:
+    """The client's own call, with the seal that was made for it. A call that was changed is another call."""
+    wanted = visible_call(call)
+    same = [item for item in rest if isinstance(item, ToolCall) and visible_call(item) == wanted]
+    if same:
+        shown = next((item for item in same if item.id == call.id), same[0])
+        _take(rest, shown)
+        woven.append(shown if shown.seal == call.seal else replace(shown, seal=call.seal))
+
+
+def _weave_text(text: Text, rest: list[Item], woven: list[Item]) -> None:
+    if not text.text:
+        empty = next((item for item in rest if isinstance(item, Text) and not item.text), None)
+        if empty is not None:
+            _take(rest, empty)
+        if text.seal is not None:
+            woven.append(empty if empty is not None and _seal_of(empty) == text.seal else text)
+        return
+    words = "".join(text.text.split())
+    shown = next((item for item in rest if isinstance(item, Text) and "".join(item.text.split()) == words), None)
+    if shown is None:
+        return
+    _take(rest, shown)
+    # A seal belongs to the very text it was made for, white space included.
+    if text.seal is not None and shown.seal != text.seal:
+        woven.append(replace(shown, seal=text.seal) if shown.text == text.text else text)
+    else:
+        woven.append(shown)
+
+
+def _seal_of(item: Item) -> object:
+    return item.seal if isinstance(item, Text) else None
+
+
+def _weave_unknown(item: Unknown, rest: list[Item], woven: list[Item]) -> None:
+    shown = next((one for one in rest if isinstance(one, Unknown) and one.kind == item.kind), None)
+    if shown is not None:
+        _take(rest, shown)
+        woven.append(shown if shown.seal == item.seal else replace(shown, seal=item.seal))
+
+
+def _take(rest: list[Item], item: Item) -> None:
+    del rest[_index(rest, item)]
+
+
+def unnamed(items: Sequence[Item]) -> tuple[Item, ...]:
+    """The items of a Responses step without ids: what has no name is not checked against its partners."""
+    return tuple(_without_name(item) for item in items)
+
+
+def _without_name(item: Item) -> Item:
+    match item:
+        case ToolCall() if item.item_id is not None:
+            return replace(item, item_id=None)
+        case Text() if item.id is not None:
+            return replace(item, id=None)
+        case ReasoningText() | ReasoningSummary() | ReasoningEncrypted() if item.id is not None:
+            return replace(item, id=None)
+        case _:
+            return item
+
+
+def is_named(item: Item) -> bool:
+    match item:
+        case ToolCall():
+            return item.item_id is not None
+        case Text() | ReasoningText() | ReasoningSummary() | ReasoningEncrypted():
+            return item.id is not None
+        case _:
+            return False
+
+
+def same_reasoning(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether two turns carry the same reasoning in the same places, whatever their JSON looks like."""
+    return [_essence(item) for item in one] == [_essence(item) for item in other]
+
+
+def _essence(item: Item) -> object:
+    match item:
+        case ReasoningText():
+            return ("text", item.text, item.signature or None, item.id)
+        case ReasoningSummary():
+            return ("summary", item.summary, item.id)
+        case ReasoningEncrypted():
+            return ("encrypted", item.data, item.id)
+        case ToolCall():
+            return ("call", item.name, item.arguments, item.id, item.item_id, item.seal)
+        case Text():
+            return ("words", item.text, item.seal, item.id)
+        case _:
+            return (type(item).__name__, bytes(item.raw), getattr(item, "seal", None))
+
+
+def reasoning_types(items: Sequence[Item]) -> tuple[Reasoning, ...]:
+    return tuple(item for item in items if isinstance(item, REASONING_KINDS))
