@@ -20,7 +20,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline import providers
-from thoughtline.errors import EncodeError
+from thoughtline.errors import DecodeError, EncodeError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.formats.json_text import (
     NULL,
@@ -112,21 +112,25 @@ class OpenRouterReasoningCodec(Struct, frozen=True):
     def parse_response(self, raw: Json) -> tuple[Thought, ...]:
         """The entries of a message, in order; `EMPTY_DETAILS` for a list that is there and empty."""
         text = _answer(_json_text(raw), _PLACES["openai_chat"])
-        is_message = not is_array(text)
-        details = decode(_object_decoder, text).get("reasoning_details", NULL) if is_message else Raw(text)
-        if not is_given(details):
-            return ()
-        entries = decode_list(details, "/reasoning_details")
-        if is_message and not entries:
-            return (EMPTY_DETAILS,)
-        return tuple(decode_detail(entry.copy(), f"/reasoning_details/{at}") for at, entry in enumerate(entries))
+        return _details_of(decode_list(text)) if is_array(text) else _details_in(text)
 
     def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes:
         """The message with these entries; with none to write, as it is."""
-        if not items or self.parse_response(message) == tuple(items):
+        if _details_in(message) == tuple(items) or not items:
             return message
         entries = [encode_detail(item) for item in items if item != EMPTY_DETAILS]
         return set_members(message, [("reasoning_details", array(entries))])
+
+
+def _details_in(message: bytes) -> tuple[Thought, ...]:
+    details = decode(_object_decoder, message).get("reasoning_details", NULL)
+    if not is_given(details):
+        return ()
+    return _details_of(decode_list(details, "/reasoning_details")) or (EMPTY_DETAILS,)
+
+
+def _details_of(entries: Sequence[Raw]) -> tuple[Thought, ...]:
+    return tuple(decode_detail(entry.copy(), f"/reasoning_details/{at}") for at, entry in enumerate(entries))
 
 
 # --- every other shape -----------------------------------------------------------------------------------------------
@@ -149,12 +153,13 @@ class FormatReasoningCodec(Struct, frozen=True):
             text = object_of([(place.content, text)])
         elif not place.content and not is_array(text):
             text = array([text]) if text != b"{}" else b"[]"
-        return tuple(self._thoughts(self._items(self._alone(text))))
+        turns = self._alone(text).turns  # more than one only after a compaction, which gives back the user's too
+        return tuple(self._thoughts([item for turn in turns if turn.role == "assistant" for item in turn.items]))
 
     def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes:
         """The message with this reasoning in the place of what it has; with none to write, as it is."""
         transcript = self._alone(message)
-        own = self._items(transcript)
+        own = _items_of(transcript)
         if not items or tuple(self._thoughts(own)) == tuple(items):
             return message
         visible = [_sealed(item, None) if self._lifts_seals else item for item in own if not _is_thought(item)]
@@ -185,10 +190,9 @@ class FormatReasoningCodec(Struct, frozen=True):
         if place.content:
             role = [] if "role" in decode(_object_decoder, message) else [("role", encode(place.role))]
             message = array([set_members(message, role)])
+        else:
+            decode_list(message)
         return self._bodies.decode_request(object_of([(place.history, message)]), self.dialect)
-
-    def _items(self, transcript: Transcript) -> tuple[Item, ...]:
-        return transcript.turns[0].items if transcript.turns else ()
 
     def _thoughts(self, items: Sequence[Item]) -> Iterator[Thought]:
         at = 0  # among what is visible
@@ -258,6 +262,12 @@ def _position(item: Thought) -> int | None:
 
 def _without_position(item: Item) -> Item:
     return replace(item, index=None) if isinstance(item, REASONING_KINDS) else item
+
+
+def _items_of(transcript: Transcript) -> tuple[Item, ...]:
+    if any(turn.role != "assistant" for turn in transcript.turns) or len(transcript.turns) > 1:
+        raise DecodeError("reasoning is written on one assistant message, and this is none")
+    return transcript.turns[0].items if transcript.turns else ()
 
 
 def _only(transcript: Transcript, items: tuple[Item, ...]) -> Transcript:

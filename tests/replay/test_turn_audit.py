@@ -32,6 +32,7 @@ from thoughtline.items import (
     ToolResult,
     Unknown,
 )
+from thoughtline.replay import turn_audit
 from thoughtline.replay.turn_audit import (
     EmptyCiphertext,
     MissingPairingId,
@@ -84,8 +85,6 @@ def test_what_each_maker_demands(format: ReasoningFormat) -> None:
 
 def test_every_named_maker_has_a_row() -> None:
     """A maker that gets a constant gets a contract, on purpose."""
-    from thoughtline.replay import turn_audit
-
     named = {value for name, value in vars(kinds).items() if name.endswith(("_V1", "_V2", "_FORMAT"))}
     assert named == set(turn_audit._CONTRACTS)
 

@@ -54,8 +54,8 @@ Remedy = Literal[
 class Row(Struct, frozen=True):
     """One way to be refused.
 
-    `codes`, where there are any, must be met by one of the error's own. `counts_from` is the number that `path` gives to
-    a first element.
+    `codes`, where there are any, must be met by one of the error's own. `counts_from` is the number that `path` gives
+    to a first element.
     """
 
     meaning: Meaning
@@ -83,7 +83,7 @@ class Meaning(Struct, frozen=True):
 _Q = r"[`'\"]?"
 """A quote, which relays and log lines lose."""
 _AT = r"(?:(?P<path>[\w.*\[\]]{1,160}): )?"
-_ITEM = r"(?P<item>[\w.-]{1,128})"
+_ITEM = r"(?P<item>[\w-]{1,128})"
 _BLOCK = r"(?P<path>messages\.\d{1,6}\.content\.\d{1,6})\.(?:redacted_)?thinking"
 _INPUT = r"(?P<path>input\[\d{1,6}\])"
 _MESSAGE_FIELD = (
@@ -217,7 +217,7 @@ _OPENAI = (
     ),
     Meaning("stale-id", "openai", "drop_item", "id").when(rf"Item with id '(?=rs_){_ITEM}' not found", (), (400, 404)),
     Meaning("stale-id", "openai", "unpair", "id").when(
-        rf"Item with id '(?=[a-z]{{2,6}}_){_ITEM}' not found", (), (400, 404)
+        rf"Item with id '{_ITEM}' not found\. Items are not persisted", (), (400, 404)
     ),
     Meaning("stale-id", "openai", "restore", "previous_response_id").when("", ["previous_response_not_found"]),
     Meaning("misplaced", "openai", "drop_item", "encrypted_content").when(

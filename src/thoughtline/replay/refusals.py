@@ -25,7 +25,7 @@ Json: TypeAlias = Any
 # Bounds: an error is a few hundred bytes, but Mistral's repeats the refused input, which may be a whole trace.
 _BODY_BYTES = 4 << 20
 _LAYERS = 256
-_DEPTH = 12
+_DEPTH = 24
 _LINES = 256
 _SENTENCE_CHARS = 2000
 
@@ -97,7 +97,8 @@ def classify(status: int, body: bytes) -> Refusal | None:
 def _refusal(status: int, row: Row, match: re.Match[str], complaint: _Complaint) -> Refusal:
     meaning = row.meaning
     groups = match.groupdict()
-    evidence = Evidence(status, _known_code(complaint.codes), _fingerprint(complaint.sentence), complaint.is_wrapped)
+    code = _known_code(complaint.codes)
+    evidence = Evidence(status, code, _fingerprint(match[0] or code), complaint.is_wrapped)
     return Refusal(
         rule=meaning.rule,
         family=_family(meaning.family, complaint),
@@ -171,7 +172,7 @@ _CODES = frozenset(
     }
 )
 _NUMBER = re.compile(r"\d{1,5}", re.ASCII)
-_PRIVATE = re.compile(r"'[^']*'|\"[^\"]*\"|[\w+/=.:-]*\d[\w+/=.:-]*|[\w+/=-]{24,}", re.ASCII)
+_PRIVATE = re.compile(r"'[^']*'|\"[^\"]*\"|default_api:[^`]*|[\w+/=.:-]*\d[\w+/=.:-]*|[\w+/=-]{24,}", re.ASCII)
 
 
 def _known_code(codes: tuple[str, ...]) -> str:
@@ -190,9 +191,10 @@ _NESTED = (*_SENTENCES, "errors", "metadata", "upstream_error")
 _CODE_MEMBERS = ("code", "type", "status")
 
 # MiMo puts `data:` before the JSON of a refused stream (WeKnora#1302); others send it as a whole event.
-_BEFORE_BODY = re.compile(r"\s*(?:event:[^\n]{0,200}\n\s*)?(?:data:)?\s*(?=[{\[\"])")
+_EVENT = r"\s{0,9}(?:event:[^\n]{0,200}\n\s{0,9})?(?:data:)?"
+_BEFORE_BODY = re.compile(rf"{_EVENT}\s*(?=[{{\[\"])")
 # OpenRouter writes `Upstream error: {…}`, relays `HTTP 400: {…}`. JSON after other words is somebody's content.
-_BEFORE_NESTED = re.compile(r"(?:\A|(?:[Ee]rror|400|body)\s{0,2}[:-]?)\s{0,4}(?=[{\[])")
+_BEFORE_NESTED = re.compile(rf"(?:\A{_EVENT}|(?:[Ee]rror|400|body)\s{{0,2}}[:-]?)\s{{0,4}}(?=[{{\[])")
 _AWS_PREFIX = (
     r"(?P<aws>ValidationException: |The model returned the following errors: "
     r"|An error occurred \(ValidationException\) when calling the \w{1,60} operation(?: \([^)]{1,60}\))?: "
@@ -309,7 +311,6 @@ Change = Literal[
     "refuses_filler",  # `filler` does not pass for reasoning here
     "needs_filler",  # `field` may not be empty or absent
     "binds_prefix",  # a block is valid only behind the prefix it was made behind
-    "forgets_ids",  # items are not stored: ids lead nowhere
     "always_thinks",  # thinking can't be paused, or only be adaptive
     "never_thinks",  # thinking can't be asked for
 ]
@@ -350,6 +351,7 @@ def learn(
 ) -> Correction | None:
     """What a refusal says about every request to this model; None if it is only about one item of this request.
 
+    A refused seal or a stale id is of the second kind: the item is to be remembered as refused, not the model.
     `sent_filler` is what had been sent in the place of reasoning that nobody had, if anything was.
     """
     change = _change(refusal)
@@ -373,7 +375,6 @@ def learn(
 _PLAIN_CHANGES: dict[Rule, Change] = {
     "forbidden": "forbids",
     "bound-prefix-changed": "binds_prefix",
-    "stale-id": "forgets_ids",
     "thinking-mode": "always_thinks",
     "thinking-unsupported": "never_thinks",
 }

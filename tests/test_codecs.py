@@ -1,0 +1,441 @@
+"""Codecs: the reasoning of one message, out and back in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+from msgspec.structs import replace
+
+from tests.wire_cases import RESPONSES, WireCase, name_of
+from thoughtline import providers
+from thoughtline.codecs import (
+    EMPTY_DETAILS,
+    FormatReasoningCodec,
+    OpenRouterReasoningCodec,
+    ReasoningCodec,
+    Thought,
+    codec_for,
+)
+from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.items import (
+    ANTHROPIC_CLAUDE_V1,
+    DEEPSEEK_V1,
+    GOOGLE_GEMINI_V1,
+    NO_RAW,
+    OPENAI_RESPONSES_V1,
+    UNKNOWN_FORMAT,
+    ReasoningEncrypted,
+    ReasoningFormat,
+    ReasoningServerToolCall,
+    ReasoningSummary,
+    ReasoningText,
+    Unknown,
+)
+from thoughtline.providers import Dialect
+from thoughtline.replay.turn_audit import ReplayContract, audit_replay
+from thoughtline.turns import FormatName
+
+OPENROUTER = OpenRouterReasoningCodec()
+BARE = b'{ "role":"assistant","content":"caf\\u00e9", "x":1e400,"x":[] }'
+
+# --- reasoning_details -----------------------------------------------------------------------------------------------
+
+ENTRIES: dict[str, tuple[str, Thought]] = {
+    "signed text": (
+        '{"type":"reasoning.text","text":"why","signature":"c2ln","format":"anthropic-claude-v1","index":0,"id":"a"}',
+        ReasoningText("why", "c2ln", ANTHROPIC_CLAUDE_V1, "a", 0),
+    ),
+    "summary": (
+        '{"type":"reasoning.summary","summary":"told","format":"openai-responses-v1","index":0}',
+        ReasoningSummary("told", OPENAI_RESPONSES_V1, None, 0),
+    ),
+    "encrypted": (
+        '{"type":"reasoning.encrypted","data":"gAAAA","id":"rs_1","format":"google-gemini-v1"}',
+        ReasoningEncrypted("gAAAA", GOOGLE_GEMINI_V1, "rs_1"),
+    ),
+    "server tool call": (
+        '{"type":"reasoning.server_tool_call","tool_name":"search","arguments":"{}","result":"[]","format":"unknown"}',
+        ReasoningServerToolCall("search"),
+    ),
+    "no format": ('{"type":"reasoning.text","text":"why"}', ReasoningText("why", None, ANTHROPIC_CLAUDE_V1)),
+    "null format": ('{"type":"reasoning.text","text":"why","format":null}', ReasoningText("why")),
+    "a format nobody knows": (
+        '{"type":"reasoning.text","text":"why","format":"new-maker-v7"}',
+        ReasoningText("why", None, ReasoningFormat("new-maker-v7")),
+    ),
+    "null id": (
+        '{"type":"reasoning.text","text":"why","id":null,"format":"unknown"}',
+        ReasoningText("why", None, UNKNOWN_FORMAT),
+    ),
+    "no text": (
+        '{"type":"reasoning.text","signature":"c2ln","format":"unknown"}',
+        ReasoningText("", "c2ln", UNKNOWN_FORMAT),
+    ),
+    "null text and signature": (
+        '{"type":"reasoning.text","text":null,"signature":null,"format":"unknown"}',
+        ReasoningText(""),
+    ),
+    "members nobody knows, oddly written": (
+        '{ "z" : 1.50,"type":"reasoning.summary", "summary":"\\u00e9","format":"unknown" }',
+        ReasoningSummary("é"),
+    ),
+    "a type nobody knows": (
+        '{"type":"reasoning.image","url":"data:","text":5}',
+        Unknown("reasoning.image", Raw(b'{"type":"reasoning.image","url":"data:","text":5}')),
+    ),
+    "no type": ('{"text":"why"}', Unknown("", Raw(b'{"text":"why"}'))),
+}
+
+
+def message_with(details: str) -> bytes:
+    return f'{{"role":"assistant","reasoning_details":{details},"content":null}}'.encode()
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_is_read_and_comes_back_as_it_was(name: str) -> None:
+    """Whatever it lacks and whoever made it: what is written is the entry, byte for byte."""
+    text, expected = ENTRIES[name]
+    items = OPENROUTER.parse_response(message_with(f"[{text}]"))
+    assert [replace(item, raw=expected.raw) for item in items] == [expected]
+    written = OPENROUTER.write_assistant(BARE, items)
+    assert written == BARE[:-2] + b',"reasoning_details":[' + text.encode() + b"] }"
+
+
+def test_all_entries_in_their_order() -> None:
+    """Never sorted, joined or deduplicated, and the message around them keeps its bytes."""
+    texts = [text for text, _ in ENTRIES.values()] * 2
+    whole = message_with("[" + " ,\n".join(texts) + "]")
+    items = OPENROUTER.parse_response(whole)
+    assert OPENROUTER.write_assistant(whole, items) == whole
+    assert [item.raw for item in items] == [Raw(text.encode()) for text in texts]
+    assert json.loads(OPENROUTER.write_assistant(b"{}", items))["reasoning_details"] == [*map(json.loads, texts)]
+
+
+ENTRY: dict[str, Any] = {"type": "reasoning.text", "text": "why", "format": "unknown"}
+WHY = ReasoningText("why", None, UNKNOWN_FORMAT)
+GIVEN: dict[str, Any] = {
+    "the entries": [ENTRY],
+    "the message": {"role": "assistant", "reasoning_details": [ENTRY]},
+    "the whole response": {"choices": [{"message": {"reasoning_details": [ENTRY]}}], "usage": {}},
+}
+
+
+@pytest.mark.parametrize("is_parsed", [True, False], ids=["parsed", "bytes"])
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_can_be_given(name: str, is_parsed: bool) -> None:
+    """Entries, a message or a response; as bytes or as JSON that was parsed already."""
+    raw = GIVEN[name] if is_parsed else b" " + json.dumps(GIVEN[name]).encode() + b"\n"
+    assert [replace(item, raw=NO_RAW) for item in OPENROUTER.parse_response(raw)] == [WHY]
+
+
+NOTHING: list[Any] = [{}, {"reasoning_details": None}, [], {"choices": []}, {"choices": [{}]}, {"error": {"code": 1}}]
+
+
+@pytest.mark.parametrize("raw", [*NOTHING, {"choices": [{"message": None}]}], ids=json.dumps)
+def test_no_reasoning_is_no_items(raw: Any) -> None:
+    """Absent, null, or nothing that answered."""
+    assert OPENROUTER.parse_response(raw) == ()
+
+
+def test_no_items_write_nothing() -> None:
+    """The message as it is, with the reasoning that it has or without."""
+    for message in (BARE, message_with("[]"), message_with('[{"type":"reasoning.text"}]')):
+        assert OPENROUTER.write_assistant(message, ()) == message
+
+
+def test_an_empty_list_is_not_the_same_as_none() -> None:
+    """It is read as such, written as such, and is no reasoning to an audit."""
+    items = OPENROUTER.parse_response(message_with("[]"))
+    assert items == (EMPTY_DETAILS,)
+    assert json.loads(OPENROUTER.write_assistant(BARE, items))["reasoning_details"] == []
+    assert OPENROUTER.write_assistant(message_with("[]"), items) == message_with("[]")
+    assert audit_replay(items, ReplayContract.REQUIRED_WITH_TOOLS, True).item_count == 0
+
+
+def test_items_that_no_wire_has_seen() -> None:
+    """Entries are made of what is known; other wires' JSON is not passed on."""
+    items = [ReasoningText("why", "c2ln", ANTHROPIC_CLAUDE_V1, raw=Raw(b'{"type":"thinking"}')), WHY]
+    assert json.loads(OPENROUTER.write_assistant(message_with("[]"), items))["reasoning_details"] == [
+        {"type": "reasoning.text", "text": "why", "signature": "c2ln", "format": "anthropic-claude-v1"},
+        ENTRY,
+    ]
+
+
+json_values = st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=6)
+some_entry = st.fixed_dictionaries(
+    {"type": st.sampled_from(["reasoning.text", "reasoning.summary", "reasoning.encrypted", "reasoning.new"])},
+    optional={
+        "text": st.none() | st.text(max_size=6),
+        "summary": st.none() | st.text(max_size=6),
+        "data": st.none() | st.text(max_size=6),
+        "signature": st.none() | st.text(max_size=6),
+        "id": st.none() | st.text(max_size=6),
+        "format": st.none() | st.text(max_size=6),
+        "index": st.none() | st.integers(0, 9),
+        "x_stranger": st.lists(json_values, max_size=2),
+    },
+)
+
+
+@given(entries=st.lists(some_entry, max_size=5))
+def test_any_entries_come_back(entries: list[dict[str, Any]]) -> None:
+    """The same values with their keys in the same order; an empty list as an empty list."""
+    items = OPENROUTER.parse_response({"reasoning_details": entries})
+    written = json.loads(OPENROUTER.write_assistant(BARE, items))["reasoning_details"]
+    assert json.dumps(written) == json.dumps(entries)
+
+
+CODECS = [OPENROUTER, codec_for("deepseek"), codec_for("anthropic"), codec_for("gemini"), codec_for("openai")]
+NO_MESSAGE = [b"", b"{", b"\xff", b"5", b"null", b'{"role":"assistant"} x']
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("raw", [*NO_MESSAGE, {"choices": 5, "candidates": 5, "output": 5, "content": 5}, [5]])
+def test_what_is_no_message_is_refused_by_name(codec: ReasoningCodec, raw: Any) -> None:
+    """Never with an error of somebody else's."""
+    with pytest.raises(DecodeError):
+        codec.parse_response(raw)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("message", [*NO_MESSAGE, b"[5]"])
+def test_nothing_is_written_on_what_is_no_message(codec: ReasoningCodec, message: bytes) -> None:
+    """With items to write or without."""
+    for items in ([], [WHY]):
+        with pytest.raises(DecodeError):
+            codec.write_assistant(message, items)
+
+
+# --- every other shape -----------------------------------------------------------------------------------------------
+
+STRIPPED = ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque", "thinking")
+BLOCKS = ("thinking", "redacted_thinking", "reasoning")
+IN_ORDER = ("anthropic_messages", "bedrock_converse", "gemini_generate", "openai_responses")
+ANSWER: dict[str, list[str | int]] = {
+    "openai_chat": ["choices", 0, "message"],
+    "ollama_chat": ["message"],
+    "bedrock_converse": ["output", "message"],
+    "gemini_generate": ["candidates", 0, "content"],
+    "openai_responses": ["output"],
+}
+
+
+def stripped(message: Any) -> Any:
+    """The message as a client that forgets sends it back."""
+    if isinstance(message, list):
+        return [element for element in message if element.get("type") != "reasoning"]
+    bare = {name: value for name, value in message.items() if name not in STRIPPED}
+    for name in ("content", "parts"):
+        if isinstance(bare.get(name), list):
+            bare[name] = [without_signature(block) for block in bare[name] if not is_reasoning(block)]
+    return bare
+
+
+def is_reasoning(block: Any) -> bool:
+    return block.get("type") in BLOCKS or bool(block.get("thought")) or "reasoningContent" in block
+
+
+def without_signature(block: Any) -> Any:
+    return {name: value for name, value in block.items() if name not in ("thoughtSignature", "thought_signature")}
+
+
+def answer_of(case: WireCase) -> Any:
+    message = json.loads(case.bytes_of("response.json") or b"")
+    for step in ANSWER.get(case.format.name, []):
+        message = message[step]
+    return message
+
+
+def said(items: tuple[Thought, ...]) -> list[Thought]:
+    return [replace(item, raw=NO_RAW) for item in items]
+
+
+def codec_of(case: WireCase) -> FormatReasoningCodec:
+    return FormatReasoningCodec(case.format.name, case.dialect)
+
+
+def thinks(case: WireCase) -> bool:
+    return bool(codec_of(case).parse_response(case.bytes_of("response.json") or b""))
+
+
+THINKING = [case for case in RESPONSES if thinks(case) and "generate_prompt" not in case.name]
+
+
+@pytest.mark.parametrize("case", THINKING, ids=name_of)
+def test_reasoning_of_an_answer_goes_back_on_the_answer_without(case: WireCase) -> None:
+    """A client forgot it, the codec puts it back: where reasoning stands in order, the answer is what it was."""
+    codec, message = codec_of(case), answer_of(case)
+    items = codec.parse_response(case.bytes_of("response.json") or b"")
+    written = codec.write_assistant(json.dumps(stripped(message)).encode(), items)
+    if case.format.name in IN_ORDER:
+        assert json.loads(written) == message
+    if "string_beside_details" not in case.name:  # there the string becomes an entry of its own
+        assert said(codec.parse_response(written)) == said(items)
+
+
+@pytest.mark.parametrize("case", THINKING, ids=name_of)
+def test_reasoning_that_is_there_stays_as_it_is(case: WireCase) -> None:
+    """Writing what a message has changes no byte of it."""
+    codec = codec_of(case)
+    message = json.dumps(
+        {"role": "assistant", **answer_of(case)} if case.format.name == "openai_chat" else answer_of(case)
+    )
+    items = codec.parse_response(message.encode())
+    assert codec.write_assistant(message.encode(), items) == message.encode()
+    assert codec.write_assistant(message.encode(), ()) == message.encode()
+
+
+def test_thinking_between_calls_goes_back_between_them() -> None:
+    """Anthropic refuses blocks that moved."""
+    codec = codec_for("anthropic")
+    blocks = [
+        {"type": "thinking", "thinking": "a", "signature": "s1"},
+        {"type": "text", "text": "x"},
+        {"type": "redacted_thinking", "data": "d"},
+        {"type": "thinking", "thinking": "b", "signature": "s2", "new": True},
+        {"type": "tool_use", "id": "t1", "name": "f", "input": {}},
+        {"type": "tool_use", "id": "t2", "name": "f", "input": {}},
+    ]
+    items = codec.parse_response(blocks)
+    assert [getattr(item, "index", None) for item in items] == [0, 2, 3]
+    bare = {"role": "assistant", "content": [blocks[1], *blocks[4:]]}
+    assert json.loads(codec.write_assistant(json.dumps(bare).encode(), items))["content"] == blocks
+
+
+def gemini(*parts: dict[str, Any]) -> bytes:
+    return json.dumps({"role": "model", "parts": parts}).encode()
+
+
+def test_a_gemini_signature_goes_back_on_its_own_call() -> None:
+    """By the call's id, or by its place where it has none; never on a sibling."""
+    codec = codec_for("gemini")
+    named = [{"functionCall": {"id": str(at), "name": "f", "args": {}}} for at in range(3)]
+    for calls in (named, [{"functionCall": {"name": "f", "args": {"n": at}}} for at in range(3)]):
+        whole = gemini({"text": "hm", "thought": True}, calls[0] | {"thoughtSignature": "c2ln"}, calls[1], calls[2])
+        items = codec.parse_response(whole)
+        assert [type(item) for item in items] == [ReasoningText, ReasoningEncrypted]
+        assert json.loads(codec.write_assistant(gemini(*calls), items)) == json.loads(whole)
+
+
+def test_a_signature_whose_call_is_gone_is_refused() -> None:
+    """It belongs to no other call."""
+    other = gemini({"functionCall": {"id": "2", "name": "f", "args": {}}})
+    with pytest.raises(EncodeError):
+        codec_for("gemini").write_assistant(other, [ReasoningEncrypted("c2ln", GOOGLE_GEMINI_V1, "1", 0)])
+
+
+def test_an_openrouter_entry_of_gemini_fits_the_native_wire() -> None:
+    """Both name the call that the signature is for."""
+    entry = {"type": "reasoning.encrypted", "data": "c2ln", "format": "google-gemini-v1", "id": "1", "index": 0}
+    call = {"functionCall": {"id": "1", "name": "f", "args": {}}}
+    written = codec_for("google").write_assistant(gemini(call), OPENROUTER.parse_response([entry]))
+    assert json.loads(written)["parts"] == [{**call, "thoughtSignature": "c2ln"}]
+
+
+def test_a_step_of_responses_is_a_list() -> None:
+    """One object of it alone, a whole response and an empty step are read too."""
+    codec = codec_for("openai")
+    element = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "told"}]}
+    element["encrypted_content"] = "gAAAA"
+    items = codec.parse_response(element)
+    assert [type(item) for item in items] == [ReasoningSummary, ReasoningEncrypted]
+    assert json.loads(codec.write_assistant(b"[]", items)) == [element]
+    assert codec.parse_response({"output": []}) == codec.parse_response([]) == codec.parse_response({"output": None})
+
+
+def test_reasoning_beside_elements_of_the_user_is_read() -> None:
+    """A compaction gives them back among the model's."""
+    user = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+    element = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
+    assert [type(item) for item in codec_for("openai").parse_response([user, element])] == [ReasoningEncrypted]
+
+
+@pytest.mark.parametrize(
+    ("provider", "message"),
+    [
+        ("deepseek", {"role": "user", "content": "hi"}),
+        ("anthropic", {"role": "user", "content": "hi"}),
+        ("gemini", {"role": "user", "parts": []}),
+        ("openai", [{"role": "user", "content": "hi"}]),
+        ("openai", [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]),
+    ],
+)
+def test_reasoning_is_never_written_on_what_a_user_said(provider: str, message: Any) -> None:
+    """Nobody's but the model's."""
+    with pytest.raises(DecodeError):
+        codec_for(provider).write_assistant(json.dumps(message).encode(), [ReasoningText("why")])
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "gemini", "openai", "deepseek", "groq", "copilot"])
+def test_a_seal_is_not_written_for_another_maker(provider: str) -> None:
+    """It would be refused there, and tells them what is none of their business."""
+    foreign = ReasoningText("why", "c2ln", ReasoningFormat("made-elsewhere-v1"))
+    message = b"[]" if provider == "openai" else b"{}"
+    with pytest.raises(ForeignSeal):
+        codec_for(provider).write_assistant(message, [foreign])
+
+
+def test_plain_text_goes_into_the_field_of_the_dialect() -> None:
+    """Every other byte of the message stays."""
+    message = (
+        b'{"role":"assistant","content":null , "tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}] }'
+    )
+    for provider, field in (("deepseek", b"reasoning_content"), ("vllm", b"reasoning")):
+        written = codec_for(provider).write_assistant(message, [ReasoningText("why")])
+        assert written == message[:-2] + b',"' + field + b'":"why"}'
+
+
+# --- which codec -----------------------------------------------------------------------------------------------------
+
+CHOSEN: list[tuple[str, str, FormatName, Dialect]] = [
+    ("anthropic", "", "anthropic_messages", providers.ANTHROPIC),
+    ("Anthropic", "claude-opus-5-5", "anthropic_messages", providers.ANTHROPIC),
+    ("google", "gemini-3-pro", "gemini_generate", providers.GEMINI),
+    ("gemini", "", "gemini_generate", providers.GEMINI),
+    ("vertex", "gemini-3-pro", "gemini_generate", providers.GEMINI),
+    ("vertex", "claude-opus-5", "anthropic_messages", providers.ANTHROPIC),
+    ("openai", "gpt-5.6", "openai_responses", providers.OPENAI_RESPONSES),
+    ("azure", "", "openai_responses", providers.AZURE_RESPONSES),
+    ("xai", "grok-4.7", "openai_responses", providers.XAI_RESPONSES),
+    ("bedrock", "anthropic.claude-opus-5-v1:0", "bedrock_converse", providers.BEDROCK_CLAUDE),
+    ("bedrock", "openai.gpt-oss-120b", "bedrock_converse", providers.BEDROCK_PLAIN),
+    ("ollama", "qwen3", "ollama_chat", providers.OLLAMA),
+    ("deepseek", "", "openai_chat", providers.DEEPSEEK),
+    ("kimi", "k3", "openai_chat", providers.KIMI),
+    ("moonshot", "k3", "openai_chat", providers.KIMI),
+    ("xiaomi-mimo", "", "openai_chat", providers.MIMO),
+    ("zai", "", "openai_chat", providers.GLM),
+    ("dashscope", "", "openai_chat", providers.QWEN),
+    ("mistral", "", "openai_chat", providers.MISTRAL),
+    ("cohere", "", "openai_chat", providers.COHERE),
+    ("copilot", "", "openai_chat", providers.COPILOT),
+    ("minimax", "", "openai_chat", providers.MINIMAX_TAGS),
+    ("groq", "qwen3", "openai_chat", providers.REASONING),
+    ("together", "", "openai_chat", providers.REASONING),
+    ("fireworks", "accounts/fireworks/models/kimi-k2-thinking", "openai_chat", providers.KIMI),
+    ("siliconflow", "deepseek-ai/DeepSeek-V4", "openai_chat", providers.DEEPSEEK),
+    ("somewhere", "llama", "openai_chat", providers.REASONING_CONTENT),
+    ("", "", "openai_chat", providers.REASONING_CONTENT),
+]
+
+
+@pytest.mark.parametrize(("provider", "model", "format", "dialect"), CHOSEN)
+def test_the_codec_of_a_provider(provider: str, model: str, format: FormatName, dialect: Dialect) -> None:
+    """By its name; by the model where one provider speaks several ways, or none is known."""
+    assert codec_for(provider, model) == FormatReasoningCodec(format, dialect)
+
+
+def test_openrouter_has_its_own_codec() -> None:
+    """Whoever made the model."""
+    assert codec_for("OpenRouter", "anthropic/claude-opus-5-5") == OPENROUTER
+
+
+def test_the_text_of_a_plain_family_says_whose_it_is() -> None:
+    """So that an audit knows what its maker demands."""
+    (item,) = codec_for("deepseek").parse_response({"choices": [{"message": {"reasoning_content": "why"}}]})
+    assert item == ReasoningText("why", None, DEEPSEEK_V1)
