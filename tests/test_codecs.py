@@ -133,7 +133,15 @@ def test_what_can_be_given(name: str, is_parsed: bool) -> None:
     assert [replace(item, raw=NO_RAW) for item in OPENROUTER.parse_response(raw)] == [WHY]
 
 
-NOTHING: list[Any] = [{}, {"reasoning_details": None}, [], {"choices": []}, {"choices": [{}]}, {"error": {"code": 1}}]
+NOTHING: list[Any] = [
+    {},
+    {"reasoning_details": None},
+    [],
+    {"choices": []},
+    {"choices": [{}]},
+    {"choices": [None]},
+    {"error": {}},
+]
 
 
 @pytest.mark.parametrize("raw", [*NOTHING, {"choices": [{"message": None}]}], ids=json.dumps)
@@ -320,6 +328,44 @@ def test_a_gemini_signature_goes_back_on_its_own_call() -> None:
         items = codec.parse_response(whole)
         assert [type(item) for item in items] == [ReasoningText, ReasoningEncrypted]
         assert json.loads(codec.write_assistant(gemini(*calls), items)) == json.loads(whole)
+
+
+def test_reasoning_that_is_there_gives_way() -> None:
+    """A message has the reasoning that was written on it, and none that it had before."""
+    old, new = {"type": "thinking", "thinking": "old", "signature": "s1"}, ReasoningText("new", None, UNKNOWN_FORMAT)
+    text = {"type": "text", "text": "x"}
+    for provider, message, expected in (
+        (
+            "deepseek",
+            {"role": "assistant", "reasoning_content": "old"},
+            {"role": "assistant", "reasoning_content": "new"},
+        ),
+        (
+            "openrouter",
+            {"reasoning_details": [{"type": "reasoning.text"}]},
+            {"reasoning_details": [{**ENTRY, "text": "new"}]},
+        ),
+        (
+            "anthropic",
+            {"role": "assistant", "content": [old, text, old]},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "new"}, text]},
+        ),
+    ):
+        assert json.loads(codec_for(provider).write_assistant(json.dumps(message).encode(), [new])) == expected
+
+
+def test_a_signature_that_is_there_gives_way() -> None:
+    """What stands on a call is reasoning too."""
+    calls = [{"functionCall": {"id": str(at), "name": "f", "args": {}}} for at in range(2)]
+    stale = gemini(calls[0], {**calls[1], "thoughtSignature": "b2xk"})
+    written = codec_for("gemini").write_assistant(stale, [ReasoningEncrypted("bmV3", GOOGLE_GEMINI_V1, "0", 0)])
+    assert json.loads(written)["parts"] == [{**calls[0], "thoughtSignature": "bmV3"}, calls[1]]
+
+
+def test_what_a_user_said_is_no_reasoning() -> None:
+    """Whatever it calls itself."""
+    quoted = {"role": "user", "content": [{"type": "thinking", "thinking": "quoted", "signature": "s1"}]}
+    assert codec_for("anthropic").parse_response(quoted) == codec_for("mistral").parse_response(quoted) == ()
 
 
 def test_a_signature_whose_call_is_gone_is_refused() -> None:

@@ -561,23 +561,27 @@ READERS: dict[str, Callable[[Any], object]] = {
 
 
 def _emptied(value: object) -> None:
-    """Take everything out of the lists and objects at the top two levels."""
+    """Take everything out of this value, at any depth."""
     for inner in list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
-        if isinstance(inner, list):
-            inner.clear()
+        _emptied(inner)
     if isinstance(value, (dict, list)):
         value.clear()
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_inputs_are_never_changed(name: str) -> None:
-    """Neither by the call, nor by what its caller then does to the lists it got."""
-    given_input = {
+    """Neither by the call, nor by what its caller then does to what it got."""
+    given_input: dict[str, Any] = {
         "chunk": {"choices": [{"delta": {"reasoning_details": [A, B]}}]},
         "choice": {"message": {"reasoning_details": [A, B], "thought_signature": "c2ln"}},
-        "calls": [call("a", reasoning_details=[A], thought_signature="c2ln", reasoning_content="why"), call("b")],
+        "calls": [
+            call("a", reasoning_details=[A], thought_signature="c2ln", reasoning_content="why"),
+            call("b", parameters={"x": []}),
+            {"name": "c", "parameters": {"x": [1]}},
+        ],
         "reasoning": {"reasoning_details": [A, B], "thought_signature": "c2ln", "reasoning_content": "why"},
     }
+    given_input = copy.deepcopy(given_input)
     before = copy.deepcopy(given_input)
     _emptied(READERS[name](given_input))
     assert given_input == before

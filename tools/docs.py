@@ -6,6 +6,7 @@ python -m tools.docs --check    fail if any of them is not what the code says
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ from thoughtline import providers
 from thoughtline.cli import parser
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
+from thoughtline.replay.contracts import ROWS, Contract
+from thoughtline.replay.rules import RULES
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
@@ -22,6 +25,39 @@ NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
 def cli() -> str:
     """The help of the command line."""
     return f"{NOTE}\n# Command line\n\n```\n{parser().format_help()}```\n"
+
+
+def contracts() -> str:
+    """What each provider demands back."""
+    head = (
+        "| contract | kind | which turns | when thinking | takes | stands in | on a miss | source |\n"
+        + "|---" * 8
+        + "|"
+    )
+    rows = [
+        f"| `{row.name}` | {row.kind} | {row.scope} | {_when(row)} | {row.takes} "
+        f"| `{row.dialect.carrier}` | {', '.join(row.ladder) or '—'} | {row.source} |"
+        for row in ROWS
+    ]
+    text = (
+        "A contract is what a provider and its model demand back. Presence: a field must be there, its text is not "
+        "checked. Authenticity: what is sent is checked. Advisory: nothing is refused. Forbidden: sending it is the "
+        "error. The provider's name, its host or the model's name decide which holds (`thoughtline.replay.detection`)."
+    )
+    return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, ""])
+
+
+def _when(row: Contract) -> str:
+    return "only then" if row.only_when_thinking else "always"
+
+
+def rules() -> str:
+    """The auditor's rules, from their docstrings."""
+    pages = [f"## {rule.code}\n\n{inspect.getdoc(rule.check)}\n" for rule in RULES]
+    text = (
+        "What `thoughtline audit` looks for. Codes are stable; each finding names the place, the answer and a remedy.\n"
+    )
+    return "\n".join([f"{NOTE}\n# Rules\n", text, *pages])
 
 
 def formats() -> str:
@@ -49,7 +85,12 @@ def _first_line(name: str) -> str:
     return " ".join(text.split())
 
 
-PAGES: dict[str, Callable[[], str]] = {"cli.md": cli, "formats.md": formats}
+PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": cli,
+    "contracts.md": contracts,
+    "formats.md": formats,
+    "rules.md": rules,
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -18,7 +18,21 @@ class Command(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
-COMMANDS: tuple[Command, ...] = ()
+def _audit_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline import audit_command
+
+    audit_command.add_arguments(parser)
+
+
+def _audit(options: argparse.Namespace) -> int:
+    from thoughtline import audit_command
+
+    return audit_command.run(options)
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("audit", "say what a provider would refuse in a request, where and why", _audit_arguments, _audit),
+)
 
 
 def parser() -> argparse.ArgumentParser:

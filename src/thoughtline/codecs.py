@@ -152,7 +152,7 @@ class FormatReasoningCodec(Struct, frozen=True):
         if place.content and is_array(text):
             text = object_of([(place.content, text)])
         elif not place.content and not is_array(text):
-            text = array([text]) if text != b"{}" else b"[]"
+            text = array([text])
         turns = self._alone(text).turns  # more than one only after a compaction, which gives back the user's too
         return tuple(self._thoughts([item for turn in turns if turn.role == "assistant" for item in turn.items]))
 
@@ -265,7 +265,7 @@ def _without_position(item: Item) -> Item:
 
 
 def _items_of(transcript: Transcript) -> tuple[Item, ...]:
-    if any(turn.role != "assistant" for turn in transcript.turns) or len(transcript.turns) > 1:
+    if any(turn.role != "assistant" for turn in transcript.turns):
         raise DecodeError("reasoning is written on one assistant message, and this is none")
     return transcript.turns[0].items if transcript.turns else ()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from typing import Any, TypeAlias, TypedDict, overload
 
 from msgspec import Raw
@@ -170,7 +171,7 @@ def _reasoning_in(holder: JsonObject) -> ReasoningDetails | None:
     details, text = holder.get("reasoning_details"), holder.get("reasoning_content")
     signature = _signature_in(holder)
     if isinstance(details, list):
-        result["reasoning_details"] = list(details)
+        result["reasoning_details"] = deepcopy(details)
     if signature is not None:
         result["thought_signature"] = signature
     if isinstance(text, str):
@@ -194,7 +195,7 @@ def _without_repeats(lists: Iterable[list[Any]]) -> list[Any]:
     """The entries of several lists, each entry once: copies of a list on several calls are one list."""
     entries: list[Any] = []
     for found in lists:
-        entries += [entry for entry in found if entry not in entries]
+        entries += [deepcopy(entry) for entry in found if entry not in entries]
     return entries
 
 
@@ -207,12 +208,12 @@ def attach_to_tool_calls(tool_calls: Sequence[JsonObject], reasoning: ReasoningD
     Details and text are the turn's, so that any call that comes back brings them. A signature is the first call's
     alone. What a call has of its own it keeps.
     """
-    attached = [dict(call) for call in tool_calls]
+    attached = [deepcopy(call) for call in tool_calls]
     for position, call in enumerate(attached):
         if reasoning is None:
             break
         if "reasoning_details" in reasoning:
-            call.setdefault("reasoning_details", list(reasoning["reasoning_details"]))
+            call.setdefault("reasoning_details", deepcopy(reasoning["reasoning_details"]))
         if "reasoning_content" in reasoning:
             call.setdefault("reasoning_content", reasoning["reasoning_content"])
         if position == 0 and reasoning.get("thought_signature") and _signature_in(call) is None:
@@ -247,9 +248,9 @@ def build_assistant_message_with_reasoning(
     kept = reasoning or extract_from_tool_calls(tool_calls) or {}
     message: JsonObject = {"role": "assistant", "content": content}
     if tool_calls:
-        message["tool_calls"] = [_chat_call(call) for call in tool_calls]
+        message["tool_calls"] = [_chat_call(deepcopy(call)) for call in tool_calls]
     if "reasoning_details" in kept:
-        message["reasoning_details"] = list(kept["reasoning_details"])
+        message["reasoning_details"] = deepcopy(kept["reasoning_details"])
     if "reasoning_content" in kept:
         message["reasoning_content"] = kept["reasoning_content"]
     return message
@@ -315,4 +316,4 @@ def _arguments_object(call: JsonObject, place: str) -> JsonObject:
             raise DecodeError("call arguments are no JSON", f"{place}/function/arguments") from None
     if not isinstance(arguments or {}, dict):
         raise DecodeError("call arguments are no JSON object", f"{place}/function/arguments")
-    return dict(arguments or {})
+    return deepcopy(arguments or {})

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thoughtline.replay.refusal_rows import ROWS, Remedy, Rule
@@ -513,12 +513,14 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(status=st.integers(), body=st.binary())
 def test_no_bytes_raise(status: int, body: bytes) -> None:
     """Any status and any bytes give an answer."""
     classify(status, body)
 
 
+@settings(deadline=None)
 @given(status=st.sampled_from([400, 404, 422]), value=json_values)
 def test_no_json_raises(status: int, value: Any) -> None:
     """Any JSON in the shape of an error gives an answer, and the same one again."""
@@ -526,6 +528,7 @@ def test_no_json_raises(status: int, value: Any) -> None:
     assert classify(status, body) == classify(status, body)
 
 
+@settings(deadline=None)
 @given(token=st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGH0123456789+/=_-", min_size=12, max_size=80))
 def test_no_token_reaches_the_evidence(token: str) -> None:
     """Whatever stands where a body repeats what was sent, evidence doesn't."""

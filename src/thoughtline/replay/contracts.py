@@ -1,8 +1,9 @@
 """What a provider and its model demand back, as data.
 
-A contract says which turns must carry reasoning, when, in which shape, whose it may be, and what to do for a turn whose
-reasoning nobody has. `ROWS` are the demands by family; `resolve` picks one by provider, host, model and format, and gives
-it the place where that provider keeps reasoning. Sources: provider documentation and recorded exchanges, 2026-11.
+A contract says which turns must carry reasoning, when, in which shape, whose it may be, and what to do for a turn
+whose reasoning nobody has. `ROWS` are the demands by family; `detection.resolve` picks one by provider, host, model and
+format, and gives it the place where that provider keeps reasoning. Sources: provider documentation and recorded
+exchanges, 2026-11.
 """
 
 from __future__ import annotations

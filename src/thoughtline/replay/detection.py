@@ -1,7 +1,7 @@
 """Which contract holds for a provider, host, model and format.
 
-The provider decides where it is the maker of its models; an aggregator or an unknown host serves models whose makers are
-strict, so there the model's name decides. A model that nobody knows gets the contract that leaves everything alone.
+The provider decides where it is the maker of its models; an aggregator or an unknown host serves models whose makers
+are strict, so there the model's name decides. A model that nobody knows gets the contract that leaves everything alone.
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ _CARRIERS: dict[str, Dialect] = {
     "cohere": dialects.COHERE,
 }
 _OWN_FIELDS = frozenset({"groq", "cerebras", "mistral", "cohere"})
+_MAKERS = frozenset({"kimi", "mimo", "glm", "minimax", "perplexity"})
 
 _OWN: dict[str, str] = {
     "kimi": "kimi",
@@ -263,8 +264,8 @@ _FAMILY_ROWS = {
 
 
 def _by_family(provider: str, family: str) -> Contract:
-    """A provider whose own rule is its field, an aggregator, or a host nobody knows."""
-    row = _FAMILY_ROWS.get(family) if provider not in _OWN_FIELDS else None
+    """A provider that makes its models, one whose own rule is its field, an aggregator, or a host nobody knows."""
+    row = _FAMILY_ROWS.get(family) if provider not in _OWN_FIELDS | _MAKERS else None
     found = BY_NAME[row or _OWN.get(provider, "unknown")]
     carrier = _CARRIERS.get(provider)
     return (

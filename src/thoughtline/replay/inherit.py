@@ -1,7 +1,8 @@
 """History inheritance: what a turn without reasoning may borrow from the turns before it.
 
-Only real reasoning is borrowed, never made up: the latest that is not empty. An empty one never covers a real one;
-where all that was ever there is empty, empty is what is borrowed; where nothing was ever there, nothing is.
+Only real reasoning is borrowed, never made up: the latest that is not empty. An empty one, or a blank that somebody
+put in its place, never covers a real one; where all that was ever there is empty, empty is what is borrowed; where
+nothing was ever there, nothing is.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def inherit(turns: Sequence[Turn], blank_at: Collection[int] = ()) -> dict[int, 
         if turn.role != "assistant":
             continue
         own = _text_of(turn) or (ReasoningText("") if position in blank_at else None)
-        if own is not None and (own.text or latest is None):
+        if own is not None and (own.text.strip() or latest is None):
             latest = own
         if latest is not None and _calls_tools(turn) and not _has_reasoning(turn):
             given[position] = latest

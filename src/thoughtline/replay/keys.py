@@ -22,7 +22,15 @@ from msgspec import Raw, Struct
 
 from thoughtline.items import Item, ToolCall
 from thoughtline.records import Key
-from thoughtline.replay.visible import Visible, canonical_json, digest, said_digest, visible_call, visible_of
+from thoughtline.replay.visible import (
+    Visible,
+    VisibleCall,
+    canonical_json,
+    digest,
+    said_digest,
+    visible_call,
+    visible_of,
+)
 from thoughtline.turns import Transcript, Turn
 
 Evidence = Literal["lineage", "call", "context", "before", "session", "prefix"]
@@ -97,7 +105,8 @@ class Trail:
             return ()
         own = visible.digest()
         found = [key("lineage", self._lineage, own)]
-        found += [call_key(item) for item in items if isinstance(item, ToolCall) and item.id]
+        calls = (item for item in items if isinstance(item, ToolCall))
+        found += [_key_of(call.id, shown) for call, shown in zip(calls, visible.calls, strict=True) if call.id]
         if len(self._last) == _CONTEXT_TURNS:
             found.append(key("context", *self._last, own))
         if self._last:
@@ -108,8 +117,11 @@ class Trail:
 
 
 def call_key(call: ToolCall) -> Key:
-    visible = visible_call(call)
-    return key("call", (call.id or "").encode(), visible.name.encode(), visible.arguments.encode())
+    return _key_of(call.id or "", visible_call(call))
+
+
+def _key_of(call_id: str, visible: VisibleCall) -> Key:
+    return key("call", call_id.encode(), visible.name.encode(), visible.arguments.encode())
 
 
 def steps_of(transcript: Transcript, identity: Identity, frame: bytes = b"") -> tuple[Step, ...]:

@@ -35,6 +35,8 @@ class Ambiguous(NamedTuple):
 def match_step(step: Step, found: Found, identity: Identity) -> Match | Ambiguous | None:
     """The one record that is this step's."""
     looks = _candidates(step, found, identity)
+    if len(looks) == 1:
+        return looks[0] if _is_enough(looks[0], step, identity) else None
     candidates = [match for match in looks if _is_enough(match, step, identity)]
     if not candidates:
         return None
@@ -56,8 +58,8 @@ def match_step(step: Step, found: Found, identity: Identity) -> Match | Ambiguou
 def _is_doubtful(match: Match, looks: list[Match], step: Step, identity: Identity) -> bool:
     """Whether another record that looks the same has a claim as good.
 
-    Against one that only the turns before speak for: any that follows the same turn. Against one of another session with
-    the same history: one of this session that follows the same turn.
+    Against one that only the turns before speak for: any that follows the same turn. Against one of another session
+    with the same history: one of this session that follows the same turn.
     """
     if _other_session(match, identity):
         near = [other for other in looks if _same_session(other, identity) and "before" in other.evidence]
@@ -96,9 +98,9 @@ def _is_enough(match: Match, step: Step, identity: Identity) -> bool:
 def _not_contradicted(candidates: list[Match], looks: list[Match], step: Step, identity: Identity) -> list[Match]:
     """The candidates that nothing speaks against.
 
-    Where a call's id, name and arguments name one record, another that merely looks the same is not believed. And a turn
-    of calls alone may be one whose words the client dropped: if a record with words has these very calls, only the whole
-    history before it makes one without words the right one.
+    Where a call's id, name and arguments name one record, another that merely looks the same is not believed. And a
+    turn of calls alone may be one whose words the client dropped: if a record with words has these very calls, only the
+    whole history before it makes one without words the right one.
     """
     named = [match for match in looks if "call" in match.evidence]
     here = [match for match in named if _same_session(match, identity)] or named

@@ -4,8 +4,8 @@
     plan(transcript, contract, needs, found, issuer)  →  Plan      edits, findings, counts
     plan.apply(transcript)  →  Transcript
 
-What the client sent is kept if it is whole; what it lost or damaged is restored from the record of that very turn; what a
-provider would refuse is taken out; what is still missing climbs the contract's ladder. A plan is deterministic, and
+What the client sent is kept if it is whole; what it lost or damaged is restored from the record of that very turn; what
+a provider would refuse is taken out; what is still missing climbs the contract's ladder. A plan is deterministic, and
 planning a planned request changes nothing.
 """
 
@@ -65,6 +65,9 @@ class Policy(Struct, frozen=True, gc=False):
     ladder: tuple[Rung, ...] | None = None
 
 
+DEFAULT_POLICY = Policy()
+
+
 class Needs(NamedTuple):
     """The model steps of a request, and the keys to look for."""
 
@@ -117,7 +120,7 @@ def plan(
     needed: Needs,
     found: Found,
     issuer: Issuer,
-    policy: Policy = Policy(),
+    policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
     """What to do about a request, given what is remembered."""
     work = _Work(transcript, contract, needed.identity, found, issuer)
@@ -185,10 +188,10 @@ class _Work:
     def _sendable(self, record: Record) -> tuple[Item, ...] | None:
         """A record's items in a shape that this contract takes; None if there is none."""
         takes_text = self._contract.takes == "text"
-        is_own = _is_issued_by(record, self._issuer, self._contract)
-        if is_own and record.is_complete and record.provenance.format == self._transcript.format:
-            if not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details"):
-                return record.items
+        is_own = is_issued_by(record, self._issuer, self._contract)
+        is_same_wire = is_own and record.is_complete and record.provenance.format == self._transcript.format
+        if is_same_wire and (not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details")):
+            return record.items
         if not takes_text:
             return None
         items = as_text(record.items, self._contract)
@@ -343,7 +346,7 @@ class _Work:
 _PAIRS = (Text, ToolCall)
 
 
-def _is_issued_by(record: Record, issuer: Issuer, contract: Contract) -> bool:
+def is_issued_by(record: Record, issuer: Issuer, contract: Contract) -> bool:
     """Whether this provider, at this address, for this account made the record's seals."""
     made = record.provenance
     if (made.provider, made.endpoint, made.account) != (issuer.provider, issuer.endpoint, issuer.account):

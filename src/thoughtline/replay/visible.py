@@ -1,7 +1,7 @@
 """What is visible of a turn, in a form that clients' habits don't change.
 
-Clients trim text, turn strings into lists of parts and back, add cache marks, rename ids, write arguments anew with other
-spacing, key order, number forms and escapes, and send results in the order in which tools finished. None of that
+Clients trim text, turn strings into lists of parts and back, add cache marks, rename ids, write arguments anew with
+other spacing, key order, number forms and escapes, and send results in the order in which tools finished. None of that
 may change what a turn is recognised by. What a model said and which calls it made does.
 """
 
@@ -43,11 +43,7 @@ class Visible(NamedTuple):
 
 def digest(*parts: bytes) -> bytes:
     """128 bits over parts of known length. SHA-256: the standard library's fastest with hardware support."""
-    state = hashlib.sha256()
-    for part in parts:
-        state.update(len(part).to_bytes(8, "big"))
-        state.update(part)
-    return state.digest()[:16]
+    return hashlib.sha256(b"".join([b"%d:%b" % (len(part), part) for part in parts])).digest()[:16]
 
 
 def visible_of(items: Iterable[Item]) -> Visible:
@@ -60,6 +56,13 @@ def visible_of(items: Iterable[Item]) -> Visible:
         elif isinstance(item, ToolCall):
             calls.append(visible_call(item))
     return Visible("".join("".join(words).split()), tuple(calls))
+
+
+def is_same_call(one: ToolCall, other: ToolCall) -> bool:
+    """Whether two calls ask for the same thing."""
+    if one.name != other.name:
+        return False
+    return one.arguments == other.arguments or visible_call(one) == visible_call(other)
 
 
 def visible_call(call: ToolCall) -> VisibleCall:

@@ -19,7 +19,7 @@ from thoughtline.items import (
     Unknown,
 )
 from thoughtline.replay.contracts import Contract
-from thoughtline.replay.visible import visible_call
+from thoughtline.replay.visible import is_same_call
 
 SENTINELS = frozenset(
     {
@@ -120,8 +120,7 @@ def _after_reasoning(items: Sequence[Item]) -> int:
 
 def _weave_call(call: ToolCall, rest: list[Item], woven: list[Item]) -> None:
     """The client's own call, with the seal that was made for it. A call that was changed is another call."""
-    wanted = visible_call(call)
-    same = [item for item in rest if isinstance(item, ToolCall) and visible_call(item) == wanted]
+    same = [item for item in rest if isinstance(item, ToolCall) and is_same_call(item, call)]
     if same:
         shown = next((item for item in same if item.id == call.id), same[0])
         _take(rest, shown)

@@ -1,0 +1,349 @@
+"""The auditor's rules: each looks at a request for one way to be refused, and says where, what and why.
+
+A rule is a generator of findings over a `Case`. Its docstring has four parts: what it checks, why, an example, the
+source. `docs/rules.md` is made from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from thoughtline.items import (
+    REASONING_KINDS,
+    Item,
+    ReasoningEncrypted,
+    ReasoningText,
+    Text,
+    ToolCall,
+    reasoning_of,
+    seal_of,
+)
+from thoughtline.records import Record
+from thoughtline.replay.answers import answer_to
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.findings import Finding, RuleCode, place_of
+from thoughtline.replay.keys import Step
+from thoughtline.replay.planner import Issuer, is_issued_by
+from thoughtline.replay.scopes import required_turns
+from thoughtline.replay.weaving import has_sentinel, is_filler, is_named
+from thoughtline.turns import Transcript, Turn
+
+_BASE64 = re.compile(r"^[A-Za-z0-9+/_-]+={0,2}$")
+_SHORTEST_SEAL = 16
+
+
+class Case(Struct, frozen=True, gc=False):
+    """A request, the contract it must keep, and for each step the record of it where one is known."""
+
+    transcript: Transcript
+    contract: Contract
+    issuer: Issuer
+    known: tuple[tuple[Step, Record], ...] = ()
+
+    def find(self, rule: RuleCode, at: int, message: str, remedy: str, **facts: object) -> Finding:
+        """A finding about the turn at this position; `facts` fill in what the provider would say."""
+        turn = self.transcript.turns[at]
+        item = facts.get("item")
+        field = str(facts.get("field", "")) if item is None else ""
+        place = place_of(self.transcript.format, turn, item if isinstance(item, int) else None, field)
+        answer = answer_to(self.contract, rule, **{"index": turn.at, "item": 0, **facts})
+        return Finding(rule, place, message, remedy, answer.sentence, answer.status)
+
+    def assistant(self) -> Iterator[tuple[int, Turn]]:
+        for position, turn in enumerate(self.transcript.turns):
+            if turn.role == "assistant":
+                yield position, turn
+
+
+class Rule(NamedTuple):
+    """A row of the table."""
+
+    code: RuleCode
+    check: Callable[[Case], Iterator[Finding]]
+
+
+def missing(case: Case) -> Iterator[Finding]:
+    """A turn that must carry reasoning has none.
+
+    Why: providers that demand it back refuse the whole request.
+    Example: DeepSeek with `tools`, an assistant message without `reasoning_content`.
+    Source: the contract's own.
+    """
+    for position in required_turns(case.transcript, case.contract):
+        turn = case.transcript.turns[position]
+        if case.contract.scope == "first_call_of_step":
+            at, call = next((at, item) for at, item in enumerate(turn.items) if isinstance(item, ToolCall))
+            if call.seal is None and not any(_seal_on_call(item) for item in turn.items):
+                yield case.find(
+                    "missing",
+                    position,
+                    f"the call {call.name} has no signature",
+                    "put the signature of the response back on this part",
+                    item=at,
+                    name=call.name,
+                    position=turn.at + 1,
+                )
+        elif not _starts_right(turn, case.contract):
+            found = _kind_of(turn.items[0]) if turn.items else "text"
+            remedy = "put the reasoning of the response back"
+            yield case.find("missing", position, "this turn has no reasoning", remedy, found=found)
+
+
+def _seal_on_call(item: Item) -> bool:
+    return isinstance(item, ToolCall) and item.seal is not None
+
+
+def _starts_right(turn: Turn, contract: Contract) -> bool:
+    if contract.scope == "loop_head":
+        return bool(turn.items) and isinstance(turn.items[0], (ReasoningText, ReasoningEncrypted))
+    return bool(reasoning_of(turn.items))
+
+
+def _kind_of(item: Item) -> str:
+    return "tool_use" if isinstance(item, ToolCall) else "text"
+
+
+def misplaced(case: Case) -> Iterator[Finding]:
+    """Reasoning stands where its provider does not look for it, or must not stand.
+
+    Why: Gemini reads the first call of a step only; Anthropic refuses a turn that ends in thinking; Responses wants
+    reasoning before what it led to.
+    Example: a signature on the second of two parallel calls and none on the first.
+    Source: Gemini docs, Thought signatures; Anthropic docs, Extended thinking; OpenAI docs, Reasoning.
+    """
+    for position, turn in case.assistant():
+        if case.contract.scope == "first_call_of_step":
+            calls = [(at, item) for at, item in enumerate(turn.items) if isinstance(item, ToolCall)]
+            if calls and calls[0][1].seal is None and any(call.seal for _, call in calls):
+                at, call = calls[0]
+                facts = {"item": at, "name": call.name, "position": turn.at + 1}
+                yield case.find(
+                    "misplaced", position, "the signature is on a later call", "move it to the first", **facts
+                )
+        elif case.transcript.format in ("anthropic_messages", "openai_responses") and turn.items:
+            last = turn.items[-1]
+            if isinstance(last, REASONING_KINDS) and case.contract.kind == "authenticity":
+                remedy = "put what it led to after it, or drop it"
+                at = len(turn.items) - 1
+                yield case.find("misplaced", position, "a turn ends in reasoning", remedy, item=at, id=last.id or "")
+
+
+def reordered(case: Case) -> Iterator[Finding]:
+    """The reasoning of the latest turn is all there, in another order than the model gave it.
+
+    Why: Anthropic compares the blocks of the latest assistant turn with the original, order included.
+    Example: `thinking, text, tool_use, thinking, tool_use` sent back with both thinking blocks first.
+    Source: Anthropic's "cannot be modified" refusals.
+    """
+    for step, record in case.known:
+        if case.contract.takes != "own" or not reasoning_of(step.items):
+            continue
+        shown, made = _order(step.items), _order(record.items)
+        if shown != made and sorted(shown) == sorted(made):
+            remedy = "send the blocks in the order of the response"
+            yield case.find("reordered", step.positions[0], "blocks stand in another order", remedy, item=0)
+
+
+def _order(items: tuple[Item, ...]) -> list[str]:
+    named = []
+    for item in items:
+        if isinstance(item, REASONING_KINDS):
+            seal = seal_of(item)
+            named.append(f"reasoning {seal.data if seal else getattr(item, 'text', '')}")
+        elif isinstance(item, ToolCall):
+            named.append(f"call {item.name}")
+        elif isinstance(item, Text) and item.text.strip():
+            named.append("text")
+    return named
+
+
+def altered(case: Case) -> Iterator[Finding]:
+    """Reasoning came back, but not as the model gave it.
+
+    Why: signed reasoning is refused, plain reasoning costs the prompt cache and misleads the model.
+    Example: trailing white space trimmed from a thinking block.
+    Source: Anthropic's and Gemini's refusals; DeepSeek's cache.
+    """
+    for step, record in case.known:
+        own, made = _texts(step.items), _texts(record.items)
+        if own and made and own != made and any(text not in made for text in own):
+            remedy = "send the reasoning of the response unchanged"
+            yield case.find("altered", step.positions[0], "not as the model gave it", remedy, id=_first_id(step.items))
+
+
+def _texts(items: tuple[Item, ...]) -> list[str]:
+    return [item.text for item in items if isinstance(item, ReasoningText) and not is_filler(item)]
+
+
+def _first_id(items: tuple[Item, ...]) -> str:
+    return next((item.id for item in reasoning_of(items) if item.id), "")
+
+
+def foreign(case: Case) -> Iterator[Finding]:
+    """A seal that another provider, account or model made.
+
+    Why: only its maker can read it; anybody else refuses it or drops it silently.
+    Example: a thinking block of one Claude model sent to another after a switch.
+    Source: refusals of Anthropic, Gemini, OpenAI and xAI.
+    """
+    for step, record in case.known:
+        if case.contract.takes != "own" or is_issued_by(record, case.issuer, case.contract):
+            continue
+        made = {seal.data for item in record.items if (seal := seal_of(item)) is not None}
+        for at, item in enumerate(step.items):
+            seal = seal_of(item)
+            if seal is not None and seal.data in made:
+                name = getattr(item, "id", None) or ""
+                remedy = "drop it, or send the request to its maker"
+                yield case.find("foreign", step.positions[0], "sealed by somebody else", remedy, item=at, id=name)
+
+
+def truncated(case: Case) -> Iterator[Finding]:
+    """A seal that is empty, cut short or no token at all.
+
+    Why: a client that was interrupted keeps half a signature, and its conversation fails for good.
+    Example: `"signature": ""`, or a few characters of one.
+    Source: Anthropic's "Invalid `signature`", Gemini's "Corrupted thought signature".
+    """
+    if case.contract.takes != "own":
+        return
+    for position, turn in case.assistant():
+        for at, item in enumerate(turn.items):
+            data = item.signature if isinstance(item, ReasoningText) else None
+            seal = seal_of(item)
+            data = seal.data if seal is not None else data
+            if data is not None and not has_sentinel(item) and not _is_whole(data):
+                remedy = "drop the block, or put the whole seal back"
+                name = getattr(item, "id", None) or ""
+                yield case.find("truncated", position, "a seal that is not whole", remedy, item=at, id=name)
+
+
+def _is_whole(data: str) -> bool:
+    return len(data) >= _SHORTEST_SEAL and _BASE64.match(data) is not None
+
+
+def unpaired(case: Case) -> Iterator[Finding]:
+    """An element names its partner by id, and the partner is not there or has lost its own.
+
+    Why: OpenAI pairs reasoning with what it led to by id; half a pair is refused, no ids at all are fine.
+    Example: `rs_…` followed by a message without its `msg_…`.
+    Source: OpenAI's "required following item" and "required 'reasoning' item".
+    """
+    if case.contract.scope != "pairs":
+        return
+    for position, turn in case.assistant():
+        named = [item for item in turn.items if isinstance(item, REASONING_KINDS) and item.id]
+        partners = [item for item in turn.items if isinstance(item, (Text, ToolCall))]
+        if named and partners and not all(is_named(item) for item in partners):
+            remedy = "send all ids of the pair, or none"
+            yield case.find("unpaired", position, "half of a pair has no id", remedy, item=0, id=named[0].id or "")
+
+
+def duplicated(case: Case) -> Iterator[Finding]:
+    """The same sealed reasoning stands twice.
+
+    Why: splitting one turn into several messages repeats its blocks; providers refuse the repetition.
+    Example: one signed thinking block before each of two calls that were made in parallel.
+    Source: Anthropic's "cannot be modified", OpenAI's "Duplicate item found with id".
+    """
+    if case.contract.takes != "own":
+        return
+    seen: set[str] = set()
+    for position, turn in case.assistant():
+        for at, item in enumerate(turn.items):
+            seal = seal_of(item) if isinstance(item, REASONING_KINDS) else None
+            if seal is None or not seal.data:
+                continue
+            if seal.data in seen:
+                name = getattr(item, "id", None) or ""
+                yield case.find("duplicated", position, "stands twice", "keep the first", item=at, id=name)
+            seen.add(seal.data)
+
+
+def forbidden(case: Case) -> Iterator[Finding]:
+    """Reasoning in a field that this provider refuses.
+
+    Why: strict servers answer 400 or 422 to a field they don't know, or to reasoning at all.
+    Example: `reasoning_content` sent to Groq, to Mistral, or to OpenAI's chat endpoint.
+    Source: the contract's own.
+    """
+    carrier = case.contract.dialect.carrier
+    for position, turn in case.assistant():
+        wrong = [name for name in turn.carriers if name != carrier]
+        if case.contract.takes == "nothing" and reasoning_of(turn.items):
+            field = turn.carriers[0] if turn.carriers else "content"
+            yield case.find("forbidden", position, "reasoning is refused here", "take it out", field=field)
+        elif wrong and case.contract.name in ("mistral", "reasoning-field", "think-tags"):
+            remedy = f"send it as {carrier}"
+            yield case.find("forbidden", position, f"{wrong[0]} is refused here", remedy, field=wrong[0])
+
+
+def stale_id(case: Case) -> Iterator[Finding]:
+    """Reasoning by id alone, in a request that does not store.
+
+    Why: with `store: false` the provider keeps nothing under that id.
+    Example: `{"type":"reasoning","id":"rs_…","summary":[]}` without `encrypted_content`.
+    Source: OpenAI's "Items are not persisted when `store` is set to false".
+    """
+    if case.contract.scope != "pairs" or case.transcript.is_stored is not False:
+        return
+    for position, turn in case.assistant():
+        sealed = {item.id for item in turn.items if isinstance(item, ReasoningEncrypted)}
+        for at, item in enumerate(turn.items):
+            if isinstance(item, REASONING_KINDS) and item.id and item.id not in sealed:
+                remedy = "ask for encrypted content, or drop the item"
+                yield case.find("stale-id", position, "an id that resolves nowhere", remedy, item=at, id=item.id)
+
+
+def sentinel(case: Case) -> Iterator[Finding]:
+    """A call that carries a skip value instead of its signature.
+
+    Why: it is accepted and costs quality: the model does not know what it thought.
+    Example: `skip_thought_signature_validator`.
+    Source: Gemini docs, Thought signatures, FAQ.
+    """
+    for position, turn in case.assistant():
+        for at, item in enumerate(turn.items):
+            if has_sentinel(item):
+                yield case.find("sentinel", position, "a skip value stands for a signature", "put it back", item=at)
+
+
+def bound_prefix_changed(case: Case) -> Iterator[Finding]:
+    """A block that is bound to everything before it, and something before it was changed.
+
+    Why: from Claude Fable 5.1 on a block is valid only behind the system prompt, tools and messages it was made after.
+    Example: thinking kept after a compaction replaced the first message.
+    Source: Anthropic docs, Preserved thinking.
+    """
+    if not case.contract.binds_prefix:
+        return
+    for step, record in case.known:
+        if reasoning_of(step.items) and step.prefix not in record.keys:
+            remedy = "drop this block and every later one"
+            yield case.find("bound-prefix-changed", step.positions[0], "what stands before was changed", remedy, item=0)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("missing", missing),
+    Rule("misplaced", misplaced),
+    Rule("reordered", reordered),
+    Rule("altered", altered),
+    Rule("foreign", foreign),
+    Rule("truncated", truncated),
+    Rule("unpaired", unpaired),
+    Rule("duplicated", duplicated),
+    Rule("forbidden", forbidden),
+    Rule("stale-id", stale_id),
+    Rule("sentinel", sentinel),
+    Rule("bound-prefix-changed", bound_prefix_changed),
+)
+
+
+def check(case: Case) -> list[Finding]:
+    """All findings, in the order of their places."""
+    found = [finding for rule in RULES for finding in rule.check(case)]
+    return sorted(found, key=lambda finding: [int(part) if part.isdigit() else 0 for part in finding.place.split("/")])
