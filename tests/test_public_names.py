@@ -17,10 +17,18 @@ def test_public_names_are_sorted_and_exist() -> None:
 def test_public_names_are_these() -> None:
     """Adding or dropping one means changing this list and the changelog."""
     assert set(thoughtline.__all__) == {
-        *("FORMATS", "Format", "Dialect", "fold"),
+        *("FORMATS", "Format", "Dialect", "fold", "capture"),
         *("DecodeError", "EncodeError", "Fault", "ForeignSeal", "LimitExceeded", "ThoughtlineError"),
         *("Item", "Text", "ToolCall", "ToolResult", "Unknown", "Seal"),
         *("Reasoning", "ReasoningEncrypted", "ReasoningFormat", "ReasoningServerToolCall"),
         *("ReasoningSummary", "ReasoningText"),
-        *("Candidate", "Finish", "Provenance", "Reply", "Transcript", "Turn", "Usage"),
+        *("Candidate", "Finish", "Provenance", "Reply", "Transcript", "Turn", "Usage", "Key", "Record"),
+        *("Contract", "Target", "resolve", "Identity", "Issuer", "Needs", "Plan", "Policy", "needs", "plan"),
+        *("Finding", "audit", "ReplayAudit", "ReplayContract", "audit_replay"),
+        *("Correction", "Refusal", "classify", "learn"),
+        *("OpenRouterReasoningCodec", "ReasoningCodec", "codec_for"),
+        *("attach_to_tool_calls", "build_assistant_message_with_reasoning", "build_google_model_message_with_thinking"),
+        *("extract_from_response", "extract_from_stream_chunk", "extract_from_tool_calls"),
+        *("extract_thought_signature_from_part", "preserve_reasoning_content", "reasoning_request_params"),
+        "requires_reasoning_preservation",
     }

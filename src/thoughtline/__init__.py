@@ -1,12 +1,16 @@
 """thoughtline remembers what a model thought, and puts it back where the provider wants it.
 
-Today it is the foundation: bytes of any provider in, typed turns out, and the same bytes back.
-
-    from thoughtline import FORMATS
+    from thoughtline import FORMATS, audit
     chat = FORMATS["openai_chat"]
     transcript = chat.bodies.decode_request(body, chat.dialect)
+    findings = audit(body, provider="deepseek")
+
+A request is planned in three steps: `needs` says which keys to look for, the caller fetches their records, `plan`
+decides what to put back, take out or report.
 """
 
+from thoughtline.audit import audit
+from thoughtline.codecs import OpenRouterReasoningCodec, ReasoningCodec, codec_for
 from thoughtline.errors import DecodeError, EncodeError, Fault, ForeignSeal, LimitExceeded, ThoughtlineError
 from thoughtline.formats import FORMATS, Format
 from thoughtline.items import (
@@ -23,31 +27,67 @@ from thoughtline.items import (
     ToolResult,
     Unknown,
 )
+from thoughtline.preserver import (
+    attach_to_tool_calls,
+    build_assistant_message_with_reasoning,
+    build_google_model_message_with_thinking,
+    extract_from_response,
+    extract_from_stream_chunk,
+    extract_from_tool_calls,
+    extract_thought_signature_from_part,
+    preserve_reasoning_content,
+    reasoning_request_params,
+    requires_reasoning_preservation,
+)
 from thoughtline.providers import Dialect
-from thoughtline.replay.capture import fold
+from thoughtline.records import Key, Record
+from thoughtline.replay.capture import capture, fold
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.findings import Finding
+from thoughtline.replay.keys import Identity
+from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
+from thoughtline.replay.refusals import Correction, Refusal, classify, learn
+from thoughtline.replay.turn_audit import ReplayAudit, ReplayContract, audit_replay
 from thoughtline.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn, Usage
 
 __all__ = [
     "FORMATS",
     "Candidate",
+    "Contract",
+    "Correction",
     "DecodeError",
     "Dialect",
     "EncodeError",
     "Fault",
+    "Finding",
     "Finish",
     "ForeignSeal",
     "Format",
+    "Identity",
+    "Issuer",
     "Item",
+    "Key",
     "LimitExceeded",
+    "Needs",
+    "OpenRouterReasoningCodec",
+    "Plan",
+    "Policy",
     "Provenance",
     "Reasoning",
+    "ReasoningCodec",
     "ReasoningEncrypted",
     "ReasoningFormat",
     "ReasoningServerToolCall",
     "ReasoningSummary",
     "ReasoningText",
+    "Record",
+    "Refusal",
+    "ReplayAudit",
+    "ReplayContract",
     "Reply",
     "Seal",
+    "Target",
     "Text",
     "ThoughtlineError",
     "ToolCall",
@@ -56,5 +96,24 @@ __all__ = [
     "Turn",
     "Unknown",
     "Usage",
+    "attach_to_tool_calls",
+    "audit",
+    "audit_replay",
+    "build_assistant_message_with_reasoning",
+    "build_google_model_message_with_thinking",
+    "capture",
+    "classify",
+    "codec_for",
+    "extract_from_response",
+    "extract_from_stream_chunk",
+    "extract_from_tool_calls",
+    "extract_thought_signature_from_part",
     "fold",
+    "learn",
+    "needs",
+    "plan",
+    "preserve_reasoning_content",
+    "reasoning_request_params",
+    "requires_reasoning_preservation",
+    "resolve",
 ]

@@ -84,8 +84,12 @@ def test_a2_what_the_client_keeps_decides_nothing(provider: str, name: str) -> N
 def claude_loop(world: World, **members: Any) -> list[Json]:
     """A tool loop of Claude's, one step done."""
     ask = user("How many files?")
-    world.answer(claude(ask, **members), claude_reply(thinking("List, then count.", "EsigA"), use("toolu_01AbCdEf")))
-    return [ask, says(thinking("List, then count.", "EsigA"), use("toolu_01AbCdEf")), asks(returned("toolu_01AbCdEf"))]
+    world.answer(claude(ask, **members), claude_reply(thinking("List, then count.", "EsigA"), use("toolu_01AbCdEfGh")))
+    return [
+        ask,
+        says(thinking("List, then count.", "EsigA"), use("toolu_01AbCdEfGh")),
+        asks(returned("toolu_01AbCdEfGh")),
+    ]
 
 
 @pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-4-6", "claude-opus-5-5"])

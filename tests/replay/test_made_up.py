@@ -9,6 +9,7 @@ reasoning may come back there; that holds for what a client shows after it dropp
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -168,7 +169,7 @@ def _without_text(turn: Turn) -> Turn:
 
 @pytest.mark.parametrize("with_sessions", [True, False], ids=["sessions", "no sessions"])
 @pytest.mark.parametrize("mutation", MUTATIONS)
-def test_wrong_and_lost(mutation: str, with_sessions: bool) -> None:
+def test_wrong_and_lost(mutation: str, with_sessions: bool, record_property: Callable[[str, object], None]) -> None:
     """Never another turn's reasoning; and all that can be told apart is restored while history is as it was."""
     wrong = lost = restored = 0
     for seed in range(4):
@@ -191,7 +192,7 @@ def test_wrong_and_lost(mutation: str, with_sessions: bool) -> None:
                 wrong += any(thought not in allowed for thought in real)
                 restored += bool(real)
                 lost += not real
-    print(f"{mutation}: wrong {wrong}, lost {lost}, restored {restored}")
+    record_property("counts", f"wrong {wrong}, lost {lost}, restored {restored}")
     assert wrong == 0
     if mutation in ("nothing", "ids renamed", "text trimmed"):
         assert lost == 0

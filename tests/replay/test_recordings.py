@@ -1,4 +1,4 @@
-"""Law 8 and law 9 over real conversations: what was captured comes back in its place, and then there is no more to do."""
+"""Laws 8 and 9 over real conversations: what was captured comes back in its place, then there is no more to do."""
 
 from __future__ import annotations
 

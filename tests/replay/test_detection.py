@@ -1,0 +1,115 @@
+"""Which contract holds where."""
+
+from __future__ import annotations
+
+import pytest
+
+from thoughtline.replay.contracts import BY_NAME, ROWS
+from thoughtline.replay.detection import ALIASES, HOSTS, Target, family_of, provider_of, resolve
+from thoughtline.turns import FormatName
+
+CHAT: FormatName = "openai_chat"
+MESSAGES: FormatName = "anthropic_messages"
+RESPONSES: FormatName = "openai_responses"
+
+TABLE: list[tuple[str, str, str, FormatName, str]] = [
+    ("deepseek", "", "deepseek-v4-pro", CHAT, "deepseek"),
+    ("deepseek", "", "deepseek-reasoner", CHAT, "deepseek"),
+    ("deepseek", "", "deepseek-chat", CHAT, "deepseek"),
+    ("deepseek", "", "deepseek-v3.2", CHAT, "deepseek-v3.2"),
+    ("deepseek", "", "deepseek-r1", CHAT, "deepseek-r1"),
+    ("deepseek", "", "deepseek-flash", MESSAGES, "deepseek-anthropic"),
+    ("deepseek", "", "deepseek-v4-pro", RESPONSES, "deepseek-responses"),
+    ("kimi", "", "kimi-k2.6", CHAT, "kimi"),
+    ("moonshot", "", "kimi-k3", CHAT, "kimi"),
+    ("kimi", "", "kimi-for-coding", MESSAGES, "kimi-anthropic"),
+    ("xiaomi-mimo", "", "mimo-v2.5-pro", CHAT, "mimo"),
+    ("mimo", "", "mimo-v2.5", MESSAGES, "mimo-anthropic"),
+    ("zai", "", "glm-5.2", CHAT, "glm"),
+    ("minimax", "", "MiniMax-M3", CHAT, "minimax"),
+    ("dashscope", "", "qwen3.7-max", CHAT, "qwen"),
+    ("dashscope", "", "kimi-k2.6", CHAT, "kimi"),
+    ("anthropic", "", "claude-opus-4-1", MESSAGES, "anthropic"),
+    ("anthropic", "", "claude-sonnet-4-5-20250929", MESSAGES, "anthropic"),
+    ("anthropic", "", "claude-opus-4-6", MESSAGES, "anthropic-adaptive"),
+    ("anthropic", "", "claude-opus-5", MESSAGES, "anthropic-adaptive"),
+    ("anthropic", "", "claude-opus-5-5", MESSAGES, "anthropic-bound"),
+    ("anthropic", "", "claude-fable-5-1", MESSAGES, "anthropic-bound"),
+    ("bedrock", "", "anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock_converse", "bedrock-claude"),
+    ("bedrock", "", "us.amazon.nova-pro-v1:0", "bedrock_converse", "bedrock-forbidden"),
+    ("bedrock", "", "openai.gpt-oss-120b-1:0", "bedrock_converse", "bedrock-plain"),
+    ("google", "", "gemini-3-pro-preview", "gemini_generate", "gemini"),
+    ("google", "", "gemini-2.5-flash", "gemini_generate", "gemini-2.5"),
+    ("google", "", "gemini-3-flash", CHAT, "gemini-chat"),
+    ("openai", "", "gpt-5.6", RESPONSES, "openai-responses"),
+    ("openai", "", "o4-mini", RESPONSES, "openai-responses"),
+    ("azure", "", "gpt-5", RESPONSES, "azure-responses"),
+    ("xai", "", "grok-4.7", RESPONSES, "xai-responses"),
+    ("xai", "", "grok-3-mini", CHAT, "xai-chat"),
+    ("openai", "", "gpt-5", CHAT, "openai-chat"),
+    ("openrouter", "", "google/gemini-3-pro", CHAT, "openrouter"),
+    ("openrouter", "", "anthropic/claude-opus-5", CHAT, "openrouter"),
+    ("openrouter", "", "deepseek/deepseek-v4", CHAT, "deepseek"),
+    ("openrouter", "", "moonshotai/kimi-k2.6", CHAT, "kimi"),
+    ("mistral", "", "magistral-medium", CHAT, "mistral"),
+    ("groq", "", "openai/gpt-oss-120b", CHAT, "reasoning-field"),
+    ("groq", "", "qwen/qwen3-32b", CHAT, "reasoning-field"),
+    ("cerebras", "", "zai-glm-4.7", CHAT, "think-tags"),
+    ("cerebras", "", "gpt-oss-120b", CHAT, "reasoning-field"),
+    ("cohere", "", "command-a-reasoning", CHAT, "cohere"),
+    ("perplexity", "", "sonar-reasoning", CHAT, "no-reasoning"),
+    ("ollama", "", "qwen3:4b", "ollama_chat", "ollama"),
+    ("copilot", "", "gemini-3-pro", CHAT, "copilot"),
+    ("opencode-go", "", "kimi-k2.6", CHAT, "kimi"),
+    ("siliconflow", "", "deepseek-ai/DeepSeek-V4", CHAT, "deepseek"),
+    ("my-own", "https://api.deepseek.com/v1", "whatever", CHAT, "deepseek"),
+    ("my-own", "https://llm.example.com", "kimi-k2-thinking", CHAT, "kimi"),
+    ("my-own", "https://llm.example.com", "qwq-32b", CHAT, "qwen"),
+    ("my-own", "https://llm.example.com", "qwen3-235b-a22b-thinking", CHAT, "qwen"),
+    ("my-own", "https://llm.example.com", "glm-4.6-thinking", CHAT, "glm"),
+    ("my-own", "https://llm.example.com", "mimo-v2-flash", CHAT, "mimo"),
+    ("my-own", "https://llm.example.com", "somebody/new-model", CHAT, "unknown"),
+    ("my-own", "https://llm.example.com", "somebody/new-model", MESSAGES, "unknown"),
+    ("my-own", "https://llm.example.com", "somebody/new-model", RESPONSES, "unknown"),
+]
+
+
+@pytest.mark.parametrize(("provider", "endpoint", "model", "wire", "expected"), TABLE)
+def test_contract_of(provider: str, endpoint: str, model: str, wire: FormatName, expected: str) -> None:
+    """Provider, host, model and format tell the contract."""
+    assert resolve(Target(provider, endpoint, model, wire)).name == expected
+
+
+@pytest.mark.parametrize("provider", ["siliconflow", "nebius", "deepinfra", "sambanova", "fireworks", "together"])
+def test_aggregators_restore_and_make_nothing_up(provider: str) -> None:
+    """Of these no refusal is known: a strict model's reasoning is restored there, and a miss is left alone."""
+    contract = resolve(Target(provider, "", "deepseek-v4", CHAT))
+    assert contract.kind == "advisory"
+    assert contract.takes == "text"
+    assert contract.ladder == ()
+
+
+def test_a_model_nobody_knows_is_left_alone() -> None:
+    """Nothing is demanded and nothing forbidden for it."""
+    contract = resolve(Target("", "", "brand-new", CHAT))
+    assert (contract.kind, contract.scope, contract.takes, contract.ladder) == ("advisory", "nowhere", "text", ())
+
+
+@pytest.mark.parametrize(("alias", "name"), ALIASES.items())
+def test_aliases(alias: str, name: str) -> None:
+    """A provider goes by several names."""
+    assert provider_of(Target(alias, "", "", CHAT)) == name
+
+
+def test_a_host_is_matched_at_its_end_only() -> None:
+    """A host that merely mentions another is not it."""
+    assert provider_of(Target("", "https://api.deepseek.com.evil.example/v1", "", CHAT)) == ""
+    assert provider_of(Target("", "https://API.DeepSeek.com:443/v1", "", CHAT)) == "deepseek"
+    assert all(pattern.endswith("$") for pattern, _ in HOSTS)
+
+
+def test_every_row_has_its_source_and_its_format() -> None:
+    """A row without a source is a rumour."""
+    assert len(BY_NAME) == len(ROWS)
+    assert all(row.source for row in ROWS)
+    assert family_of("") == ""
