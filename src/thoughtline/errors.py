@@ -50,7 +50,8 @@ class DecodeError(ThoughtlineError):
 
     def within(self, prefix: str) -> DecodeError:
         """The same error, its place seen from further out."""
-        error = type(self)(self.problem, prefix + self.place)
+        inner = "" if self.place == "/" else self.place
+        error = type(self)(self.problem, f"{prefix} {inner}" if inner.startswith("byte ") else prefix + inner)
         error.fault = self.fault
         return error
 

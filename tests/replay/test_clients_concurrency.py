@@ -1,4 +1,4 @@
-"""Concurrency, retries and cut streams: group E of the catalogue of client behaviours, one test or more for each row."""
+"""Concurrency, retries and cut streams: group E of the catalogue of client behaviours, a test or more a row."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_e2_a_session_only_narrows() -> None:
 
 
 def test_e2_equal_openings_in_two_sessions() -> None:
-    """E2: the same opening and the same answer in two sessions: each session gets its own thought, whichever is newer."""
+    """E2: the same opening and the same answer in two sessions: each gets its own thought, whichever is newer."""
     world = World(*DEEPSEEK)
     for session in "xy":
         world.answer(chat(ASK), chat_reply(said("Three.", reasoning=f"In {session}.")), session=session)
@@ -111,6 +111,32 @@ def test_e3_no_session_is_no_session() -> None:
     assert sent.plan.counts.restored == 0
 
 
+PICTURES: list[Json] = [
+    {"role": "user", "content": [words("How many?"), {"type": "image_url", "image_url": {"url": f"data:{name}"}}]}
+    for name in "xy"
+]
+
+
+def test_e3_openings_that_differ_in_a_picture_only() -> None:
+    """E3: the same question about two pictures, answered in the same words: two conversations, two thoughts."""
+    world = World(*DEEPSEEK)
+    turns = [said("Three.", reasoning=f"I see {name}.") for name in "xy"]
+    for picture, turn in zip(PICTURES, turns, strict=True):
+        world.answer(chat(picture), chat_reply(turn))
+    for picture, turn in zip(PICTURES, turns, strict=True):
+        assert world.send(chat(picture, bare(turn), user("Sure?"))).messages[1] == turn
+
+
+def test_e4_answers_that_differ_in_inner_blanks() -> None:
+    """E4: two answers that differ only in blanks between words are two answers, as long as the client shows which."""
+    world = World(*DEEPSEEK)
+    answers = [said("Run `rm a b`.", reasoning="Two files."), said("Run `rm ab`.", reasoning="One file.")]
+    for answer in answers:
+        world.answer(chat(ASK), chat_reply(answer))
+    for answer in answers:
+        assert world.send(chat(ASK, bare(answer), user("Sure?"))).messages[1] == answer
+
+
 @pytest.mark.parametrize("session", [None, "s"])
 def test_e4_the_answer_that_the_client_goes_on_from_wins(session: str | None) -> None:
     """E4: one request, two answers: the client goes on from either, and gets that one's thought."""
@@ -123,7 +149,7 @@ def test_e4_the_answer_that_the_client_goes_on_from_wins(session: str | None) ->
 
 
 def test_e4_equal_answers_to_one_request() -> None:
-    """E4: both answers say the same: the newest whole one stands for the turn; what a client kept is never exchanged."""
+    """E4: both answers say the same: the newest whole one stands for it; what a client kept is not exchanged."""
     world = World(*DEEPSEEK)
     old, new = said("Three.", reasoning="Counted once. "), said("Three.", reasoning="Counted twice.")
     for answer in (old, new):
@@ -163,7 +189,7 @@ def test_e5_seals_of_a_turn_that_was_cut_are_not_sent() -> None:
 
 
 def test_e5_text_of_a_turn_that_was_cut_may_be_used() -> None:
-    """E5: plain reasoning of a cut turn is what the model thought: it comes back where text is all that is asked for."""
+    """E5: plain reasoning of a cut turn is what the model thought: it comes back where text is asked for."""
     world = World(*DEEPSEEK)
     world.answer(chat(ASK), chat_reply(said("Thr", reasoning="a, b, c.")), complete=False)
     assert reasoning_of(world.send(chat(ASK, said("Thr"), user("Go on."))).messages[1]) == "a, b, c."

@@ -71,6 +71,32 @@ def test_a1_stripped_reasoning_comes_back(provider: str, name: str) -> None:
     assert sent.plan.findings == ()
 
 
+TAGGED = {"content": "<think>Count.</think>Three."}
+CHUNKS = {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Count."}]}, words("Three.")]}
+DETAILS = [
+    {"type": "reasoning.text", "text": "Count.", "signature": "Esig", "format": "anthropic-claude-v1", "index": 0}
+]
+DIALECTS: list[tuple[str, str, Json, Any]] = [
+    ("vllm", "qwen3.6-35b", {"content": "Three.", "reasoning": "Count."}, "Three."),
+    ("cerebras", "zai-glm-4.7", TAGGED, "Three."),
+    ("minimax", "MiniMax-M2", TAGGED, "Three."),
+    ("mistral", "magistral-medium", CHUNKS, "Three."),
+    ("mistral", "magistral-medium", CHUNKS, [words("Three.")]),
+    ("openrouter", "anthropic/claude-opus-4.6", {"content": "Three.", "reasoning_details": DETAILS}, "Three."),
+]
+
+
+@pytest.mark.parametrize(("provider", "name", "turn", "shown"), DIALECTS)
+def test_a1_in_the_place_where_each_provider_keeps_it(provider: str, name: str, turn: Json, shown: object) -> None:
+    """A1: in every dialect what was stripped stands again where it stood; a turn that is whole is not touched."""
+    world = World(provider, name)
+    whole = {"role": "assistant"} | turn
+    world.answer(chat(user("How many?")), chat_reply(whole))
+    assert world.send(chat(user("How many?"), whole, user("Sure?"))).plan.edits == ()
+    sent = world.send(chat(user("How many?"), {"role": "assistant", "content": shown}, user("Sure?")))
+    assert sent.messages[1] == whole
+
+
 @pytest.mark.parametrize(("provider", "name"), STRICT)
 def test_a2_what_the_client_keeps_decides_nothing(provider: str, name: str) -> None:
     """A2: a client that keeps reasoning for this model name and one that does not give the same request upstream."""
@@ -215,6 +241,14 @@ def test_a8_any_name_in_the_right_name_out(provider: str, name: str, reads: str,
     turn = world.send(chat(user("How many?"), step, result_of(step))).messages[1]
     names = [field for field in ("reasoning_content", "reasoning", "reasoning_details") if field in turn]
     assert (names, turn.get(reads)) == ([reads], "Look first.")
+
+
+def test_a8_a_renamed_field_is_made_whole_under_its_own_name() -> None:
+    """A8: renamed and trimmed at once: the stored text, under the name that the provider reads."""
+    world = World("vllm", "qwen3.6-35b")
+    world.answer(chat(user("How many?")), chat_reply(said("Three.", reasoning=None) | {"reasoning": " Count.\n"}))
+    sent = world.send(chat(user("How many?"), said("Three.", reasoning="Count."), user("Sure?")))
+    assert sent.messages[1] == said("Three.") | {"reasoning": " Count.\n"}
 
 
 REFUSING = [

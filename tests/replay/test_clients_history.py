@@ -131,7 +131,7 @@ def test_d2_a_reminder_inside_a_result() -> None:
 
 
 def test_d3_an_edited_question_gets_its_own_answer() -> None:
-    """D3: the user edits a message and the model says the same words again: the thought of the new answer, not the old."""
+    """D3: the user edits a message and the model says the same again: the new answer has its own thought."""
     world = World(*DEEPSEEK)
     told(world, user("Is it 3?"), said("Yes.", reasoning="Three it is."))
     history = told(world, user("Is it 4?"), said("Yes.", reasoning="Four it is."), user("Sure?"))

@@ -312,18 +312,40 @@ def test_c8_arguments_are_compared_by_value(arguments: str) -> None:
     assert sent.messages[1]["tool_calls"] == shown["tool_calls"]
 
 
-CHANGED = ['{"command": "ls", "depth": 2}', '{"command": "rm"}', '{"command": "ls", "depth": "1"}', "not JSON"]
+def test_c8_arguments_that_are_no_json() -> None:
+    """C8: arguments that were cut, or hold half a character, are equal to themselves and break nothing."""
+    for arguments in ('{"command": "l', '{"command": "\\ud800"}', ""):
+        world = World("kimi", "kimi-k2.6")
+        step = said(None, call("functions.bash:0"), reasoning="Look.")
+        step["tool_calls"][0]["function"]["arguments"] = arguments
+        world.answer(chat(ASK), chat_reply(step))
+        assert world.send(chat(ASK, bare(step), result_of(step))).messages[1] == step
 
 
-@pytest.mark.parametrize("arguments", CHANGED)
-def test_c8_a_changed_call_is_another_call(arguments: str) -> None:
-    """C8: other values under the same id: no signature, and no reasoning, of the call that was."""
+CALLED = '{"command": "ls", "depth": 1, "size": 12345678901234567890}'
+CHANGED = {
+    "a number": '{"command": "ls", "depth": 2, "size": 12345678901234567890}',
+    "a string for a number": '{"command": "ls", "depth": "1", "size": 12345678901234567890}',
+    "the last digit of a long number": '{"command": "ls", "depth": 1, "size": 12345678901234567891}',
+    "a long number made a float": '{"command": "ls", "depth": 1, "size": 12345678901234567000}',
+    "a member more": '{"command": "ls", "depth": 1, "size": 12345678901234567890, "all": null}',
+    "a member less": '{"command": "ls", "depth": 1}',
+    "no JSON": "ls",
+}
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_c8_a_changed_call_is_another_call(change: str) -> None:
+    """C8: other values under the same id, be it in the last digit: no signature of the call that was."""
     world = World("gemini", "gemini-3-pro-preview")
-    world.answer(chat(ASK), chat_reply(said(None, call("call_9fK2mQ7x", "ls", "EsigA", depth=1))))
-    step = said(None, call("call_9fK2mQ7x"))
-    step["tool_calls"][0]["function"]["arguments"] = arguments
-    sent = world.send(chat(ASK, step, result_of(step)))
-    assert "EsigA" not in str(sent.body)
+    step = said(None, call("call_9fK2mQ7x", "ls", "EsigA"))
+    step["tool_calls"][0]["function"]["arguments"] = CALLED
+    world.answer(chat(ASK), chat_reply(step))
+    shown = said(None, call("call_9fK2mQ7x"))
+    shown["tool_calls"][0]["function"]["arguments"] = CALLED
+    assert world.send(chat(ASK, shown, result_of(shown))).messages[1] == step
+    shown["tool_calls"][0]["function"]["arguments"] = CHANGED[change]
+    assert "EsigA" not in str(world.send(chat(ASK, shown, result_of(shown))).body)
 
 
 # --- C9 to C12 -------------------------------------------------------------------------------------------------------

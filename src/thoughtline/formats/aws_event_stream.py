@@ -37,14 +37,23 @@ class EventStream:
     def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._buffer = bytearray()
         self._limit = limit
+        self._failure: DecodeError | None = None
 
     def feed(self, data: bytes) -> list[Message]:
+        """The messages that are whole. Those before a broken one are given first; the error comes next."""
+        if self._failure is not None:
+            raise self._failure
         self._buffer += data
-        messages = []
+        messages: list[Message] = []
         position = 0
-        while (size := self._size_at(position)) is not None and len(self._buffer) - position >= size:
-            messages.append(_decode_message(bytes(self._buffer[position : position + size])))
-            position += size
+        try:
+            while (size := self._size_at(position)) is not None and len(self._buffer) - position >= size:
+                messages.append(_decode_message(bytes(self._buffer[position : position + size])))
+                position += size
+        except DecodeError as error:
+            self._failure = error
+            if not messages:
+                raise
         del self._buffer[:position]
         return messages
 
@@ -87,6 +96,8 @@ def _decode_headers(data: bytes) -> dict[str, str]:
                 start += 2
             elif kind not in _FIXED_SIZES:
                 raise DecodeError(f"unknown event stream header type {kind}")
+            if start + size > len(data):
+                raise DecodeError("unreadable event stream headers")
             if kind == _STRING_TYPE:
                 headers[name] = data[start : start + size].decode()
             position = start + size

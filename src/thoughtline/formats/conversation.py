@@ -48,6 +48,8 @@ def encode_conversation(
         if turn.at == SYSTEM_MEMBER and turn.is_edited and encode_system is not None:
             edits.append((system_member, encode_system(turn, _value(body, spans, system_member))))
     turns = [turn for turn in transcript.turns if turn.at != SYSTEM_MEMBER]
+    if transcript.is_reshaped and encode_system is not None and len(turns) == len(transcript.turns):
+        edits.append((system_member, None))
     if transcript.is_reshaped or any(turn.is_edited for turn in turns):
         text = _value(body, spans, list_member) or b"[]"
         encode_list = _encode_new_list if transcript.is_reshaped or not is_array(text) else _encode_edits

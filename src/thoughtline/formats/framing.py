@@ -40,11 +40,17 @@ class _Pending:
         return self._size
 
     def add(self, data: bytes) -> None:
+        """More of an event that has not ended."""
         if data:
             self._size += len(data)
             if self._size > self._limit:
-                raise LimitExceeded(f"an event is longer than {self._limit} bytes")
+                raise _too_long(self._limit)
             self._pieces.append(data)
+
+    def end(self, data: bytes) -> bytes:
+        """All of the event, with the piece that ends it."""
+        self._pieces.append(data)
+        return self.take()
 
     def last_byte(self) -> bytes:
         return self._pieces[-1][-1:] if self._pieces else b""
@@ -56,12 +62,43 @@ class _Pending:
         return joined
 
 
+def _too_long(limit: int) -> LimitExceeded:
+    return LimitExceeded(f"an event is longer than {limit} bytes")
+
+
+class _Bounds:
+    """No payload beyond the bound. Those before one that is are given first; the error comes with the next call."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._is_exceeded = False
+
+    def check(self) -> None:
+        if self._is_exceeded:
+            raise _too_long(self._limit)
+
+    def within(self, payloads: list[bytes], pending: _Pending, rest: bytes) -> list[bytes]:
+        if len(rest) > self._limit or any(len(payload) > self._limit for payload in payloads):
+            self._is_exceeded = True
+            kept = []
+            for payload in payloads:
+                if len(payload) > self._limit:
+                    break
+                kept.append(payload)
+            if not kept:
+                self.check()
+            return kept
+        pending.add(rest)
+        return payloads
+
+
 class ServerSentEvents:
     """The `data` of each event of a `text/event-stream` (WHATWG HTML, 9.2): comments, CRLF and CR line ends, several
     `data` lines, no space after the colon, a byte-order mark, and a last event that no blank line ends."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._pending = _Pending(limit)
+        self._bounds = _Bounds(limit)
         self._limit = limit
         self._ended_in_cr = False
         self._head: bytes | None = b""
@@ -70,8 +107,9 @@ class ServerSentEvents:
     def feed(self, data: bytes) -> list[bytes]:
         # Nearly every piece of nearly every stream is one event of one line: seen at a glance, it need not be cut.
         is_one = self._is_between_events and data[:6] == b"data: " and data.find(10) == len(data) - 2
-        if is_one and data[-1] == 10 and 13 not in data:
+        if is_one and data[-1] == 10 and 13 not in data and 8 < len(data) <= self._limit:
             return [data[6:-2]]
+        self._bounds.check()
         payloads = self._feed(data)
         self._is_between_events = not (self._pending or self._ended_in_cr or self._head is not None)
         return payloads
@@ -85,20 +123,21 @@ class ServerSentEvents:
             self._pending.add(data)
             return []
         if self._pending:
-            self._pending.add(data)
-            data = self._pending.take()
+            data = self._pending.end(data)
         whole, rest = data.rsplit(b"\n\n", 1)
-        self._pending.add(rest)
         lines = whole.split(b"\n")
         if any(lines[1::2]):
-            return [payload for event in whole.split(b"\n\n") for payload in _data_lines(event)]
-        return [
-            payload
-            for line in lines[::2]
-            for payload in ((line[6:],) if line[:6] == b"data: " and len(line) > 6 else _data_lines(line))
-        ]
+            payloads = [payload for event in whole.split(b"\n\n") for payload in _data_lines(event)]
+        else:
+            payloads = [
+                payload
+                for line in lines[::2]
+                for payload in ((line[6:],) if line[:6] == b"data: " and len(line) > 6 else _data_lines(line))
+            ]
+        return self._bounds.within(payloads, self._pending, rest)
 
     def finish(self) -> list[bytes]:
+        self._bounds.check()
         head, self._head = self._head, None
         if head:
             self._pending.add(head)
@@ -133,19 +172,21 @@ class JsonLines:
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._pending = _Pending(limit)
+        self._bounds = _Bounds(limit)
 
     def feed(self, data: bytes) -> list[bytes]:
+        self._bounds.check()
         if b"\n" not in data:
             self._pending.add(data)
             return []
         if self._pending:
-            self._pending.add(data)
-            data = self._pending.take()
+            data = self._pending.end(data)
         whole, rest = data.rsplit(b"\n", 1)
-        self._pending.add(rest)
-        return [line for line in map(bytes.strip, whole.split(b"\n")) if line]
+        lines = [line for line in map(bytes.strip, whole.split(b"\n")) if line]
+        return self._bounds.within(lines, self._pending, rest)
 
     def finish(self) -> list[bytes]:
+        self._bounds.check()
         line = self._pending.take().strip() if self._pending else b""
         return [line] if line else []
 

@@ -25,6 +25,7 @@ NULL = Raw(b"null")
 encode = msgspec.json.encode
 
 _BETWEEN = b", \t\n\r"
+_AFTER_VALUE = (b",", b"}", b" ", b"\t", b"\n", b"\r")
 _WHITE = re.compile(rb"[ \t\n\r]*")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR = re.compile(rb"[^ \t\n\r,\]}]+")
@@ -177,9 +178,11 @@ def member_spans(text: bytes) -> list[Member]:
         key = _string_of(found.group())
         value_start = _skip_white(text, _skip_white(text, found.end()) + 1)
         value = bytes(values[key])
-        # Of a duplicated key msgspec knows only the last value: check before trusting the length.
-        known = text.startswith(value, value_start)
-        end = value_start + len(value) if known else _skip_value(text, value_start)
+        # Of a duplicated key msgspec knows only the last value: check before trusting the length. A number may begin
+        # like another, so what follows must end it.
+        end = value_start + len(value)
+        if not text.startswith(value, value_start) or text[end : end + 1] not in _AFTER_VALUE:
+            end = _skip_value(text, value_start)
         spans.append(Member(key, position, value_start, end))
         position = _skip_white(text, end)
     return spans
@@ -231,21 +234,22 @@ def set_members(text: Json, changes: Iterable[tuple[str, bytes | None]], spans: 
 
 def span_at(text: bytes, path: Path) -> tuple[int, int] | None:
     """Where the value at this path stands, or None if there is none."""
-    start, end = _skip_white(text, 0), len(text)
+    start, end = _skip_white(text, 0), len(text.rstrip())
     for step in path:
-        inner = text[start:end]
-        if isinstance(step, int):
-            spans = element_spans(inner)
-            if step >= len(spans):
-                return None
-            found = spans[step]
-        else:
-            named = [member for member in member_spans(inner) if member.key == step]
-            if not named:
-                return None
-            found = (named[-1].value_start, named[-1].end)
+        found = _inner_span(text[start:end], step)
+        if found is None:
+            return None
         start, end = start + found[0], start + found[1]
     return start, end
+
+
+def _inner_span(text: bytes, step: str | int) -> tuple[int, int] | None:
+    if isinstance(step, int):
+        spans = element_spans(text) if text[:1] == b"[" else []
+        return spans[step] if 0 <= step < len(spans) else None
+    members_here = member_spans(text) if text[:1] == b"{" else []
+    named = [member for member in members_here if member.key == step]
+    return (named[-1].value_start, named[-1].end) if named else None
 
 
 def replace_at(text: bytes, path: Path, value: bytes) -> bytes:

@@ -121,11 +121,11 @@ class _Entry:
         self.signature = detail.signature or self.signature
         so_far = "".join(self.texts)
         if self._may_be_cumulative and piece:
-            if piece.startswith(so_far) and (len(piece) > len(so_far) or self._is_cumulative):
+            if so_far and piece.startswith(so_far) and (len(piece) > len(so_far) or self._is_cumulative):
                 self._is_cumulative = True
                 self.texts = [piece]
                 return piece[len(so_far) :]
-            self._may_be_cumulative = False
+            self._may_be_cumulative = not so_far
         self.texts.append(piece)
         return piece
 

@@ -44,7 +44,7 @@ class PayloadStreamDecoder(ABC):
         if self._failure is not None:
             raise self._failure
         events: list[Event] = []
-        for payload in self._framing.finish():
+        for payload in self._rest():
             try:
                 self._take(payload, events)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError):
@@ -54,6 +54,12 @@ class PayloadStreamDecoder(ABC):
         except DecodeError as error:
             raise _named(error) from None
         return events
+
+    def _rest(self) -> list[bytes]:
+        try:
+            return self._framing.finish()
+        except DecodeError as error:
+            raise _named(error) from None
 
     @abstractmethod
     def _take(self, payload: bytes, events: list[Event]) -> None:
@@ -72,8 +78,11 @@ class IndexOrder:
         self._waiting: dict[int, list[ItemDone]] = {}
 
     def done(self, index: int, items: list[ItemDone], events: list[Event]) -> None:
-        """Give these items as soon as all before them have been given."""
-        self._waiting[index] = items
+        """Give these items as soon as all before them have been given; an index that comes again adds to it."""
+        if index < self._next:
+            events += items
+            return
+        self._waiting.setdefault(index, []).extend(items)
         while self._next in self._waiting:
             events += self._waiting.pop(self._next)
             self._next += 1
@@ -95,7 +104,7 @@ def _named(error: Exception) -> DecodeError:
     if isinstance(error, LimitExceeded):
         return LimitExceeded(error.problem, place).from_upstream()
     if isinstance(error, DecodeError):
-        return DecodeError(error.problem, place + error.place).from_upstream()
+        return error.within(place).from_upstream()
     if isinstance(error, RecursionError):
         return LimitExceeded("nested too deeply", place).from_upstream()
     if isinstance(error, UnicodeDecodeError):

@@ -16,7 +16,11 @@ from thoughtline.formats.json_text import NULL, is_given
 MAX_INDEX = 10_000
 """An array index beyond this would be filled up with nulls: more than any call has."""
 
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
+MAX_DEPTH = 200
+"""Arguments nested deeper than this are no arguments."""
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d{1,9})\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
+_ESCAPED = re.compile(r"\\(.)")
 
 Tree: TypeAlias = Any  # dicts, lists and JSON scalars
 
@@ -36,6 +40,7 @@ class PartialArguments:
 
     def __init__(self) -> None:
         self._root: dict[str, Tree] = {}
+        self._room = MAX_INDEX + 1
 
     def add(self, raw: Raw) -> None:
         piece = _decoder.decode(raw)
@@ -44,42 +49,63 @@ class PartialArguments:
             raise DecodeError("a partial argument without a place")
         holder: Tree = self._root
         for step, following in pairwise(steps):
+            self._make_room(holder, step)
             holder = _enter(holder, step, [] if isinstance(following, int) else {})
+        self._make_room(holder, steps[-1])
         _set(holder, steps[-1], piece)
+
+    def _make_room(self, holder: Tree, step: str | int) -> None:
+        """A place for the next value. All the room that arrays of one call take is bounded together."""
+        if isinstance(step, int) and isinstance(holder, list):
+            missing = max(0, step + 1 - len(holder))
+            if missing > self._room:
+                raise LimitExceeded(f"an argument index beyond {MAX_INDEX}")
+            self._room -= missing
+            holder.extend([None] * missing)
+        elif isinstance(step, str) and isinstance(holder, dict):
+            holder.setdefault(step, None)
+        else:
+            raise DecodeError("a partial argument that does not fit the ones before it")
 
     def text(self) -> str:
         return msgspec.json.encode(self._root).decode()
 
 
 def _steps(path: str) -> list[str | int]:
-    found = _STEP.findall(path)
-    return [int(number) if number else name or single or double for name, number, single, double in found]
+    """The steps of a path, all of it: what is left over is no path that we know."""
+    found = list(_STEP.finditer(path, 1))
+    if not path.startswith("$") or sum(len(step.group()) for step in found) != len(path) - 1:
+        if re.search(r"\[\d{10,}\]", path):
+            raise LimitExceeded(f"an argument index beyond {MAX_INDEX}")
+        raise DecodeError("a partial argument in a place we can't read")
+    if len(found) > MAX_DEPTH:
+        raise LimitExceeded(f"arguments nested deeper than {MAX_DEPTH}")
+    return [_step(match) for match in found]
+
+
+def _step(match: re.Match[str]) -> str | int:
+    name, number, single, double = match.groups()
+    if number is not None:
+        return int(number)
+    return name if name is not None else _ESCAPED.sub(r"\1", single if single is not None else double)
 
 
 def _enter(holder: Tree, step: str | int, fresh: Tree) -> Tree:
-    _make_room(holder, step)
     if holder[step] is None:
         holder[step] = fresh
     return holder[step]
 
 
-def _make_room(holder: Tree, step: str | int) -> None:
-    if isinstance(step, int) and isinstance(holder, list):
-        if step > MAX_INDEX:
-            raise LimitExceeded(f"an argument index beyond {MAX_INDEX}")
-        holder.extend([None] * (step + 1 - len(holder)))
-    elif isinstance(step, str) and isinstance(holder, dict):
-        holder.setdefault(step, None)
-    else:
-        raise DecodeError("a partial argument that does not fit the ones before it")
-
-
 def _set(holder: Tree, step: str | int, piece: _Piece) -> None:
-    _make_room(holder, step)
+    before = holder[step]
+    if isinstance(before, (dict, list)):
+        raise DecodeError("a partial argument that does not fit the ones before it")
     if piece.stringValue is not None:
-        before = holder[step] if isinstance(holder[step], str) else ""
-        holder[step] = before + piece.stringValue
+        value: Tree = (before if isinstance(before, str) else "") + piece.stringValue
     elif is_given(piece.numberValue):
-        holder[step] = piece.numberValue
+        value = piece.numberValue
     elif piece.boolValue is not None:
-        holder[step] = piece.boolValue
+        value = piece.boolValue
+    else:
+        return
+    holder[step] = value

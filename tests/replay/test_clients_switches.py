@@ -1,0 +1,317 @@
+"""Model switches, and bodies of any size: groups F and G of the catalogue of client behaviours.
+
+Rows that no test beside this one states, and why:
+
+    A4 (the client's view), E6 (who finishes a capture), E8 (one retry)   the gateway's; what is pure of them is tested
+    B4 (ids shortened by hash)   translation makes ids that another wire takes; the planner leaves ids alone
+    E1 (no lock per session)     there is none in a pure planner; what it would protect is in `test_e1_…`
+    G1 zstd, gzip, br bodies     transport: a decoded body is all that is seen here
+    G2 websocket or 426, G3 probes, G6 paths    addresses and methods, answered before a body is read
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from tests.replay.world import (
+    Json,
+    World,
+    asked,
+    asks,
+    bare,
+    call,
+    chat,
+    chat_reply,
+    claude,
+    claude_reply,
+    fc,
+    gemini,
+    gemini_reply,
+    ids,
+    kinds,
+    model,
+    output,
+    ran,
+    reasoning_of,
+    responses,
+    responses_reply,
+    result,
+    result_of,
+    returned,
+    rs,
+    runs,
+    said,
+    says,
+    signatures,
+    stripped,
+    thinking,
+    told,
+    use,
+    user,
+    words,
+)
+
+ASK = user("How many files?")
+BACK = asks(returned("toolu_01AbCdEfGh"))
+CALL = use("toolu_01AbCdEfGh")
+ON = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+
+
+def bound() -> World:
+    return World("anthropic", "claude-opus-5-5", "anthropic_messages")
+
+
+# --- F1 --------------------------------------------------------------------------------------------------------------
+
+MAKERS = {
+    "deepseek, unsigned": ("deepseek", "deepseek-v4-pro", thinking("List.", None)),
+    "kimi, decorated": ("kimi", "kimi-k2.6", thinking("List.", "k" * 40)),
+    "a field's name for a signature": ("mimo", "mimo-v2.5-pro", thinking("List.", "reasoning_content")),
+    "another Claude's host": ("vertex-claude", "claude-opus-4-6", thinking("List.", "EsigVertex")),
+    "another Claude": ("anthropic", "claude-opus-4-5", thinking("List.", "EsigOther")),
+}
+
+
+@pytest.mark.parametrize("is_last", [True, False], ids=["latest turn", "earlier turn"])
+@pytest.mark.parametrize("maker", MAKERS)
+def test_f1_thinking_of_another_maker_does_not_reach_claude(maker: str, is_last: bool) -> None:
+    """F1: blocks are kept only for the one who made them; the rest goes, the latest turn's too, and that is said."""
+    provider, name, block = MAKERS[maker]
+    claude_world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
+    claude_world.elsewhere(provider, name).answer(claude(ASK), claude_reply(block, CALL))
+    rest = [] if is_last else [says(words("Three.")), user("Sure?")]
+    sent = claude_world.send(claude(ASK, says(block, CALL), BACK, *rest))
+    assert kinds(sent.messages[1]) == ["tool_use"]
+    assert "foreign" in sent.rules
+
+
+# --- F2 --------------------------------------------------------------------------------------------------------------
+
+CIPHERS = {
+    "openai to azure": (("openai", "gpt-5.4"), ("azure", "gpt-5.4"), "gAAAAone"),
+    "azure to openai": (("azure", "gpt-5.4"), ("openai", "gpt-5.4"), "gAAAAone"),
+    "grok to openai": (("xai", "grok-4.7"), ("openai", "gpt-5.4"), "q83vEjRWeJA"),
+    "deepseek's handle to openai": (("deepseek", "deepseek-v4-pro"), ("openai", "gpt-5.4"), "0b9f-4c58-0"),
+    "openai to grok": (("openai", "gpt-5.4"), ("xai", "grok-4.7"), "gAAAAone"),
+    "openai to deepseek": (("openai", "gpt-5.4"), ("deepseek", "deepseek-v4-pro"), "gAAAAone"),
+}
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "stripped"])
+@pytest.mark.parametrize("switch", CIPHERS)
+def test_f2_ciphertext_goes_only_where_it_was_made(switch: str, is_kept: bool) -> None:
+    """F2: whose ciphertext it is we know from its record; no other maker sees it, nor half a pair of ids."""
+    made, goes, cipher = CIPHERS[switch]
+    step = [rs("rs_1", cipher, "Listing."), fc("fc_1", "call_a1B2c3D4")]
+    world = World(*made, "openai_responses")
+    world.answer(responses(ASK), responses_reply(*step))
+    shown = step if is_kept else step[1:]
+    sent = world.elsewhere(*goes).send(responses(ASK, *shown, output("call_a1B2c3D4")))
+    assert cipher not in str(sent.body)
+    assert "rs_1" not in str(sent.body)
+    if goes[0] in ("openai", "azure"):
+        assert [name for name in ids(sent.messages) if name is not None] == []
+    assert sent.messages[-2]["call_id"] == "call_a1B2c3D4"
+
+
+# --- F3 --------------------------------------------------------------------------------------------------------------
+
+
+def test_f3_plain_text_is_carried_to_a_maker_that_takes_text() -> None:
+    """F3: the client dropped all on the switch: from Kimi to DeepSeek, the stored text goes along in its field."""
+    world = World("kimi", "kimi-k2.6")
+    history = told(world, ASK, said(None, call("functions.bash:0"), reasoning="List."), result("functions.bash:0"))
+    assert world.elsewhere("deepseek", "deepseek-v4-pro").send(chat(*stripped(history))).messages == history
+
+
+def test_f3_claudes_thinking_goes_on_as_unsigned_text() -> None:
+    """F3: from Claude to DeepSeek: the text of the thinking, and never its signature."""
+    world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
+    world.answer(claude(ASK), claude_reply(thinking("List.", "EsigA"), CALL))
+    other = world.elsewhere("deepseek", "deepseek-v4-pro")
+    for shown in (says(CALL), says(thinking("List.", "EsigA"), CALL)):
+        sent = other.send(claude(ASK, shown, BACK))
+        assert sent.messages[1] == says(thinking("List.", None), CALL)
+
+
+def test_f3_nothing_is_signed_on_the_way_to_claude() -> None:
+    """F3: from DeepSeek to Claude: what was dropped stays dropped, for nobody could sign it."""
+    world = World("deepseek", "deepseek-v4-pro", "anthropic_messages")
+    world.answer(claude(ASK), claude_reply(thinking("List.", None), CALL))
+    sent = world.elsewhere("anthropic", "claude-opus-4-6").send(claude(ASK, says(CALL), BACK))
+    assert sent.plan.edits == ()
+
+
+# --- F4 --------------------------------------------------------------------------------------------------------------
+
+FIRST = [thinking("", "EsigA"), words("Which?")]
+SECOND = [thinking("", "EsigB"), words("Three.")]
+TOOLS = [{"name": "bash", "input_schema": {"type": "object"}}, {"name": "read", "input_schema": {"type": "object"}}]
+PREFIXES: dict[str, dict[str, Any]] = {
+    "system": {"system": "Be verbose."},
+    "no system": {"system": None},
+    "a tool more": {"tools": [*TOOLS, {"name": "write", "input_schema": {"type": "object"}}]},
+    "tools in another order": {"tools": TOOLS[::-1]},
+}
+
+
+def bound_talk(world: World) -> list[Json]:
+    world.answer(claude(ASK, tools=TOOLS), claude_reply(*FIRST), session="s")
+    world.answer(claude(ASK, says(*FIRST), user("All."), tools=TOOLS), claude_reply(*SECOND), session="s")
+    return [ASK, says(*FIRST), user("All."), says(*SECOND), user("Sure?")]
+
+
+@pytest.mark.parametrize("change", PREFIXES)
+def test_f4_a_changed_frame_drops_every_bound_block(change: str) -> None:
+    """F4: a block is bound to system prompt and tools too: if they change, none goes out, and that is said."""
+    world = bound()
+    request = claude(*bound_talk(world), **({"tools": TOOLS} | PREFIXES[change]))
+    sent = world.send({name: value for name, value in request.items() if value is not None})
+    assert [kinds(sent.messages[1]), kinds(sent.messages[3])] == [["text"], ["text"]]
+    assert "bound-prefix-changed" in sent.rules
+
+
+def test_f4_blocks_before_the_change_stay() -> None:
+    """F4: an edit in the middle breaks what comes after it, and nothing before."""
+    world = bound()
+    history = bound_talk(world)
+    history[2] = user("All of them.")
+    sent = world.send(claude(*history, tools=TOOLS), session="s")
+    assert kinds(sent.messages[1]) == ["thinking", "text"]
+    assert "EsigB" not in str(sent.body)
+
+
+def test_f4_blocks_made_after_the_change_are_good_again() -> None:
+    """F4: a block is bound to what stood before it when it was made: one made under the new prompt is whole there."""
+    world = bound()
+    history = bound_talk(world)
+    new = {"tools": TOOLS, "system": "Be verbose."}
+    third = [thinking("", "EsigC"), use("toolu_03QrStUvWx")]
+    world.answer(claude(*history, **new), claude_reply(*third))
+    sent = world.send(claude(*history, says(third[1]), asks(returned("toolu_03QrStUvWx")), **new))
+    assert [kinds(message) for message in sent.messages[1:6:2]] == [["text"], ["text"], ["thinking", "tool_use"]]
+
+
+@pytest.mark.parametrize("lost", [(), (1,), (3,), (1, 3)])
+def test_f4_cache_marks_and_lost_blocks_break_nothing(lost: tuple[int, ...]) -> None:
+    """F4: cache marks and thinking itself are no part of the prefix: what was lost comes back, byte for byte."""
+    world = bound()
+    history = bound_talk(world)
+    mark = {"cache_control": {"type": "ephemeral"}}
+    shown = [says(message["content"][1]) if at in lost else message for at, message in enumerate(history)]
+    shown[0] = asks(words("How many files?") | mark)
+    sent = world.send(claude(*shown, tools=[TOOLS[0], TOOLS[1] | mark], system=[words("Be brief.") | mark]))
+    assert [sent.messages[1], sent.messages[3]] == [says(*FIRST), says(*SECOND)]
+
+
+# --- F5, F6, F7 ------------------------------------------------------------------------------------------------------
+
+STRICT: list[tuple[str, str, Json]] = [
+    ("openai", "gpt-4o", {"content": "Three."}),
+    ("perplexity", "sonar-pro", {"content": "Three."}),
+    ("groq", "openai/gpt-oss-20b", {"content": "Three.", "reasoning": "Hm."}),
+    ("cerebras", "gpt-oss-120b", {"content": "Three.", "reasoning": "Hm."}),
+    (
+        "mistral",
+        "magistral-medium",
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, words("Three.")]},
+    ),
+    ("deepseek", "deepseek-r1", {"content": "Three."}),
+]
+
+
+@pytest.mark.parametrize(("provider", "name", "expected"), STRICT)
+def test_f5_reasoning_in_the_shape_that_is_taken_or_not_at_all(provider: str, name: str, expected: Json) -> None:
+    """F5: a provider that refuses the field gets the text where it reads it, or no reasoning."""
+    sent = World(provider, name).send(chat(ASK, said("Three.", reasoning="Hm."), user("Sure?")))
+    assert sent.messages[1] == {"role": "assistant"} | expected
+
+
+def test_f5_an_unknown_model_is_left_alone() -> None:
+    """F5: of a model that nobody knows, the client's own reasoning is its own business: no byte is touched."""
+    turns = [
+        said("A", reasoning=" x "),
+        said("B", reasoning=""),
+        said("C", reasoning_details=[{"type": "odd", "z": 1}]),
+    ]
+    messages = [message for turn in turns for message in (user("?"), turn)]
+    sent = World("nobody", "some-model").send(chat(*messages, user("Go.")))
+    assert sent.plan.edits == ()
+
+
+def test_f6_the_model_that_answered_is_the_one_that_made_the_seal() -> None:
+    """F6: one name was asked for, another answered: a request under either name gets its signature back."""
+    world = World("gemini", "gemini-3-pro-preview", "gemini_generate")
+    ask = asked({"text": "Look."})
+    records = world.answer(gemini(ask), gemini_reply(runs("ls", "EsigA"), modelVersion="gemini-3.1-pro-preview"))
+    assert records[0].provenance.model_answered == "gemini-3.1-pro-preview"
+    for name in ("gemini-3-pro-preview", "gemini-3.1-pro-preview"):
+        sent = world.send(gemini(ask, model(runs("ls")), asked(ran())), model=name)
+        assert signatures(sent.messages[1]) == ["EsigA"]
+
+
+@pytest.mark.parametrize("name", ["claude-opus-4-5", "claude-opus-4-6", "claude-opus-5-5"])
+def test_f7_thinking_blocks_are_never_made_up(name: str) -> None:
+    """F7: nobody has this turn's block: no block is invented, whatever the model demands."""
+    lost = [ASK, says(CALL), BACK]
+    assert World("anthropic", name, "anthropic_messages").send(claude(*lost, **ON)).messages == lost
+
+
+# --- G4, G5 ----------------------------------------------------------------------------------------------------------
+
+
+def big_talk(steps: int) -> list[Json]:
+    history = [user("Work.")]
+    for number in range(steps):
+        turn = said(
+            f"Step {number}.", call(f"functions.bash:{number}", f"cat {number}"), reasoning=f"Thought {number}."
+        )
+        history += [turn, result_of(turn, "x" * 1000)]
+    return history
+
+
+def test_g4_a_body_of_megabytes() -> None:
+    """G4: three megabytes and more than two thousand turns: planned, all of it restored, in seconds."""
+    world, steps = World("deepseek", "deepseek-v4-pro"), 2500
+    history = big_talk(steps)
+    for at in (1, 2 * steps // 4 * 2 + 1, 2 * steps - 1):
+        world.answer(chat(*history[:at]), chat_reply(history[at]))
+    request = chat(*stripped(history))
+    start = time.perf_counter()
+    sent = world.send(request)
+    assert time.perf_counter() - start < 5
+    assert len(str(sent.body)) > 3_000_000
+    assert sent.messages[1] == history[1]
+    assert sent.messages[2 * steps - 1] == history[2 * steps - 1]
+    assert sent.plan.counts.restored == 3
+
+
+def test_g4_time_grows_with_the_body_and_no_faster() -> None:
+    """G4: four times the turns take about four times as long, not sixteen."""
+    world = World("deepseek", "deepseek-v4-pro")
+    taken = []
+    for steps in (400, 1600):
+        request = chat(*stripped(big_talk(steps)))
+        runs_taken = []
+        for _ in range(3):
+            start = time.perf_counter()
+            world.send(request)
+            runs_taken.append(time.perf_counter() - start)
+        taken.append(min(runs_taken))
+    assert taken[1] < 9 * taken[0]
+
+
+def test_g5_responses_shaped_parts_in_a_chat_request() -> None:
+    """G5: flat tools, custom tools and parts named as in Responses are read as what they are, and keep their bytes."""
+    world = World("deepseek", "deepseek-v4-pro")
+    tools = [{"type": "function", "name": "bash", "parameters": {}}, {"type": "custom", "name": "patch"}]
+    ask = {"role": "user", "content": [{"type": "input_text", "text": "How many files?"}]}
+    turn = said("Three.", reasoning="a, b, c.")
+    world.answer(chat(ask, tools=tools), chat_reply(turn))
+    shown = bare(turn) | {"content": [{"type": "output_text", "text": "Three."}]}
+    sent = world.send(chat(ask, shown, user("Sure?"), tools=tools))
+    assert reasoning_of(sent.messages[1]) == "a, b, c."
+    assert sent.body["tools"] == tools
