@@ -61,7 +61,8 @@ class Turn(Struct, frozen=True, gc=False):
 class Transcript(Struct, frozen=True, gc=False):
     """A request: the conversation so far, and the body it came in.
 
-    `is_stored` is what the request says of keeping the answer at the provider (Responses' `store`).
+    `is_stored` is what the request says of keeping the answer at the provider (Responses' `store`), `includes` what it
+    asks for beyond the answer.
     """
 
     format: FormatName
@@ -72,6 +73,7 @@ class Transcript(Struct, frozen=True, gc=False):
     tools: tuple[Raw, ...] = ()
     thinking: ThinkingSwitch = "unsaid"
     is_stored: bool | None = None
+    includes: tuple[str, ...] = ()
     member_edits: tuple[tuple[str, bytes | None], ...] = ()
     is_reshaped: bool = False
 

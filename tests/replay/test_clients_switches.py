@@ -230,6 +230,35 @@ def test_f5_reasoning_in_the_shape_that_is_taken_or_not_at_all(provider: str, na
     assert sent.messages[1] == {"role": "assistant"} | expected
 
 
+SIGNED_DETAIL = {"type": "reasoning.text", "text": "Hm.", "signature": "SEAL", "format": "anthropic-claude-v1"}
+SEALED_DETAIL = {"type": "reasoning.encrypted", "data": "SEAL", "format": "openai-responses-v1"}
+SEALED: dict[str, Json] = {
+    "Copilot's pair": said("Three.", reasoning_text="Hm.", reasoning_opaque="SEAL"),
+    "signed details": said("Three.", reasoning_details=[SIGNED_DETAIL]),
+    "sealed details": said("Three.", reasoning="Hm.", reasoning_details=[SEALED_DETAIL]),
+    "Google's on a call": said("Three.", call("c-1", "ls", "SEAL"), reasoning="Hm."),
+    "Google's on a message": said("Three.", reasoning="Hm.", extra_content={"google": {"thought_signature": "SEAL"}}),
+}
+TAKERS = [
+    ("deepseek", "deepseek-v4-pro"),
+    ("kimi", "kimi-k2.6"),
+    ("glm", "glm-5"),
+    ("groq", "openai/gpt-oss-20b"),
+    ("vllm", "qwen3.6-35b"),
+    ("mistral", "magistral-medium"),
+]
+
+
+@pytest.mark.parametrize("shape", SEALED)
+@pytest.mark.parametrize(("provider", "name"), TAKERS)
+def test_f5_seals_in_chat_messages_go_and_their_text_stays(provider: str, name: str, shape: str) -> None:
+    """F5: a maker that reads text gets the text of a sealed thought where it reads it, and no seal; nothing breaks."""
+    sent = World(provider, name).send(chat(ASK, SEALED[shape], result("c-1"), user("Sure?")))
+    assert "SEAL" not in str(sent.body)
+    assert "Hm." in str(sent.messages[1])
+    assert not {"reasoning_details", "reasoning_text", "reasoning_opaque"} & sent.messages[1].keys()
+
+
 def test_f5_an_unknown_model_is_left_alone() -> None:
     """F5: of a model that nobody knows, the client's own reasoning is its own business: no byte is touched."""
     turns = [
@@ -280,27 +309,43 @@ def test_g4_a_body_of_megabytes() -> None:
     for at in (1, 2 * steps // 4 * 2 + 1, 2 * steps - 1):
         world.answer(chat(*history[:at]), chat_reply(history[at]))
     request = chat(*stripped(history))
-    start = time.perf_counter()
+    start = time.process_time()
     sent = world.send(request)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert len(str(sent.body)) > 3_000_000
     assert sent.messages[1] == history[1]
     assert sent.messages[2 * steps - 1] == history[2 * steps - 1]
     assert sent.plan.counts.restored == 3
 
 
+def seconds_to_send(world: World, request: Json, session: str | None = None) -> float:
+    """The best of three: other work on the machine only makes it longer."""
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        world.send(request, session=session)
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
 def test_g4_time_grows_with_the_body_and_no_faster() -> None:
     """G4: four times the turns take about four times as long, not sixteen."""
     world = World("deepseek", "deepseek-v4-pro")
+    short, long = (seconds_to_send(world, chat(*stripped(big_talk(steps)))) for steps in (500, 2000))
+    assert long < 9 * short
+
+
+def test_g4_many_equal_turns_in_one_session() -> None:
+    """G4: a model that says "OK." in every turn of a session: one key, many records, and still no square of them."""
     taken = []
-    for steps in (400, 1600):
-        request = chat(*stripped(big_talk(steps)))
-        runs_taken = []
-        for _ in range(3):
-            start = time.perf_counter()
-            world.send(request)
-            runs_taken.append(time.perf_counter() - start)
-        taken.append(min(runs_taken))
+    for turns in (40, 160):
+        world, history = World("deepseek", "deepseek-v4-pro"), []
+        for number in range(turns):
+            history += [user(f"Do {number}."), said("OK.", reasoning=f"Thought {number}.")]
+            world.answer(chat(*history[:-1]), chat_reply(history[-1]), session="s")
+        request = chat(*stripped(history), user("Done?"))
+        assert world.send(request, session="s").messages[:-1] == history
+        taken.append(seconds_to_send(world, request, "s"))
     assert taken[1] < 9 * taken[0]
 
 

@@ -54,7 +54,7 @@ def capture(request: Transcript, reply: Reply, provenance: Provenance, now: floa
         items = tuple(_own(item) for item in candidate.turn.items if not _is_filler(item))
         keys = trail.keys(visible_of(items), items, identity)
         if keys:
-            keys = (*keys, trail.prefix())
+            keys = tuple(dict.fromkeys((*keys, trail.prefix())))
             record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete)
             records.append(replace(record, id=_id_of(record)))
     return tuple(records)

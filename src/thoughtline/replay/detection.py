@@ -75,7 +75,7 @@ MODELS = (
     (r"qwq|qwen", "qwen"),
     (r"claude|fable|mythos", "claude"),
     (r"gemini-[12]\b|gemini-(1|2)\.|gemini-(pro|ultra)$", "gemini-2.5"),
-    (r"gemini|gemma-4", "gemini"),
+    (r"gemini", "gemini"),
     (r"grok", "grok"),
     (r"magistral|mistral|ministral|codestral|devstral|pixtral", "mistral"),
     (r"command-|c4ai", "cohere"),
@@ -86,6 +86,9 @@ MODELS = (
 
 BOUND = re.compile(r"fable-?5[.-]1|(opus|sonnet|haiku)-?5[.-]5|5[.-]5-(opus|sonnet|haiku)")
 _ADAPTIVE = re.compile(r"(opus|sonnet|haiku)-?(4[.-][6-9]|[5-9])|fable|mythos")
+
+_THINKS = re.compile(r"(opus|sonnet|haiku)-?5|fable|mythos")
+"""Claude models that think unless told not to: recorded answers of Sonnet 5 have thinking nobody asked for."""
 
 LENIENT = frozenset({"fireworks", "together", "siliconflow", "nebius", "deepinfra", "sambanova"})
 """Aggregators of whom no refusal is known: reasoning is restored there, and nothing is made up on a miss."""
@@ -182,7 +185,8 @@ def _anthropic(provider: str, family: str, model: str) -> Contract:
     if maker in own:
         return BY_NAME[own[maker]]
     if family == "claude" or provider == "anthropic":
-        return BY_NAME[_claude(model)]
+        found = BY_NAME[_claude(model)]
+        return replace(found, thinks_by_default=True) if _THINKS.search(model) else found
     return replace(UNKNOWN, format="anthropic_messages", dialect=dialects.ANTHROPIC)
 
 

@@ -5,6 +5,8 @@
     context   what is visible of the step, and of the three turns before it
     before    what is visible of the step, and of the one turn before it
     session   what is visible of the step, within a session and its agent
+    seal      a signature or ciphertext that the client still has
+    place     what is visible of all before the step, whatever it shows itself
 
 `prefix` is no way to find a step: it says whether everything before it, system prompt and tools too, is unchanged.
 
@@ -17,24 +19,24 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from thoughtline.items import Item, ToolCall
+from thoughtline.items import Item, ToolCall, ToolResult, seal_of
 from thoughtline.records import Key
 from thoughtline.replay.visible import (
     Visible,
     VisibleCall,
-    canonical_json,
     digest,
+    result_text,
     said_digest,
     visible_call,
     visible_of,
+    without_cache_marks,
 )
 from thoughtline.turns import Transcript, Turn
 
-Evidence = Literal["lineage", "call", "context", "before", "session", "prefix"]
-EVIDENCE: tuple[Evidence, ...] = ("lineage", "call", "context", "before", "session", "prefix")
+Evidence = Literal["lineage", "call", "seal", "context", "before", "session", "place", "prefix"]
+EVIDENCE: tuple[Evidence, ...] = ("lineage", "call", "seal", "context", "before", "session", "place", "prefix")
 
 _CONTEXT_TURNS = 3
 _DISTINCT = re.compile(r"[A-Za-z0-9]{8,}")
@@ -60,6 +62,7 @@ class Step(NamedTuple):
     visible: Visible
     keys: tuple[Key, ...]
     prefix: Key
+    place: Key
     parts: tuple[Step, ...] = ()
 
 
@@ -85,11 +88,30 @@ class Trail:
         self._frame = frame
         self._lineage = b""
         self._last: list[bytes] = []
+        self._results: set[str] = set()
 
     def copy(self) -> Trail:
         twin = Trail(self._frame)
-        twin._lineage, twin._last = self._lineage, self._last
+        twin._lineage, twin._last, twin._results = self._lineage, self._last, set(self._results)
         return twin
+
+    def hear(self, turn: Turn) -> None:
+        """A turn that is not the model's. Results in a row are a set: tools end in any order, clients repeat them."""
+        results = [item for item in turn.items if isinstance(item, ToolResult)]
+        self._results.update(result_text(result.content) for result in results)
+        if len(results) < len(turn.items) or not turn.items:
+            self.settle()
+            self.add(said_digest(turn))
+
+    def settle(self) -> None:
+        """What comes next is no result: those so far count as one turn."""
+        if self._results:
+            texts, self._results = sorted(self._results), set()
+            self.add(digest(b"results", *(text.encode() for text in texts)))
+
+    def place(self) -> Key:
+        """Where a step stands: all that is visible before it."""
+        return key("place", self._lineage)
 
     def prefix(self) -> Key:
         """All that stands before, system prompt and tools included: what some models bind their thinking to."""
@@ -101,10 +123,11 @@ class Trail:
 
     def keys(self, visible: Visible, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
         """The keys of a step that stands here."""
+        seals = [seal_key(seal.data) for item in items if (seal := seal_of(item)) is not None and seal.data]
         if visible.is_empty:
-            return ()
+            return tuple(seals)
         own = visible.digest()
-        found = [key("lineage", self._lineage, own)]
+        found = [key("lineage", self._lineage, own), *seals]
         calls = (item for item in items if isinstance(item, ToolCall))
         found += [_key_of(call.id, shown) for call, shown in zip(calls, visible.calls, strict=True) if call.id]
         if len(self._last) == _CONTEXT_TURNS:
@@ -113,7 +136,16 @@ class Trail:
             found.append(key("before", self._last[-1], own))
         if identity.session is not None:
             found.append(key("session", identity.session.encode(), (identity.agent or "").encode(), own))
-        return tuple(found)
+        return (*found, self.place())
+
+
+def seal_key(data: str) -> Key:
+    """A token, whichever base64 alphabet spells it."""
+    return key("seal", plain_token(data).encode())
+
+
+def plain_token(data: str) -> str:
+    return data.replace("-", "+").replace("_", "/").rstrip("=")
 
 
 def call_key(call: ToolCall) -> Key:
@@ -137,13 +169,14 @@ def steps_of(transcript: Transcript, identity: Identity, frame: bytes = b"") -> 
             steps.append(_close(run, transcript.turns, trail, identity))
             run = []
         if turn.role != "system":
-            trail.add(said_digest(turn))
+            trail.hear(turn)
     if run:
         steps.append(_close(run, transcript.turns, trail, identity))
     return tuple(steps)
 
 
 def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> Step:
+    trail.settle()
     whole = _step(run, turns, trail, identity)
     parts: tuple[Step, ...] = ()
     if len(run) > 1:
@@ -162,7 +195,8 @@ def _advance(position: int, turns: Sequence[Turn], trail: Trail, identity: Ident
 def _step(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> Step:
     items = tuple(item for position in run for item in turns[position].items)
     visible = visible_of(items)
-    return Step(tuple(run), items, visible, trail.keys(visible, items, identity), trail.prefix())
+    keys = trail.keys(visible, items, identity)
+    return Step(tuple(run), items, visible, keys, trail.prefix(), trail.place())
 
 
 def trail_of(transcript: Transcript) -> Trail:
@@ -174,10 +208,12 @@ def trail_of(transcript: Transcript) -> Trail:
             run += turn.items
             continue
         if run:
+            trail.settle()
             trail.add(visible_of(run).digest())
             run = []
         if turn.role != "system":
-            trail.add(said_digest(turn))
+            trail.hear(turn)
+    trail.settle()
     if run:
         trail.add(visible_of(run).digest())
     return trail
@@ -186,19 +222,4 @@ def trail_of(transcript: Transcript) -> Trail:
 def frame_of(transcript: Transcript) -> bytes:
     """What stands around a conversation: its system prompt and its tools, but for cache marks."""
     system = [said_digest(turn) for turn in transcript.turns if turn.role == "system"]
-    return digest(
-        b"frame", *system, *(canonical_json(_without_cache_marks(tool)).encode() for tool in transcript.tools)
-    )
-
-
-def _without_cache_marks(tool: Raw) -> str:
-    text = str(bytes(tool), "utf-8", "replace")
-    if "cache_control" not in text:
-        return text
-    try:
-        value = msgspec.json.decode(tool)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return text
-    if isinstance(value, dict):
-        value.pop("cache_control", None)
-    return msgspec.json.encode(value).decode()
+    return digest(b"frame", *system, *(without_cache_marks(tool).encode() for tool in transcript.tools))

@@ -27,7 +27,7 @@ from thoughtline.replay.answers import answer_to
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.keys import Step
-from thoughtline.replay.planner import Issuer, is_issued_by
+from thoughtline.replay.plans import Issuer, is_issued_by
 from thoughtline.replay.scopes import required_turns
 from thoughtline.replay.weaving import has_sentinel, is_filler, is_named
 from thoughtline.turns import Transcript, Turn

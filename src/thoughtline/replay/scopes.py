@@ -38,7 +38,10 @@ def _loop_head(turns: Sequence[Turn], assistant: Sequence[int]) -> tuple[int, ..
     if not turns or not any(isinstance(item, ToolResult) for item in turns[-1].items):
         return ()
     pending = [position for position in assistant if position >= after_last_user(turns) and has_calls(turns[position])]
-    return tuple(pending[-1:])
+    head = pending[-1:]
+    while head and head[0] - 1 in assistant:
+        head = [head[0] - 1]  # neighbours are one turn to Anthropic
+    return tuple(head)
 
 
 def has_calls(turn: Turn) -> bool:

@@ -8,13 +8,14 @@ may change what a turn is recognised by. What a model said and which calls it ma
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
-from thoughtline.items import Item, Text, ToolCall, ToolResult, Unknown
+from thoughtline.items import Item, Text, ToolCall, Unknown
 from thoughtline.turns import Turn
 
 
@@ -97,12 +98,25 @@ def _plain_numbers(value: Any) -> Any:
 
 
 def said_digest(turn: Turn) -> bytes:
-    """What a turn that is not the model's says: its text, and its results by what they hold."""
+    """What a turn that is not the model's says: its text and its pictures; its results count by themselves."""
     texts = [item.text for item in turn.items if isinstance(item, Text)]
-    kinds = [item.kind for item in turn.items if isinstance(item, Unknown)]
-    results = sorted(digest(result_text(item.content).encode()) for item in turn.items if isinstance(item, ToolResult))
+    others = [without_cache_marks(item.raw) for item in turn.items if isinstance(item, Unknown)]
     said = "\n".join(texts).strip()
-    return digest(turn.role.encode(), said.encode(), *(kind.encode() for kind in kinds), *results)
+    return digest(turn.role.encode(), said.encode(), *(other.encode() for other in others))
+
+
+def without_cache_marks(value: Raw) -> str:
+    """A part or a tool by its value, but for the mark where a client wants its prompt cached."""
+    text = str(bytes(value), "utf-8", "replace")
+    if '"cache_control"' not in text:
+        return canonical_json(text)
+    try:
+        known = msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return text
+    if isinstance(known, dict):
+        known.pop("cache_control", None)
+    return msgspec.json.encode(known, order="deterministic").decode()
 
 
 def result_text(content: Raw) -> str:
@@ -141,6 +155,17 @@ def shows(request: Visible, record: Visible) -> bool:
     if request.words == record.words:
         return True
     return bool(request.calls) and not request.words
+
+
+_TAG = re.compile(r"</?(think|thinking|thought|reasoning)[^<>]*>", re.IGNORECASE)
+
+
+def shows_glued(request: Visible, record: Visible, thought: str) -> bool:
+    """Whether a client glued the record's own reasoning, tagged or not, to the front of its words."""
+    own = "".join(thought.split())
+    if not own or not request.words or not _is_subset(request.calls, record.calls):
+        return False
+    return "".join(_TAG.sub("", request.words).split()) == own + record.words
 
 
 def _is_subset(some: Sequence[VisibleCall], all_of_them: Sequence[VisibleCall]) -> bool:

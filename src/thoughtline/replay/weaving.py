@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from thoughtline.items import (
+    NO_RAW,
     REASONING_KINDS,
     Item,
-    Reasoning,
     ReasoningEncrypted,
     ReasoningServerToolCall,
     ReasoningSummary,
@@ -17,6 +17,7 @@ from thoughtline.items import (
     Text,
     ToolCall,
     Unknown,
+    seal_of,
 )
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.visible import is_same_call
@@ -60,7 +61,7 @@ def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
     """A record's items for a provider that did not make them: its readable reasoning as one text, no seals."""
     readable = [_readable(item) for item in items]
     text = "".join(piece for piece in readable if piece)
-    bare = without_reasoning(items)
+    bare = tuple(item for item in without_reasoning(items) if not (isinstance(item, Unknown) and is_sealed(item)))
     return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else bare
 
 
@@ -124,7 +125,8 @@ def _weave_call(call: ToolCall, rest: list[Item], woven: list[Item]) -> None:
     if same:
         shown = next((item for item in same if item.id == call.id), same[0])
         _take(rest, shown)
-        woven.append(shown if shown.seal == call.seal else replace(shown, seal=call.seal))
+        keeps = shown.seal == call.seal or (call.seal is None and has_sentinel(shown))
+        woven.append(shown if keeps else replace(shown, seal=call.seal))
 
 
 def _weave_text(text: Text, rest: list[Item], woven: list[Item]) -> None:
@@ -143,6 +145,8 @@ def _weave_text(text: Text, rest: list[Item], woven: list[Item]) -> None:
     # A seal belongs to the very text it was made for, white space included.
     if text.seal is not None and shown.seal != text.seal:
         woven.append(replace(shown, seal=text.seal) if shown.text == text.text else text)
+    elif shown.text != text.text and not shown.raw:
+        woven.append(replace(shown, text=text.text))  # white space is what prompt caches and providers count, too
     else:
         woven.append(shown)
 
@@ -210,5 +214,14 @@ def _essence(item: Item) -> object:
             return (type(item).__name__, bytes(item.raw), getattr(item, "seal", None))
 
 
-def reasoning_types(items: Sequence[Item]) -> tuple[Reasoning, ...]:
-    return tuple(item for item in items if isinstance(item, REASONING_KINDS))
+def is_sealed(item: Item) -> bool:
+    """Whether an item carries anything that only its maker can read, or is an entry of a kind we don't know."""
+    if isinstance(item, Unknown) and item.kind.startswith("reasoning."):
+        return True
+    return seal_of(item) is not None or isinstance(item, ReasoningServerToolCall)
+
+
+def unglued(shown: Sequence[Item], record: Sequence[Item]) -> tuple[Item, ...]:
+    """The client's items with the record's own text for the one that has reasoning glued to it."""
+    texts = [replace(item, raw=NO_RAW) for item in record if isinstance(item, Text)]
+    return (*texts, *(item for item in shown if not isinstance(item, Text)))

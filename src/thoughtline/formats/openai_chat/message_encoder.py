@@ -39,7 +39,14 @@ from thoughtline.items import (
 )
 from thoughtline.providers import Dialect
 
-_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque")
+_FIELDS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "reasoning_text",
+    "reasoning_opaque",
+    "provider_specific_fields",  # LiteLLM's copy of them
+)
 _PLAIN = ("reasoning_content", "reasoning")
 _IN_CONTENT = ("think_tags", "mistral_chunks", "cohere_chunks")
 

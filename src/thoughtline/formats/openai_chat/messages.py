@@ -81,6 +81,7 @@ class Message(Struct, gc=False):
     extra_content: Raw = NULL
     tool_call_id: str | None = None
     name: str | None = None
+    provider_specific_fields: Raw = NULL
 
 
 class _ThinkingText(Struct, gc=False):
@@ -124,11 +125,17 @@ def decode_items(message: Message, dialect: Dialect) -> tuple[Item, ...]:
 
 
 def carriers_of(message: Message) -> tuple[str, ...]:
-    """The members of a message that hold reasoning in the clear."""
-    if message.reasoning_content is None and message.reasoning is None and message.reasoning_text is None:
+    """The members of a message that hold reasoning, or a library's copy of it."""
+    if (
+        message.reasoning_content is None
+        and message.reasoning is None
+        and message.reasoning_details is None
+        and message.reasoning_text is None
+        and message.provider_specific_fields is NULL
+    ):
         return ()
-    named = ("reasoning_content", "reasoning", "reasoning_text")
-    return tuple(name for name in named if getattr(message, name) is not None)
+    named = ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "provider_specific_fields")
+    return tuple(name for name in named if getattr(message, name) not in (None, NULL))
 
 
 def answer_tail(message: Message) -> list[Item]:

@@ -26,6 +26,7 @@ class _Request(Struct, gc=False):
     tools: list[Raw] | None = None
     reasoning: Raw = NULL
     store: bool | None = None
+    include: list[str] | None = None
 
 
 class _Incomplete(Struct, gc=False):
@@ -68,6 +69,7 @@ def decode_request(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Transcri
         tuple(request.tools or ()),
         thinking_switch(request.reasoning),
         request.store,
+        tuple(request.include or ()),
     )
 
 

@@ -1,0 +1,397 @@
+"""A plan in the making: step by step, turn by turn."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from thoughtline.items import (
+    GOOGLE_GEMINI_V1,
+    REASONING_KINDS,
+    Item,
+    ReasoningEncrypted,
+    ReasoningText,
+    Seal,
+    Text,
+    ToolCall,
+    Unknown,
+    reasoning_of,
+    seal_of,
+)
+from thoughtline.providers import KIMI
+from thoughtline.records import Record
+from thoughtline.replay.call_names import CallNames, unrepeated
+from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.replay.findings import Finding, RuleCode, place_of
+from thoughtline.replay.inherit import inherit
+from thoughtline.replay.keys import Identity, Step, plain_token
+from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
+from thoughtline.replay.plans import Counts, Issuer, Plan, is_issued_by
+from thoughtline.replay.scopes import required_turns
+from thoughtline.replay.weaving import (
+    as_text,
+    is_filler,
+    is_named,
+    is_sealed,
+    same_reasoning,
+    unglued,
+    unnamed,
+    weave,
+    without_reasoning,
+)
+from thoughtline.turns import Transcript
+
+SENTINEL = "skip_thought_signature_validator"
+_CIPHERTEXT = "reasoning.encrypted_content"
+_PAUSED = b'{"type":"disabled"}'
+_MOVABLE = ("reasoning_content", "reasoning", "reasoning_text", "think_tags", "mistral_chunks", "cohere_chunks")
+
+
+class Draft:
+    """A plan in the making."""
+
+    def __init__(
+        self, transcript: Transcript, contract: Contract, identity: Identity, found: Found, issuer: Issuer
+    ) -> None:
+        self._transcript = transcript
+        self._contract = contract
+        self._identity = identity
+        self._found = found
+        self._issuer = issuer
+        self._required = frozenset(required_turns(transcript, contract))
+        self._items: dict[int, tuple[Item, ...]] = {}
+        self._moved: set[int] = set()
+        self._members: list[tuple[str, bytes | None]] = []
+        self._findings: list[Finding] = []
+        self._counts = Counts()
+        self._had_none: set[int] = set()
+        self._used: set[str] = set()
+        self._covered: set[int] = set()
+        self._names = CallNames()
+
+    def _now(self, position: int) -> tuple[Item, ...]:
+        """The items of a turn as the plan has them so far."""
+        return self._items.get(position, self._transcript.turns[position].items)
+
+    # --- what nobody would take ---------------------------------------------------------------------------------------
+
+    def clean(self) -> None:
+        """Take out what this provider would refuse whatever is remembered."""
+        takes_plain_text = self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE
+        for position, turn in enumerate(self._transcript.turns):
+            if turn.role != "assistant" or self._contract.name == "unknown":
+                continue
+            items = turn.items
+            if takes_plain_text and any(is_sealed(item) for item in items):
+                self._set(position, as_text(items, self._contract), "foreign", "a seal that this provider can't read")
+            elif self._refuses_unsigned and any(_is_unsigned(item) for item in items):
+                kept = tuple(item for item in items if not _is_unsigned(item))
+                self._set(position, kept, "truncated", "thinking without a signature")
+
+    @property
+    def _refuses_unsigned(self) -> bool:
+        formats = ("anthropic_messages", "bedrock_converse")
+        return self._contract.takes == "own" and self._transcript.format in formats
+
+    def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
+        self._items[position] = items
+        self._counts.stripped += 1
+        self._find(rule, position, why)
+
+    # --- one step -----------------------------------------------------------------------------------------------------
+
+    def take(self, step: Step) -> None:
+        """Restore one step from its record, or leave it."""
+        match = match_step(step, self._found, self._identity, self._used)
+        if isinstance(match, Ambiguous):
+            self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")
+        elif match is not None:
+            self._use(step, match)
+            return
+        merged = match_merged(step, self._found, self._identity)
+        if merged and self._restore_merged(step, merged):
+            return
+        if step.parts:
+            for part in step.parts:
+                self.take(part)
+            return
+        for record in records_of_seals(step, self._found, self._identity):
+            self._judge(step, record)
+        self._unpair(step)
+
+    def _judge(self, step: Step, record: Record) -> None:
+        """A seal whose maker we know, on a turn that is not the one it was made for: is it good here?"""
+        if self._contract.binds_prefix and step.prefix not in record.keys:
+            self._strip_known(step, record, "bound-prefix-changed", "what stands before this turn was changed")
+        elif self._sendable(record) is None:
+            self._strip_known(step, record, "foreign", "made by another provider, account or model")
+
+    def _use(self, step: Step, match: Match) -> None:
+        record = match.record
+        if not record.has_reasoning:
+            self._had_none.update(step.positions)
+            return
+        if self._contract.binds_prefix and step.prefix not in record.keys:
+            self._strip_known(step, record, "bound-prefix-changed", "what stands before this turn was changed")
+            return
+        items = self._sendable(record)
+        if items is None:
+            self._strip_known(step, record, "foreign", "made by another provider, account or model, or cut short")
+            self._unpair(step)
+            return
+        self._restore(step, record, items, match.is_glued)
+
+    def _sendable(self, record: Record) -> tuple[Item, ...] | None:
+        """A record's items in a shape that this contract takes; None if there is none."""
+        takes_text = self._contract.takes == "text"
+        is_own = is_issued_by(record, self._issuer, self._contract)
+        is_same_wire = is_own and record.is_complete and record.provenance.format == self._transcript.format
+        if is_same_wire and (not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details")):
+            return record.items
+        if not takes_text:
+            return None
+        items = as_text(record.items, self._contract)
+        return items if any(isinstance(item, REASONING_KINDS) for item in items) else None
+
+    def _restore(self, step: Step, record: Record, items: tuple[Item, ...], is_glued: bool) -> None:
+        again = record.id in self._used and self._contract.kind == "authenticity"
+        self._used.add(record.id)
+        seals_only = tuple(item for item in items if not isinstance(item, REASONING_KINDS))
+        for number, position in enumerate(step.positions):
+            shown = self._now(position)
+            if is_glued:
+                shown = unglued(shown, record.items)
+            repeats = number > 0 and not (self._contract.kind == "presence" and position in self._required)
+            if again or repeats:
+                self._covered.add(position)
+            target = weave(seals_only if again or repeats else items, shown)
+            if self._transcript.format == "openai_responses":
+                target = _paired(target, record)
+            if self._contract.dialect == KIMI:  # counts on its own form of ids
+                self._names.learn(target, record)
+            self._replace(position, target)
+
+    def _restore_merged(self, step: Step, records: tuple[Record, ...]) -> bool:
+        """Several steps that the client wrote into one: their reasoning one after the other, each before its calls."""
+        sendable = [self._sendable(record) for record in records]
+        items = tuple(item for part in sendable if part is not None for item in part)
+        if len(step.positions) != 1 or any(part is None for part in sendable) or self._contract.binds_prefix:
+            return False
+        if self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE:
+            items = as_text(items, self._contract)
+        self._used.update(record.id for record in records)
+        self._replace(step.positions[0], weave(items, self._now(step.positions[0])))
+        return True
+
+    def _replace(self, position: int, target: tuple[Item, ...]) -> None:
+        shown = self._now(position)
+        if (
+            same_reasoning(target, shown)
+            or self._is_own_words(shown, target)
+            or self._is_all_google_wants(shown, target)
+        ):
+            return
+        has_own = any(isinstance(item, REASONING_KINDS) and not is_filler(item) for item in shown)
+        self._items[position] = target
+        self._counts.restored += 1
+        if has_own:
+            self._find("altered", position, "not as the model gave it; the original was put back")
+
+    def _is_own_words(self, shown: tuple[Item, ...], target: tuple[Item, ...]) -> bool:
+        """Plain text that differs from the original by more than damage is the client's own business."""
+        if self._contract.takes != "text":
+            return False
+        own, original = _text_of(shown), _text_of(target)
+        if not own.strip():
+            return False
+        return "".join(own.split()) not in "".join(original.split())
+
+    def _is_all_google_wants(self, shown: tuple[Item, ...], target: tuple[Item, ...]) -> bool:
+        """Every signature is in its place; the summary of a thought need not come back."""
+        if self._transcript.format != "gemini_generate" or not any(seal_of(item) for item in target):
+            return False
+        return same_reasoning([item for item in target if not _is_unsigned(item)], shown)
+
+    def _strip_known(self, step: Step, record: Record, rule: RuleCode, why: str) -> None:
+        """Take out what the client sent of a record that must not go back, and say so."""
+        known = {plain_token(seal.data) for item in record.items if (seal := seal_of(item)) is not None}
+        texts = {item.text.strip() for item in record.items if isinstance(item, ReasoningText)}
+        self._find(rule, step.positions[0], why)
+        for position in step.positions:
+            items = self._now(position)
+            kept = tuple(bare for item in items if (bare := _without_seal(item, known, texts, record)) is not None)
+            if kept != items:
+                self._items[position] = unnamed(kept) if self._transcript.format == "openai_responses" else kept
+                self._counts.stripped += 1
+
+    def mend_calls(self) -> None:
+        """Calls and results as their maker wrote them, each result once."""
+        for position in range(len(self._transcript.turns)):
+            items = self._now(position)
+            mended = tuple(self._names.mended(item) for item in items)
+            mended = unrepeated(self._transcript.turns, position, mended)
+            if mended != items:
+                self._items[position] = mended
+
+    # --- Responses ----------------------------------------------------------------------------------------------------
+
+    def _unpair(self, step: Step) -> None:
+        """Elements that name partners nobody sent: without names nothing is checked."""
+        if self._contract.scope != "pairs" or "unpair" not in self._contract.ladder:
+            return
+        items = [item for position in step.positions for item in self._now(position)]
+        named = [item for item in items if isinstance(item, (*_PAIRS, *REASONING_KINDS))]
+        if any(isinstance(item, REASONING_KINDS) for item in items) and all(is_named(item) for item in named):
+            return
+        for position in step.positions:
+            shown = self._now(position)
+            if any(is_named(item) for item in shown):
+                self._items[position] = unnamed(shown)
+                self._find("unpaired", position, "ids without their partners were taken out")
+
+    def ask_for_ciphertext(self) -> None:
+        """Where nothing is kept at the provider, reasoning comes back only to those who ask for it in the answer."""
+        is_needed = self._contract.scope == "pairs" and self._transcript.is_stored is False
+        if is_needed and _CIPHERTEXT not in self._transcript.includes:
+            wanted = [*self._transcript.includes, _CIPHERTEXT]
+            self._members.append(("include", msgspec.json.encode(wanted)))
+
+    # --- what is still missing ------------------------------------------------------------------------------------
+
+    def climb(self, ladder: tuple[Rung, ...]) -> None:
+        """For each turn that must carry reasoning and doesn't, the first rung that holds."""
+        inherited = inherit(self._transcript.turns) if "inherit" in ladder else {}
+        for position in sorted(self._required):
+            items = self._now(position)
+            if position not in self._covered and not self._carries(position, items):
+                bare = tuple(item for item in items if not is_filler(item))
+                self._climb_one(position, bare, ladder, inherited)
+
+    def _carries(self, position: int, items: tuple[Item, ...]) -> bool:
+        if self._contract.scope == "first_call_of_step":
+            first = next((item for item in items if isinstance(item, ToolCall)), None)
+            return first is None or first.seal is not None
+        if self._contract.scope == "loop_head":
+            return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
+        return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
+
+    def _is_hollow(self, position: int, item: Item) -> bool:
+        """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
+        if not is_filler(item) or position in self._had_none:
+            return False
+        return not isinstance(item, ReasoningText) or item.text != self._contract.filler
+
+    def _climb_one(
+        self, position: int, items: tuple[Item, ...], ladder: tuple[Rung, ...], inherited: dict[int, ReasoningText]
+    ) -> None:
+        made_by = self._contract.dialect.reasoning_format
+        for rung in ladder:
+            if rung == "empty" and position in self._had_none:
+                self._items[position] = (ReasoningText("", None, made_by), *items)
+            elif rung == "inherit" and position in inherited:
+                self._items[position] = (replace(inherited[position], format=made_by), *items)
+                self._counts.inherited += 1
+            elif rung == "blank":
+                self._items[position] = (ReasoningText(self._contract.filler, None, made_by), *items)
+                self._counts.blank += 1
+                self._find("missing", position, "nobody has this turn's reasoning; a blank stands for it")
+            elif rung == "sentinel":
+                self._items[position] = _with_sentinel(items)
+                self._counts.blank += 1
+                self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
+            elif rung == "pause_thinking":
+                self._pause(position)
+            else:
+                continue
+            return
+        self._counts.missing += 1
+        self._find("missing", position, "nobody has this turn's reasoning")
+
+    def _pause(self, position: int) -> None:
+        if not self._members:
+            self._members.append(("thinking", _PAUSED))
+        self._counts.missing += 1
+        self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
+
+    # --- fields ---------------------------------------------------------------------------------------------------
+
+    def move_fields(self) -> None:
+        """Reasoning that stands in a member the provider does not read, or refuses, goes where it belongs."""
+        carrier = self._contract.dialect.carrier
+        if carrier not in _MOVABLE or self._contract.name == "unknown":
+            return
+        for position, turn in enumerate(self._transcript.turns):
+            if turn.role == "assistant" and turn.carriers and turn.carriers != (carrier,):
+                self._moved.add(position)
+
+    def strip_everything(self) -> None:
+        """A provider that takes no reasoning gets none."""
+        for position, turn in enumerate(self._transcript.turns):
+            if turn.role != "assistant":
+                continue
+            bare = without_reasoning(turn.items)
+            if bare != turn.items:
+                self._set(position, bare, "forbidden", "this provider refuses reasoning in the history")
+            if turn.carriers:
+                self._moved.add(position)
+
+    # --- the result -----------------------------------------------------------------------------------------------
+
+    def _find(self, rule: RuleCode, position: int, message: str) -> None:
+        place = place_of(self._transcript.format, self._transcript.turns[position])
+        self._findings.append(Finding(rule, place, message, ""))
+
+    def done(self) -> Plan:
+        edits = []
+        for position in sorted(self._items.keys() | self._moved):
+            turn = self._transcript.turns[position]
+            if self._items.get(position, turn.items) != turn.items:
+                turn = turn.with_items(self._items[position])
+            elif position not in self._moved:
+                continue
+            edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
+        return Plan(tuple(edits), tuple(self._members), tuple(self._findings), self._counts)
+
+
+_PAIRS = (Text, ToolCall)
+
+
+def _text_of(items: tuple[Item, ...]) -> str:
+    return "".join(item.text for item in items if isinstance(item, ReasoningText))
+
+
+def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) -> Item | None:
+    """The item without what it has of a record; None if it was nothing else. Of a turn cut short nothing is good."""
+    if isinstance(item, REASONING_KINDS):
+        seal = seal_of(item)
+        is_known = seal is not None and plain_token(seal.data) in known
+        is_text = isinstance(item, ReasoningText) and item.text.strip() in texts
+        is_named = item.id is not None and any(item.id == own.id for own in reasoning_of(record.items))
+        return None if is_known or is_text or is_named or not record.is_complete else item
+    seal = seal_of(item)
+    if seal is None or plain_token(seal.data) not in known:
+        return item
+    return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else item
+
+
+def _is_unsigned(item: Item) -> bool:
+    return isinstance(item, ReasoningText) and not item.signature
+
+
+def _paired(items: tuple[Item, ...], record: Record) -> tuple[Item, ...]:
+    """All names of a step, or none: half a pair is refused."""
+    names = {item.id for item in record.items if isinstance(item, Text)}
+    names |= {item.item_id for item in record.items if isinstance(item, ToolCall)}
+    shown = [
+        item.id if isinstance(item, Text) else item.item_id for item in items if isinstance(item, (Text, ToolCall))
+    ]
+    is_whole = bool(shown) and all(name is not None and name in names for name in shown)
+    return items if is_whole else unnamed(items)
+
+
+def _with_sentinel(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    at = next(at for at, item in enumerate(items) if isinstance(item, ToolCall))
+    return tuple(
+        replace(item, seal=Seal(SENTINEL, GOOGLE_GEMINI_V1)) if number == at and isinstance(item, ToolCall) else item
+        for number, item in enumerate(items)
+    )

@@ -1,0 +1,56 @@
+"""A plan as a value: what to change of a request, and what there is to say about it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thoughtline.records import Record
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.findings import Finding
+from thoughtline.turns import Transcript, Turn
+
+
+class Issuer(Struct, frozen=True, gc=False):
+    """Who will get the request: seals go back only to the one who made them."""
+
+    provider: str
+    endpoint: str
+    account: str
+    model: str
+
+
+class Counts(Struct, gc=False):
+    """What was done, in numbers."""
+
+    restored: int = 0
+    inherited: int = 0
+    blank: int = 0
+    stripped: int = 0
+    missing: int = 0
+
+
+class Plan(Struct, frozen=True, gc=False):
+    """What to change of a request, and what there is to say about it."""
+
+    edits: tuple[tuple[int, Turn], ...]
+    member_edits: tuple[tuple[str, bytes | None], ...]
+    findings: tuple[Finding, ...]
+    counts: Counts
+
+    def apply(self, transcript: Transcript) -> Transcript:
+        """The request with the plan carried out; the very same one if there is nothing to do."""
+        if not self.edits and not self.member_edits:
+            return transcript
+        turns = list(transcript.turns)
+        for position, turn in self.edits:
+            turns[position] = turn
+        return replace(transcript, turns=tuple(turns), member_edits=(*transcript.member_edits, *self.member_edits))
+
+
+def is_issued_by(record: Record, issuer: Issuer, contract: Contract) -> bool:
+    """Whether this provider, at this address, for this account made the record's seals."""
+    made = record.provenance
+    if (made.provider, made.endpoint, made.account) != (issuer.provider, issuer.endpoint, issuer.account):
+        return False
+    return not contract.binds_model or issuer.model in (made.model_asked, made.model_answered)
