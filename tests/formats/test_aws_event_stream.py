@@ -230,7 +230,7 @@ def read_until_error(*pieces: bytes) -> tuple[list[Message], str]:
         for piece in (*pieces, b""):
             messages += stream.feed(piece)
     except DecodeError as error:
-        return messages, error.problem
+        return messages, str(error)
     return messages, ""
 
 

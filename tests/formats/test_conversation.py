@@ -12,7 +12,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.formats.conversation import encode_conversation, text_member
-from thoughtline.formats.json_text import element_spans, encode, members
+from thoughtline.formats.json_text import NULL, element_spans, encode, is_given, members
 from thoughtline.items import Item, Seal, Text, Unknown
 from thoughtline.turns import SYSTEM_MEMBER, Transcript, Turn
 
@@ -39,7 +39,7 @@ def decoded(body: bytes, spans: Sequence[int] | None = None) -> Transcript:
     found = members(body)
     texts = json.loads(bytes(found["turns"])) if "turns" in found else []
     turns: list[Turn] = []
-    if "system" in found:
+    if is_given(found.get("system", NULL)):
         turns.append(Turn("system", (Text(json.loads(bytes(found["system"]))),), SYSTEM_MEMBER))
     at = 0
     for size in spans or [1] * len(texts):
@@ -223,6 +223,19 @@ def test_a_system_turn_taken_out_is_gone() -> None:
     """A turn that the conversation no longer has is not sent."""
     transcript = decoded(WITH_SYSTEM)
     assert json.loads(encoded(transcript.with_turns(transcript.turns[1:]))) == {"turns": ["a"]}
+
+
+def test_a_system_member_that_was_no_turn_stays() -> None:
+    """Nobody took it out: a new shape of the list leaves it as it is."""
+    transcript = decoded(b'{"system" : null, "turns":[ "a" ]}')
+    reshaped = transcript.with_turns((*transcript.turns, new_turn("b")))
+    assert encoded(reshaped) == b'{"system" : null, "turns":[ "a","b" ]}'
+
+
+def test_a_system_member_set_beside_a_new_shape() -> None:
+    """Both edits are kept."""
+    transcript = decoded(b'{"turns":["a"]}').with_turns((new_turn("b"),))
+    assert json.loads(encoded(transcript.with_member("system", b'"s"'))) == {"turns": ["b"], "system": "s"}
 
 
 def test_the_format_sees_the_system_it_came_from() -> None:

@@ -43,6 +43,7 @@ EVENTS: dict[str, tuple[bytes, list[bytes]]] = {
     "CR": (b"data: 1\r\rdata: 2\r\r", [b"1", b"2"]),
     "line ends of all kinds": (b"data: 1\r\n\ndata: 2\n\rdata: 3\r\r\ndata: 4\n\r\n", [b"1", b"2", b"3", b"4"]),
     "CR inside an event": (b"event: x\rdata: 1\rdata: 2\r\r", [b"1\n2"]),
+    "CR between the lines of an event": (b"data: 1\rdata: 2\n\n", [b"1\n2"]),
     "no space after the colon": (b"data:1\n\ndata:{}\n\n", [b"1", b"{}"]),
     "only the first space goes": (b"data:  1 \n\n", [b" 1 "]),
     "a tab stays": (b"data:\t1\n\n", [b"\t1"]),
@@ -64,6 +65,7 @@ EVENTS: dict[str, tuple[bytes, list[bytes]]] = {
     "last event without a blank line": (b"data: 1\n\ndata: 2\n", [b"1", b"2"]),
     "last event without a line end": (b"data: 1\n\ndata: 2", [b"1", b"2"]),
     "last event ends in CR": (b"data: 1\r\rdata: 2\r", [b"1", b"2"]),
+    "last line has one byte": (b"data: 1\n:", [b"1"]),
     "last line is a comment": (b"data: 1\n\n: bye", [b"1"]),
     "end mark": (b"data: {}\n\ndata: [DONE]\n\n", [b"{}", b"[DONE]"]),
     "colons in the data": (b"data: data: 1\n\n", [b"data: 1"]),
@@ -76,6 +78,7 @@ HEADS: dict[str, tuple[bytes, list[bytes]]] = {
     "mark before a blank line": (BOM + b"\n\ndata: 1\n\n", [b"1"]),
     "two marks": (BOM + BOM + b"data: 1\n\ndata: 2\n\n", [b"2"]),
     "two thirds of a mark": (BOM[:2] + b"data: 1\n\ndata: 2\n\n", [b"2"]),
+    "two thirds of a mark before one event": (BOM[:2] + b"data: 1\n\n", []),
     "a third of a mark": (BOM[:1] + b"\ndata: 1\n\n", [b"1"]),
     "mark alone": (BOM, []),
     "half a mark alone": (BOM[:2], []),
@@ -303,6 +306,19 @@ def test_an_event_beyond_the_bound_is_refused_in_one_piece(name: str, before: by
     framing.feed(head + (event(before) if before else b""))
     with pytest.raises(LimitExceeded, match=f"longer than {LIMIT} bytes"):
         payloads_of(framing, event(LONG))
+
+
+@framings
+def test_a_framing_that_has_failed_stays_failed(name: str) -> None:
+    """Neither the rest of the event nor another one is given for what was refused."""
+    make, event, head = FRAMINGS[name]
+    framing = make(LIMIT)
+    framing.feed(head)
+    start, more, end = event(LONG)[:40], event(LONG)[40:80], event(LONG)[80:]
+    framing.feed(start)
+    for piece in (more, end, event(b"{}")):
+        with pytest.raises(LimitExceeded):
+            framing.feed(piece)
 
 
 @framings

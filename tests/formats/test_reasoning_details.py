@@ -57,6 +57,15 @@ ENTRIES: dict[str, tuple[bytes, Item]] = {
         b'{"type":"reasoning.encrypted","data":"ZGF0YQ==","id":"rs_1","format":"openai-responses-v1","index":0}',
         ReasoningEncrypted("ZGF0YQ==", OPENAI_RESPONSES_V1, "rs_1", 0),
     ),
+    "summary of nulls": (
+        b'{"type":"reasoning.summary","summary":null,"format":null}',
+        ReasoningSummary("", UNKNOWN_FORMAT),
+    ),
+    "encrypted nothing": (b'{"type":"reasoning.encrypted","format":"unknown"}', ReasoningEncrypted("", UNKNOWN_FORMAT)),
+    "server tool call without a name": (
+        b'{"type":"reasoning.server_tool_call","format":"unknown"}',
+        ReasoningServerToolCall("", UNKNOWN_FORMAT),
+    ),
     "server tool call": (
         b'{"type":"reasoning.server_tool_call","tool_name":"search","arguments":"{}","result":"x","format":"unknown"}',
         ReasoningServerToolCall("search", UNKNOWN_FORMAT),
@@ -149,10 +158,19 @@ def test_an_edited_item_is_written_as_it_is_now() -> None:
     }
 
 
-def test_json_of_another_wire_is_not_passed_on() -> None:
+@pytest.mark.parametrize(
+    "block",
+    [
+        b'{"type":"thinking","thinking":"why","signature":"c2ln"}',
+        b'{"type":"thinking","text":["why"],"signature":"c2ln"}',
+        b'{"reasoningText":{"text":"why","signature":"c2ln"}}',
+        b'"why"',
+    ],
+    ids=["other names", "our names for other things", "no type", "no object"],
+)
+def test_json_of_another_wire_is_not_passed_on(block: bytes) -> None:
     """An item whose JSON is no such entry is written from what we know of it."""
-    block = Raw(b'{"type":"thinking","thinking":"why","signature":"c2ln"}')
-    written = encode_detail(ReasoningText("why", "c2ln", ANTHROPIC_CLAUDE_V1, raw=block))
+    written = encode_detail(ReasoningText("why", "c2ln", ANTHROPIC_CLAUDE_V1, raw=Raw(block)))
     assert json.loads(written) == {
         "type": "reasoning.text",
         "text": "why",
@@ -323,6 +341,10 @@ MINIMAX: dict[str, tuple[list[str], list[str]]] = {
     "incremental after an empty piece": (["", "I ", "think"], ["", "I ", "think"]),
     "incremental repetition after an empty piece": (["", "no", "no", " more"], ["", "no", "no", " more"]),
     "incremental with an empty piece": (["I ", "", "think"], ["I ", "", "think"]),
+    "incremental, and then all of it again": (
+        ["I ", "think", "I think", "I thinkI think"],
+        ["I ", "think", "I think", "I thinkI think"],
+    ),
     "cumulative": (["I ", "I think ", "I think so"], ["I ", "think ", "so"]),
     "cumulative after an empty piece": (["", "I ", "I think"], ["", "I ", "think"]),
     "cumulative and said again": (["I ", "I think", "I think"], ["I ", "think", ""]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from thoughtline.errors import DecodeError, Fault, LimitExceeded
 from thoughtline.events import Event, ItemDone, Other, TextDelta, TurnDone
 from thoughtline.formats import json_text
-from thoughtline.formats.framing import Framing, JsonLines, ServerSentEvents
+from thoughtline.formats.framing import Framing, JsonArray, JsonLines, ServerSentEvents
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
 from thoughtline.items import Text
 
@@ -141,15 +143,23 @@ def test_a_failing_stream_cut_anywhere_says_the_same(name: str) -> None:
         assert read_until_error(data[:at], data[at:]) == whole
 
 
-@pytest.mark.parametrize("make", [JsonLines, ServerSentEvents], ids=["lines of JSON", "server-sent events"])
-def test_events_before_one_beyond_the_bound_come_first(make: type[JsonLines] | type[ServerSentEvents]) -> None:
-    """Also where the framing fails and not a payload, and however the bytes are cut."""
-    start, end = (b"data: ", b"\n") if make is ServerSentEvents else (b"", b"")
-    good = b"".join(start + line(word) + end for word in ("a", "b"))
+FRAMINGS: dict[str, tuple[Callable[[int], Framing], bytes, bytes, bytes]] = {
+    "server-sent events": (ServerSentEvents, b"", b"data: ", b"\n"),
+    "lines of JSON": (JsonLines, b"", b"", b""),
+    "JSON array": (JsonArray, b"[", b"", b","),
+}
+
+
+@pytest.mark.parametrize("name", FRAMINGS)
+def test_events_before_one_beyond_the_bound_come_first(name: str) -> None:
+    """Also where the framing fails and not a payload, however the bytes are cut, and whatever follows."""
+    make, head, start, end = FRAMINGS[name]
+    good = head + b"".join(start + line(word) + end for word in ("a", "b"))
     endless = start + b'{"word":"' + b"x" * 100
-    cut_between = read_until_error(good, endless, framing=make(64))
-    assert cut_between == (["a", "b"], "an event is longer than 64 bytes (at stream)")
-    assert read_until_error(good + endless, framing=make(64)) == cut_between
+    refused = (["a", "b"], "an event is longer than 64 bytes (at stream)")
+    assert read_until_error(good, endless, framing=make(64)) == refused
+    assert read_until_error(good + endless, framing=make(64)) == refused
+    assert read_until_error(good + endless, start + line("c") + end, framing=make(64)) == refused
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------

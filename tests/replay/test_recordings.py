@@ -16,6 +16,7 @@ from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.keys import Identity
 from thoughtline.replay.planner import Issuer, may_restore, needs, plan
+from thoughtline.replay.rules import Case, check
 from thoughtline.replay.weaving import without_reasoning
 from thoughtline.turns import Provenance, Transcript
 
@@ -120,6 +121,8 @@ def test_what_was_captured_comes_back(recording: Recording) -> None:
         assert expected - ids_of(records) <= facts(assistant_items(again)), (came, went)
         second_plan = plan(again, contract, needs(again, contract, WHO), index_of(records), issuer_of(later))
         assert second_plan.edits == ()
+        refused = [one for one in check(Case(again, contract, issuer_of(later))) if one.status]
+        assert not refused or recording.entry["sanitized"]  # placeholders are no whole seals
 
 
 @pytest.mark.parametrize(
