@@ -76,6 +76,7 @@ class Transcript(Struct, frozen=True, gc=False):
     includes: tuple[str, ...] = ()
     member_edits: tuple[tuple[str, bytes | None], ...] = ()
     is_reshaped: bool = False
+    drops_system: bool = False
 
     @property
     def has_tools(self) -> bool:
@@ -92,7 +93,8 @@ class Transcript(Struct, frozen=True, gc=False):
 
     def with_turns(self, turns: tuple[Turn, ...]) -> Transcript:
         """The same request with turns added, taken out or moved."""
-        return replace(self, turns=turns, is_reshaped=True)
+        had, has = (any(turn.at == SYSTEM_MEMBER for turn in some) for some in (self.turns, turns))
+        return replace(self, turns=turns, is_reshaped=True, drops_system=self.drops_system or (had and not has))
 
     def with_member(self, name: str, value: bytes | None) -> Transcript:
         """The same request with one top-level member set to this JSON, or taken out (`None`)."""

@@ -37,6 +37,7 @@ class EventStream:
     def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._buffer = bytearray()
         self._limit = limit
+        self._given = 0
         self._failure: DecodeError | None = None
 
     def feed(self, data: bytes) -> list[Message]:
@@ -55,6 +56,7 @@ class EventStream:
             if not messages:
                 raise
         del self._buffer[:position]
+        self._given += position
         return messages
 
     @property
@@ -66,12 +68,13 @@ class EventStream:
         if len(self._buffer) - position < _PRELUDE.size:
             return None
         total, headers, checksum = _PRELUDE.unpack_from(self._buffer, position)
+        place = f"byte {self._given + position}"
         if crc32(self._buffer[position : position + 8]) != checksum:
-            raise DecodeError("event stream prelude fails its checksum", f"byte {position}")
+            raise DecodeError("event stream prelude fails its checksum", place)
         if total > self._limit:
-            raise LimitExceeded(f"an event stream message is longer than {self._limit} bytes", f"byte {position}")
+            raise LimitExceeded(f"an event stream message is longer than {self._limit} bytes", place)
         if total < _OVERHEAD + headers:
-            raise DecodeError("event stream message is shorter than its headers", f"byte {position}")
+            raise DecodeError("event stream message is shorter than its headers", place)
         return int(total)
 
 

@@ -48,7 +48,7 @@ def encode_conversation(
         if turn.at == SYSTEM_MEMBER and turn.is_edited and encode_system is not None:
             edits.append((system_member, encode_system(turn, _value(body, spans, system_member))))
     turns = [turn for turn in transcript.turns if turn.at != SYSTEM_MEMBER]
-    if transcript.is_reshaped and encode_system is not None and len(turns) == len(transcript.turns):
+    if transcript.drops_system and system_member not in dict(edits):
         edits.append((system_member, None))
     if transcript.is_reshaped or any(turn.is_edited for turn in turns):
         text = _value(body, spans, list_member) or b"[]"

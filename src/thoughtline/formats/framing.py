@@ -35,17 +35,36 @@ class _Pending:
         self._pieces: list[bytes] = []
         self._size = 0
         self._limit = limit
+        self.is_exceeded = False
 
     def __len__(self) -> int:
         return self._size
 
     def add(self, data: bytes) -> None:
         """More of an event that has not ended."""
+        self.check()
         if data:
             self._size += len(data)
             if self._size > self._limit:
-                raise _too_long(self._limit)
+                self.is_exceeded = True
+                self.check()
             self._pieces.append(data)
+
+    def check(self) -> None:
+        """Once beyond the bound, always beyond it."""
+        if self.is_exceeded:
+            raise LimitExceeded(f"an event is longer than {self._limit} bytes")
+
+    def within(self, payloads: list[bytes], rest: bytes) -> list[bytes]:
+        """The payloads up to one beyond the bound, whose error comes with the next call; `rest` is not ended yet."""
+        long = next((at for at, payload in enumerate(payloads) if len(payload) > self._limit), None)
+        if long is None and len(rest) <= self._limit:
+            self.add(rest)
+            return payloads
+        self.is_exceeded = True
+        if not payloads[:long]:
+            self.check()
+        return payloads[:long]
 
     def end(self, data: bytes) -> bytes:
         """All of the event, with the piece that ends it."""
@@ -62,43 +81,12 @@ class _Pending:
         return joined
 
 
-def _too_long(limit: int) -> LimitExceeded:
-    return LimitExceeded(f"an event is longer than {limit} bytes")
-
-
-class _Bounds:
-    """No payload beyond the bound. Those before one that is are given first; the error comes with the next call."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._is_exceeded = False
-
-    def check(self) -> None:
-        if self._is_exceeded:
-            raise _too_long(self._limit)
-
-    def within(self, payloads: list[bytes], pending: _Pending, rest: bytes) -> list[bytes]:
-        if len(rest) > self._limit or any(len(payload) > self._limit for payload in payloads):
-            self._is_exceeded = True
-            kept = []
-            for payload in payloads:
-                if len(payload) > self._limit:
-                    break
-                kept.append(payload)
-            if not kept:
-                self.check()
-            return kept
-        pending.add(rest)
-        return payloads
-
-
 class ServerSentEvents:
     """The `data` of each event of a `text/event-stream` (WHATWG HTML, 9.2): comments, CRLF and CR line ends, several
     `data` lines, no space after the colon, a byte-order mark, and a last event that no blank line ends."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._pending = _Pending(limit)
-        self._bounds = _Bounds(limit)
         self._limit = limit
         self._ended_in_cr = False
         self._head: bytes | None = b""
@@ -109,9 +97,10 @@ class ServerSentEvents:
         is_one = self._is_between_events and data[:6] == b"data: " and data.find(10) == len(data) - 2
         if is_one and data[-1] == 10 and 13 not in data and 8 < len(data) <= self._limit:
             return [data[6:-2]]
-        self._bounds.check()
+        self._pending.check()
         payloads = self._feed(data)
-        self._is_between_events = not (self._pending or self._ended_in_cr or self._head is not None)
+        is_waiting = self._pending or self._ended_in_cr or self._head is not None
+        self._is_between_events = not (is_waiting or self._pending.is_exceeded)
         return payloads
 
     def _feed(self, data: bytes) -> list[bytes]:
@@ -134,10 +123,10 @@ class ServerSentEvents:
                 for line in lines[::2]
                 for payload in ((line[6:],) if line[:6] == b"data: " and len(line) > 6 else _data_lines(line))
             ]
-        return self._bounds.within(payloads, self._pending, rest)
+        return self._pending.within(payloads, rest)
 
     def finish(self) -> list[bytes]:
-        self._bounds.check()
+        self._pending.check()
         head, self._head = self._head, None
         if head:
             self._pending.add(head)
@@ -172,10 +161,9 @@ class JsonLines:
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._pending = _Pending(limit)
-        self._bounds = _Bounds(limit)
 
     def feed(self, data: bytes) -> list[bytes]:
-        self._bounds.check()
+        self._pending.check()
         if b"\n" not in data:
             self._pending.add(data)
             return []
@@ -183,10 +171,10 @@ class JsonLines:
             data = self._pending.end(data)
         whole, rest = data.rsplit(b"\n", 1)
         lines = [line for line in map(bytes.strip, whole.split(b"\n")) if line]
-        return self._bounds.within(lines, self._pending, rest)
+        return self._pending.within(lines, rest)
 
     def finish(self) -> list[bytes]:
-        self._bounds.check()
+        self._pending.check()
         line = self._pending.take().strip() if self._pending else b""
         return [line] if line else []
 
@@ -205,7 +193,17 @@ class JsonArray:
         self._is_escaped = False
 
     def feed(self, data: bytes) -> list[bytes]:
+        """The elements that are whole. Those before one beyond the bound are given first; the error comes next."""
         payloads: list[bytes] = []
+        self._pending.check()
+        try:
+            self._feed(data, payloads)
+        except LimitExceeded:
+            if not payloads:
+                raise
+        return payloads
+
+    def _feed(self, data: bytes, payloads: list[bytes]) -> None:
         start = position = 0
         while (found := self._next_mark(data, position)) is not None:
             mark, position = data[found : found + 1], found + 1
@@ -225,7 +223,6 @@ class JsonArray:
                     payloads.append(self._pending.take())
         if self._depth >= 2:
             self._pending.add(data[start:])
-        return payloads
 
     def _next_mark(self, data: bytes, position: int) -> int | None:
         if self._is_escaped and position < len(data):
@@ -235,6 +232,7 @@ class JsonArray:
         return found.start() if found else None
 
     def finish(self) -> list[bytes]:
+        self._pending.check()
         return [self._pending.take()] if self._pending else []
 
 
