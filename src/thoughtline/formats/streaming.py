@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 
 import msgspec
 
-from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.errors import DecodeError, EncodeError, LimitExceeded
 from thoughtline.events import Event, ItemDone
 from thoughtline.formats.framing import Framing
 
@@ -92,6 +92,35 @@ class IndexOrder:
         for index in sorted(self._waiting):
             events += self._waiting[index]
         self._waiting.clear()
+
+
+class BlockCursor:
+    """The one block of a written stream that is open, and the number it has."""
+
+    def __init__(self) -> None:
+        self.index = 0
+        self.told: set[int] = set()
+        self._open: int | None = None
+
+    def is_at(self, position: int) -> bool:
+        return self._open == position
+
+    def enter(self, choice: int, position: int) -> None:
+        """Open a new block, for an item that has none yet."""
+        if choice != 0:
+            raise EncodeError("a stream of this format holds one answer")
+        if position in self.told:
+            raise EncodeError("a block that has ended can't grow")
+        self._open = position
+        self.told.add(position)
+
+    def leave(self) -> int | None:
+        """End the open block; gives its number, or None if there is none."""
+        if self._open is None:
+            return None
+        self._open = None
+        self.index += 1
+        return self.index - 1
 
 
 def is_end_mark(payload: bytes) -> bool:

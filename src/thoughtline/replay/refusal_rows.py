@@ -10,31 +10,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Rule = Literal[
-    # The auditor's words. A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.
-    "missing",
-    "misplaced",
-    "reordered",
-    "altered",
-    "foreign",
-    "truncated",
-    "unpaired",
-    "duplicated",
-    "forbidden",
-    "stale-id",
-    "sentinel",
-    "bound-prefix-changed",
+from thoughtline.replay.findings import RuleCode
+
+Rule: TypeAlias = (
+    # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.
+    RuleCode
     # A provider's own: the thinking setting does not go with the model, the content or another parameter.
-    "thinking-off",  # the final turn has thinking, and it is switched off
-    "thinking-last",  # a turn ends with thinking
-    "thinking-conflict",  # another parameter excludes thinking
-    "thinking-mode",  # this model can't switch thinking that way
-    "thinking-unsupported",  # this model never thinks
-]
+    | Literal[
+        "thinking-off",  # the final turn has thinking, and it is switched off
+        "thinking-last",  # a turn ends with thinking
+        "thinking-conflict",  # another parameter excludes thinking
+        "thinking-mode",  # this model can't switch thinking that way
+        "thinking-unsupported",  # this model never thinks
+    ]
+)
 
 Remedy = Literal[
     "restore",  # put back what was lost

@@ -6,7 +6,6 @@ from typing import assert_never
 
 from msgspec import Raw
 
-from thoughtline.errors import EncodeError
 from thoughtline.events import (
     CallDelta,
     Event,
@@ -23,6 +22,7 @@ from thoughtline.formats.anthropic_messages.blocks import encode_block
 from thoughtline.formats.anthropic_messages.usage import encode_finish, encode_usage
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import encode, members, object_of, set_members
+from thoughtline.formats.streaming import BlockCursor
 from thoughtline.items import Item, ReasoningText, Text, ToolCall
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.turns import Finish, Usage
@@ -36,9 +36,7 @@ class StreamEncoder:
 
     def __init__(self, dialect: Dialect = ANTHROPIC) -> None:
         self._dialect = dialect
-        self._next_index = 0
-        self._open_position: int | None = None
-        self._told: set[int] = set()
+        self._cursor = BlockCursor()
         self._finish: Finish | None = None
         self._usage: Usage | None = None
 
@@ -95,33 +93,26 @@ class StreamEncoder:
 
     def _enter(self, choice: int, position: int, block: bytes) -> bytes:
         """Open the block at this position, if it is not open."""
-        if choice != 0:
-            raise EncodeError("a Messages stream holds one answer")
-        if position == self._open_position:
+        if self._cursor.is_at(position):
             return b""
-        if position in self._told:
-            raise EncodeError("a block that has ended can't grow")
         left = self._leave()
-        self._open_position = position
-        self._told.add(position)
-        start = [("type", b'"content_block_start"'), ("index", encode(self._next_index)), ("content_block", block)]
+        self._cursor.enter(choice, position)
+        start = [("type", b'"content_block_start"'), ("index", encode(self._cursor.index)), ("content_block", block)]
         return left + sse(object_of(start), "content_block_start")
 
     def _grow(self, delta: bytes) -> bytes:
-        known = [("type", b'"content_block_delta"'), ("index", encode(self._next_index)), ("delta", delta)]
+        known = [("type", b'"content_block_delta"'), ("index", encode(self._cursor.index)), ("delta", delta)]
         return sse(object_of(known), "content_block_delta")
 
     def _leave(self) -> bytes:
-        if self._open_position is None:
+        index = self._cursor.leave()
+        if index is None:
             return b""
-        stop = encode({"type": "content_block_stop", "index": self._next_index})
-        self._open_position = None
-        self._next_index += 1
-        return sse(stop, "content_block_stop")
+        return sse(encode({"type": "content_block_stop", "index": index}), "content_block_stop")
 
     def _call(self, event: CallDelta) -> bytes:
         opened = b""
-        if event.position != self._open_position:
+        if not self._cursor.is_at(event.position):
             block = {"type": "tool_use", "id": event.id or "", "name": event.name or "", "input": {}}
             opened = self._enter(event.choice, event.position, encode(block))
         if not event.arguments:
@@ -130,9 +121,9 @@ class StreamEncoder:
 
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
-        if event.position not in self._told:
+        if event.position not in self._cursor.told:
             return self._whole(event.choice, event.position, item)
-        if event.position != self._open_position:
+        if not self._cursor.is_at(event.position):
             return b""
         signed = b""
         if isinstance(item, ReasoningText) and item.signature:

@@ -23,6 +23,7 @@ from thoughtline.formats.aws_event_stream import encode_message
 from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
 from thoughtline.formats.bedrock_converse.bodies import encode_finish, encode_usage
 from thoughtline.formats.json_text import encode, object_of
+from thoughtline.formats.streaming import BlockCursor
 from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
 
@@ -32,9 +33,7 @@ class StreamEncoder:
 
     def __init__(self, dialect: Dialect = BEDROCK_CLAUDE) -> None:
         self._dialect = dialect
-        self._next_index = 0
-        self._open_position: int | None = None
-        self._told: set[int] = set()
+        self._cursor = BlockCursor()
 
     def encode(self, event: Event) -> bytes:
         """The bytes that say what this event says."""
@@ -67,34 +66,25 @@ class StreamEncoder:
         return b""
 
     def _enter(self, choice: int, position: int) -> bytes:
-        if choice != 0:
-            raise EncodeError("a Converse stream holds one answer")
-        if position == self._open_position:
+        if self._cursor.is_at(position):
             return b""
-        if position in self._told:
-            raise EncodeError("a block that has ended can't grow")
         left = self._leave()
-        self._open_position = position
-        self._told.add(position)
+        self._cursor.enter(choice, position)
         return left
 
     def _grow(self, delta: object) -> bytes:
-        return _event("contentBlockDelta", encode({"contentBlockIndex": self._next_index, "delta": delta}))
+        return _event("contentBlockDelta", encode({"contentBlockIndex": self._cursor.index, "delta": delta}))
 
     def _leave(self) -> bytes:
-        if self._open_position is None:
-            return b""
-        stop = _event("contentBlockStop", encode({"contentBlockIndex": self._next_index}))
-        self._open_position = None
-        self._next_index += 1
-        return stop
+        index = self._cursor.leave()
+        return b"" if index is None else _event("contentBlockStop", encode({"contentBlockIndex": index}))
 
     def _call(self, event: CallDelta) -> bytes:
         said = b""
-        if event.position != self._open_position:
+        if not self._cursor.is_at(event.position):
             said = self._enter(event.choice, event.position)
             start = {"toolUse": {"toolUseId": event.id or "", "name": event.name or ""}}
-            said += _event("contentBlockStart", encode({"contentBlockIndex": self._next_index, "start": start}))
+            said += _event("contentBlockStart", encode({"contentBlockIndex": self._cursor.index, "start": start}))
         return said + (self._grow({"toolUse": {"input": event.arguments}}) if event.arguments else b"")
 
     def _item_done(self, event: ItemDone) -> bytes:
@@ -102,9 +92,9 @@ class StreamEncoder:
         if isinstance(item, (ReasoningText, ReasoningEncrypted)):
             encode_block(item, self._dialect)  # refuses a seal of another maker
         said = b""
-        if event.position not in self._told:
+        if event.position not in self._cursor.told:
             said = self._whole(event.choice, event.position, item)
-        elif event.position != self._open_position:
+        elif not self._cursor.is_at(event.position):
             return b""
         if isinstance(item, ReasoningText) and item.signature is not None:
             said += self._grow({"reasoningContent": {"signature": item.signature}})
