@@ -1,0 +1,97 @@
+"""What refusals taught, applied to a contract: built-in rows < settings < learned.
+
+A correction is about one provider, endpoint and model, and holds for a time. It is what lets the same request through
+at the second try, and the first request of the next conversation at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from thoughtline import providers as dialects
+from thoughtline.providers import Dialect
+from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.replay.detection import Target
+from thoughtline.replay.refusals import Correction
+
+FILLERS = ("", " ", ".")
+"""From the least to the most; after the last one, thinking is paused."""
+
+_FIELDS: dict[str, Dialect] = {
+    "reasoning_content": dialects.REASONING_CONTENT,
+    "reasoning": dialects.REASONING,
+    "reasoning_details": dialects.REASONING_DETAILS,
+}
+
+
+def corrected(contract: Contract, corrections: Iterable[Correction], target: Target, now: float) -> Contract:
+    """The contract as far as experience with this very target corrects it, oldest lesson first."""
+    for correction in sorted(corrections, key=lambda one: one.learned_at):
+        where = (correction.provider, correction.endpoint, correction.model)
+        if where == (target.provider, target.endpoint, target.model) and correction.holds_at(now):
+            contract = _with(contract, correction)
+    return contract
+
+
+def _with(contract: Contract, correction: Correction) -> Contract:
+    match correction.change:
+        case "requires":
+            return _requiring(contract, correction)
+        case "forbids":
+            return _forbidding(contract, correction)
+        case "refuses_filler":
+            return _beyond(contract, correction.filler or "")
+        case "needs_filler":
+            return replace(contract, filler=contract.filler or " ")
+        case "binds_prefix":
+            return replace(contract, binds_prefix=True)
+        case "always_thinks":
+            return replace(contract, thinks_by_default=True, ladder=_without(contract.ladder, "pause_thinking"))
+        case "never_thinks":
+            return replace(contract, takes="nothing", kind="forbidden", scope="nowhere", ladder=())
+        case _:
+            assert_never(correction.change)
+
+
+def _requiring(contract: Contract, correction: Correction) -> Contract:
+    """A provider that wants reasoning back where we thought it did not."""
+    if contract.scope == correction.scope and contract.is_strict:
+        return contract
+    scope = correction.scope or "calls"
+    if scope in ("first_call_of_step", "loop_head"):
+        ladder: tuple[Rung, ...] = ("sentinel",) if scope == "first_call_of_step" else ("pause_thinking",)
+        return replace(contract, kind="authenticity", scope=scope, takes="own", ladder=ladder, thinks_by_default=True)
+    dialect = (
+        contract.dialect if contract.takes == "text" else _FIELDS.get(correction.field, dialects.REASONING_CONTENT)
+    )
+    return replace(
+        contract,
+        kind="presence",
+        scope=scope,
+        takes="text",
+        dialect=dialect,
+        ladder=("empty", "blank", "pause_thinking"),
+        thinks_by_default=True,
+    )
+
+
+def _forbidding(contract: Contract, correction: Correction) -> Contract:
+    """A provider that refuses a field: its neighbour may be the right one, otherwise there is none."""
+    if correction.field == "reasoning_content" and contract.dialect.carrier == "reasoning_content":
+        return replace(contract, name="learned", dialect=dialects.REASONING)
+    return replace(contract, name="learned", kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+
+
+def _beyond(contract: Contract, refused: str) -> Contract:
+    """The next filler up; after the last, none."""
+    left = [filler for filler in FILLERS if len(filler.strip()) > len(refused.strip()) or len(filler) > len(refused)]
+    if left:
+        return replace(contract, filler=left[0])
+    return replace(contract, ladder=_without(contract.ladder, "blank"))
+
+
+def _without(ladder: tuple[Rung, ...], rung: Rung) -> tuple[Rung, ...]:
+    return tuple(one for one in ladder if one != rung)

@@ -1,0 +1,89 @@
+"""What a refusal teaches changes the contract of that very target, for a time."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from thoughtline.formats import FORMATS
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.keys import Identity
+from thoughtline.replay.learning import corrected
+from thoughtline.replay.planner import Issuer, needs, plan
+from thoughtline.replay.refusals import Correction, classify, learn
+
+HOST = Target("house", "https://llm.house", "house-1", "openai_chat")
+DEEPSEEK = b'{"error":{"message":"The `reasoning_content` in the thinking mode must be passed back to the API.",' + (
+    b'"type":"invalid_request_error","param":null,"code":"invalid_request_error"}}'
+)
+GROQ = (
+    b"{\"error\":{\"message\":\"'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : "
+    b'property \'reasoning_content\' is unsupported)]","type":"invalid_request_error"}}'
+)
+LOST = {
+    "tools": [{}],
+    "messages": [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "hello"},
+        {"role": "user", "content": "go"},
+    ],
+}
+
+
+def lesson(body: bytes, sent_filler: str | None = None, target: Target = HOST) -> Correction:
+    refusal = classify(400, body)
+    assert refusal is not None
+    found = learn(refusal, target.provider, target.endpoint, target.model, 10.0, 100.0, sent_filler)
+    assert found is not None
+    return found
+
+
+def planned(contract: Contract) -> tuple[str | None, Contract]:
+    """What goes out as reasoning of a turn nobody knows."""
+    row = FORMATS["openai_chat"]
+    assert row.bodies is not None
+    request = row.bodies.decode_request(json.dumps(LOST).encode(), contract.dialect)
+    found = plan(request, contract, needs(request, contract, Identity("t")), {}, Issuer("house", "", "", "house-1"))
+    body = json.loads(row.bodies.encode_request(found.apply(request), contract.dialect))
+    return body["messages"][1].get(contract.dialect.carrier), contract
+
+
+def test_an_unknown_strict_provider_is_known_after_one_refusal() -> None:
+    """First nothing is made up; after the refusal the field is there."""
+    believed = resolve(HOST)
+    assert planned(believed)[0] is None
+    learned = corrected(believed, [lesson(DEEPSEEK)], HOST, 20.0)
+    assert (learned.kind, learned.scope) == ("presence", "all_with_tools")
+    assert planned(learned)[0] == " "
+
+
+def test_a_refused_filler_gives_way_to_the_next() -> None:
+    """The least that is accepted is found step by step, then there is none."""
+    contract = corrected(resolve(HOST), [lesson(DEEPSEEK)], HOST, 20.0)
+    assert corrected(contract, [lesson(DEEPSEEK, "")], HOST, 20.0).filler == " "
+    more = corrected(contract, [lesson(DEEPSEEK, " ")], HOST, 20.0)
+    assert more.filler == "."
+    assert "blank" not in corrected(more, [lesson(DEEPSEEK, ".")], HOST, 20.0).ladder
+
+
+def test_a_refused_field_is_written_elsewhere_and_then_not_at_all() -> None:
+    """`reasoning_content` refused: the other name is tried; refused again, nothing is sent."""
+    once = corrected(resolve(HOST), [lesson(GROQ)], HOST, 20.0)
+    assert once.dialect.carrier == "reasoning"
+    assert corrected(once, [lesson(GROQ)], HOST, 20.0).takes == "nothing"
+
+
+@pytest.mark.parametrize("now", [5.0, 110.0, 500.0])
+def test_a_lesson_holds_for_its_time_only(now: float) -> None:
+    """Neither before it was learned nor after it expired."""
+    assert corrected(resolve(HOST), [lesson(DEEPSEEK)], HOST, now) == resolve(HOST)
+
+
+@pytest.mark.parametrize(
+    "other", [HOST._replace(model="house-2"), HOST._replace(endpoint="https://b"), HOST._replace(provider="c")]
+)
+def test_a_lesson_is_about_its_target_only(other: Target) -> None:
+    """Another model, address or provider is not concerned."""
+    assert corrected(resolve(other), [lesson(DEEPSEEK)], other, 20.0) == resolve(other)
