@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from thoughtline.errors import StoreError
 
@@ -35,10 +36,8 @@ class Periodic:
 
     async def _run(self) -> None:
         while True:
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), self._seconds())
-            except TimeoutError:
-                pass
             self._woken.clear()
             try:
                 await self._action()

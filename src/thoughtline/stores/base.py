@@ -144,7 +144,11 @@ class Counters:
 
     def into(self, stats: Stats) -> Stats:
         return replace(
-            stats, hits=self.hits, misses=self.misses, replays=self.replays, unreadable=self.unreadable + stats.unreadable
+            stats,
+            hits=self.hits,
+            misses=self.misses,
+            replays=self.replays,
+            unreadable=self.unreadable + stats.unreadable,
         )
 
 
@@ -171,7 +175,7 @@ class Store(Protocol):
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         """The records of one tenant, at most `MAX_PER_KEY` for each key. What is found lives on."""
 
-    async def list(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
+    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         """Newest first. Pages are stable: a record that was there before the first is seen once."""
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from thoughtline.records import Key, Record, RecordId, encode_record
+from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
     MAX_PAGE,
@@ -87,9 +88,7 @@ class MemoryIndex:
         alive = []
         for place in tuple(self._places.get((tenant, key), ())):
             held = self._held[place]
-            if held.expires_at <= now:
-                self.drop(place)
-            else:
+            if held.expires_at > now:
                 self._use(place, held, now)
                 alive.append(held.record)
         return newest_first(alive)
@@ -137,33 +136,34 @@ class MemoryStore:
     def __init__(self, settings: StoreSettings, clock: Clock) -> None:
         self.counters = Counters()
         self._clock = clock
-        self._index = MemoryIndex(settings.memory_entries, settings.max_bytes, settings.ttl_seconds)
+        self.index = MemoryIndex(settings.memory_entries, settings.memory_bytes, settings.ttl_seconds)
         self._notes: dict[tuple[str, str], Note] = {}
-        self._deletions: list[Deletion] = []
+        self.deletions: tuple[Deletion, ...] = ()
+        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
 
     async def open(self) -> None:
-        """There is nothing to open."""
+        self._cleaner.start()
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        await self._cleaner.stop()
 
     async def save(self, records: Sequence[Record]) -> Saved:
         now = self._clock()
         for record in records:
-            if not any(deletion.bars(record, now) for deletion in self._deletions):
-                self._index.put(record, now)
+            if not any(deletion.bars(record, now) for deletion in self.deletions):
+                self.index.put(record, now)
         return Saved.IN_MEMORY
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()
-        return self.counters.count({key: self._index.get(tenant, key, now) for key in unique(keys)})
+        return self.counters.count({key: self.index.get(tenant, key, now) for key in unique(keys)})
 
-    async def list(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
+    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit, before = checked_limit(limit), decode_cursor(cursor)
         now = self._clock()
         fitting = [
             held
-            for held in self._index.held()
+            for held in self.index.held()
             if (before is None or held.arrival < before) and held.expires_at > now and where.fits(held.record)
         ]
         page = fitting[:limit]
@@ -171,21 +171,21 @@ class MemoryStore:
         return Page(tuple(Entry(held.record, held.expires_at) for held in page), more)
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
-        return summarize(self._index, tenant, checked_limit(limit))
+        return summarize(self.index, tenant, checked_limit(limit))
 
     async def delete(self, where: Filter) -> int:
         now = self._clock()
-        self._deletions.append(Deletion(where, now))
-        return self._index.drop_fitting(where)
+        self.deletions = (*self.deletions, Deletion(where, now))
+        return self.index.drop_fitting(where)
 
     async def stats(self) -> Stats:
-        return self.counters.into(describe(self._index))
+        return self.counters.into(describe(self.index))
 
     async def clean(self) -> int:
         now = self._clock()
-        self._deletions = [one for one in self._deletions if one.at > now - DELETION_KEPT_SECONDS]
+        self.deletions = tuple(one for one in self.deletions if one.at > now - DELETION_KEPT_SECONDS)
         self._notes = {place: note for place, note in self._notes.items() if note.expires_at > now}
-        return self._index.drop_expired(now)
+        return self.index.drop_expired(now)
 
     async def put_note(self, note: Note) -> None:
         self._notes[note.namespace, note.key] = note

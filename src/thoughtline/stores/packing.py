@@ -110,7 +110,9 @@ def decode_key(text: str) -> bytes:
     except (ValueError, binascii.Error):
         key = b""
     if len(key) != 32:
-        raise StoreRefused("an encryption key is 32 bytes in base64 or hexadecimal: `openssl rand -base64 32` makes one")
+        raise StoreRefused(
+            "an encryption key is 32 bytes in base64 or hexadecimal: `openssl rand -base64 32` makes one"
+        )
     return key
 
 

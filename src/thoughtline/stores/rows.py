@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from thoughtline.errors import DecodeError, WrongKey
 from thoughtline.records import Key, Record
-from thoughtline.stores.base import Counters, Deletion, Found, newest_first
+from thoughtline.stores.base import Counters, Deletion, Filter, Found, newest_first
 from thoughtline.stores.packing import Packer
 
 DIGEST = 16
@@ -48,6 +48,12 @@ class Hit(Struct, frozen=True):
     digests: tuple[bytes, ...]
 
 
+def rows_of(records: Iterable[Record], packer: Packer) -> list[Row]:
+    """The rows of some records, each once."""
+    once = {(record.provenance.tenant, record.id): record for record in records}
+    return [row_of(record, packer) for record in once.values()]
+
+
 def row_of(record: Record, packer: Packer) -> Row:
     where = record.provenance
     identity = identity_of(where.tenant, record.id)
@@ -55,15 +61,20 @@ def row_of(record: Record, packer: Packer) -> Row:
     digests += [call_digest(call_id) for call_id in record.call_ids]
     return Row(
         identity,
-        where.tenant,
-        where.session or "",
-        where.provider,
-        record.model,
+        column(where.tenant),
+        column(where.session or ""),
+        column(where.provider),
+        column(record.model),
         record.created_at,
         record.reasoning_chars,
         b"".join(dict.fromkeys(digests)),
         packer.pack(record, identity),
     )
+
+
+def column(text: str) -> str:
+    """Text that every engine can hold: PostgreSQL has no NUL, UTF-8 no lone surrogate."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def identity_of(tenant: str, id: str) -> bytes:
@@ -107,13 +118,28 @@ def unpack_or_count(data: bytes, identity: bytes, packer: Packer, counters: Coun
         return None
 
 
-def allowed(records: Iterable[Record], deletions: Iterable[Deletion], now: float) -> list[Record]:
-    """Those that no deletion bars."""
-    deletions = tuple(deletions)
-    return [record for record in records if not any(deletion.bars(record, now) for deletion in deletions)]
+def columns(where: Filter) -> Filter:
+    """A filter by what the columns hold."""
+    members = (where.tenant, where.provider, where.model, where.session)
+    return Filter(*(None if member is None else column(member) for member in members), where.call_id)
+
+
+def is_barred(row: Row, deletions: Iterable[Deletion], now: float) -> bool:
+    """Whether one of these deletions, in the words of columns, means this row (`Deletion.bars`)."""
+    return any(
+        row.created_at < deletion.at <= now
+        and deletion.where.tenant in (None, row.tenant)
+        and deletion.where.provider in (None, row.provider)
+        and deletion.where.model in (None, row.model)
+        and deletion.where.session in (None, row.session)
+        and (deletion.where.call_id is None or call_digest(deletion.where.call_id) in split(row.digests))
+        for deletion in deletions
+    )
 
 
 def _digest(kind: bytes, *parts: str) -> bytes:
     """Lengths first, so that no two lists of parts read the same."""
-    body = b"".join(len(raw).to_bytes(4, "big") + raw for raw in (part.encode("utf-8", "surrogatepass") for part in parts))
+    body = b"".join(
+        len(raw).to_bytes(4, "big") + raw for raw in (part.encode("utf-8", "surrogatepass") for part in parts)
+    )
     return blake2b(body, digest_size=DIGEST, person=b"tl " + kind).digest()

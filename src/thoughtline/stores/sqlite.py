@@ -35,7 +35,7 @@ from thoughtline.stores.base import (
 )
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import decode_cursor, encode_cursor
-from thoughtline.stores.rows import Hit, key_digest, row_of, unpack_found, unpack_or_count
+from thoughtline.stores.rows import Hit, column, columns, key_digest, rows_of, unpack_found, unpack_or_count
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import Writer, unavailable
@@ -51,7 +51,7 @@ _FIND = f"""SELECT r.seq, r.identity, r.expires_at, r.data FROM lookups l JOIN r
 
 
 class SqliteStore:
-    """A database file. `synchronous` is what a commit waits for: `normal` survives `kill -9`, `full` a power cut too."""
+    """A database file. A commit with `synchronous` `normal` survives `kill -9`, with `full` a power cut too."""
 
     def __init__(
         self, path: Path, settings: StoreSettings, clock: Clock, packer: Packer, synchronous: Synchronous = "normal"
@@ -67,6 +67,7 @@ class SqliteStore:
         self._renewals: set[int] = set()
         self._written_bytes = 0
         self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
+        self._cleaning = asyncio.Lock()
 
     async def open(self) -> None:
         if self._writer is not None:
@@ -87,10 +88,10 @@ class SqliteStore:
             self._reader = None
 
     async def save(self, records: Sequence[Record]) -> Saved:
-        now, ttl, packer = self._clock(), self._settings.ttl_seconds, self._packer
-        pairs = [(record, row_of(record, packer)) for record in records]
-        await self._write(lambda connection: work.save(connection, pairs, now, now + ttl))
-        self._written_bytes += sum(row.size for _, row in pairs)
+        now, ttl = self._clock(), self._settings.ttl_seconds
+        rows = rows_of(records, self._packer)
+        await self._write(lambda connection: work.save(connection, rows, now, now + ttl))
+        self._written_bytes += sum(row.size for row in rows)
         if self._written_bytes > self._settings.max_bytes / 20:
             self._written_bytes = 0
             self._cleaner.wake()
@@ -102,7 +103,8 @@ class SqliteStore:
         hits = self._read(lambda: self._hits(list(digests), now))
         return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
 
-    async def list(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
+    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
+        where = columns(where)
         limit, before, now = checked_limit(limit), decode_cursor(cursor), self._clock()
         rows = await self._read_aside(lambda connection: work.page(connection, where, now, before, limit + 1))
         read = [(row, unpack_or_count(row[3], row[1], self._packer, self.counters)) for row in rows[:limit]]
@@ -110,11 +112,11 @@ class SqliteStore:
         return Page(entries, encode_cursor(rows[limit - 1][0]) if len(rows) > limit else None)
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
-        limit = checked_limit(limit)
+        limit, tenant = checked_limit(limit), None if tenant is None else column(tenant)
         return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
 
     async def delete(self, where: Filter) -> int:
-        now = self._clock()
+        now, where = self._clock(), columns(where)
         newest = await self._write(lambda connection: work.mark_deleted(connection, where, now))
         return await self._in_steps(lambda connection: work.delete_some(connection, where, newest))
 
@@ -122,6 +124,10 @@ class SqliteStore:
         return self.counters.into(await self._read_aside(work.stats))
 
     async def clean(self) -> int:
+        async with self._cleaning:
+            return await self._clean()
+
+    async def _clean(self) -> int:
         now, cap = self._clock(), self._settings.max_bytes
         self._flush_renewals(self._open_writer())
         gone = await self._in_steps(lambda connection: work.delete_expired(connection, now))

@@ -6,16 +6,18 @@ import sqlite3
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from thoughtline.records import Record
 from thoughtline.stores.base import DELETION_KEPT_SECONDS, Deletion, Filter, Note, SessionSummary, Stats
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import Row, allowed, call_digest, split
+from thoughtline.stores.rows import Row, call_digest, is_barred, split
 
 STEP = 200
 """Records that one transaction of a long deletion takes out: some milliseconds."""
 
 VACUUM_PAGES = 2000
 """Free pages given back to the file system by one cleaning: 8 MB."""
+
+SWITCHES = 20
+"""Attempts to switch a new file to its write-ahead log while other processes do the same."""
 
 PageRow: TypeAlias = tuple[int, bytes, float, bytes]
 """A record's number, identity, expiry and packed bytes."""
@@ -29,8 +31,21 @@ _SCOPE = """INSERT INTO scopes (tenant, session, provider, model) VALUES (?, ?, 
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Before the first table: a new file can give pages back. The write-ahead log is a property of the file."""
+    """Before the first table: a new file can give pages back. The write-ahead log is a property of the file.
+
+    SQLite does not wait for locks when it switches to the log, so of two processes that start at once one may be told
+    that the file is locked: it waits for the other in the way that SQLite does wait, and tries again.
+    """
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    for _ in range(SWITCHES):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
     connection.execute("PRAGMA journal_mode = WAL")
 
 
@@ -49,14 +64,14 @@ def check_key(connection: sqlite3.Connection, packer: Packer) -> None:
     connection.execute("COMMIT")
 
 
-def save(connection: sqlite3.Connection, pairs: Sequence[tuple[Record, Row]], now: float, expires_at: float) -> None:
+def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expires_at: float) -> None:
     """Write the records that no deletion bars."""
     scopes: dict[tuple[str, str, str, str], int] = {}
     lookups: list[tuple[bytes, int]] = []
-    oldest = min((row.created_at for _, row in pairs), default=now)
+    oldest = min((row.created_at for row in rows), default=now)
     deletions = _deletions(connection, oldest, now)
-    for record, row in pairs:
-        if deletions and not allowed([record], deletions, now):
+    for row in rows:
+        if is_barred(row, deletions, now):
             continue
         scope = scopes.get(row.scope) or scopes.setdefault(row.scope, _scope(connection, row))
         values = (row.identity, scope, row.created_at, expires_at, row.chars, row.size, row.digests, row.data)
@@ -135,9 +150,7 @@ def repack(connection: sqlite3.Connection, identity: bytes, data: bytes) -> None
     connection.execute("UPDATE records SET data = ? WHERE identity = ?", (data, identity))
 
 
-def page(
-    connection: sqlite3.Connection, where: Filter, now: float, before: int | None, limit: int
-) -> list[PageRow]:
+def page(connection: sqlite3.Connection, where: Filter, now: float, before: int | None, limit: int) -> list[PageRow]:
     clause, values = _clause(where)
     return connection.execute(
         f"""SELECT seq, identity, expires_at, data FROM records
@@ -204,7 +217,12 @@ def delete_notes(connection: sqlite3.Connection, namespace: str, key: str | None
 
 def _clause(where: Filter) -> tuple[str, tuple[object, ...]]:
     """The condition on `records` that a filter is."""
-    members = [("tenant", where.tenant), ("provider", where.provider), ("model", where.model), ("session", where.session)]
+    members = [
+        ("tenant", where.tenant),
+        ("provider", where.provider),
+        ("model", where.model),
+        ("session", where.session),
+    ]
     chosen = [(name, value) for name, value in members if value is not None]
     clauses: list[str] = []
     values: list[object] = [value for _, value in chosen]

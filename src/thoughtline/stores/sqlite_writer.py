@@ -1,4 +1,4 @@
-"""One thread that writes: what waits when it is free goes into one transaction, and is acknowledged after the commit."""
+"""One thread that writes: what waits when it is free goes into one transaction, acknowledged after the commit."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from thoughtline.errors import StoreError, StoreUnavailable
+from thoughtline.errors import StoreUnavailable
 
 Result = TypeVar("Result")
 Work: TypeAlias = Callable[[sqlite3.Connection], Result]
@@ -76,14 +77,12 @@ class Writer:
     def _commit(self, batch: list[_Job]) -> None:
         try:
             results = self._transact(batch)
-        except StoreError as error:
-            self._tell(lambda: _fail(batch, error))
         except sqlite3.Error as error:
-            self._tell(lambda problem=error: _fail(batch, unavailable(problem)))  # type: ignore[misc]
+            self._tell(partial(_fail, batch, unavailable(error)))
         except BaseException as error:
-            self._tell(lambda problem=error: _fail(batch, problem))  # type: ignore[misc]
+            self._tell(partial(_fail, batch, error))
         else:
-            self._tell(lambda: _resolve(batch, results))
+            self._tell(partial(_resolve, batch, results))
 
     def _transact(self, batch: list[_Job]) -> list[object]:
         if self._connection is None:
