@@ -239,10 +239,9 @@ class PostgresStore:
         """Renewals, and records to be packed anew under the current key, wait for the next cleaning."""
         if expires_at - now < self._settings.ttl_seconds * (1 - RENEW_AFTER):
             self._renewals.add(seq)
-        if not self._packer.is_current(data):
-            record = unpack_or_count(data, identity, self._packer, self.counters)
-            if record is not None:
-                self._stale[identity] = self._packer.pack(record, identity)
+        packed = self._packer.repack(data, identity)
+        if packed is not None:
+            self._stale[identity] = packed
 
     async def _flush(self, connection: asyncpg.Connection | asyncpg.Pool) -> None:
         seqs, self._renewals = sorted(self._renewals), set()

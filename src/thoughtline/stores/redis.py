@@ -297,13 +297,8 @@ class RedisStore:
 
     def _repack(self, tenant: str, hits: list[Hit]) -> None:
         """A record under the previous key is packed anew by its first use."""
-        stale = [hit for hit in hits if not self._packer.is_current(hit.data)]
-        commands: list[Command] = []
-        for hit in stale:
-            record = unpack_or_count(hit.data, hit.identity, self._packer, self.counters)
-            if record is not None:
-                data = self._packer.pack(record, hit.identity)
-                commands.append(_call(scripts.REPACK, tenant, hit.identity, data))
+        packed = [(hit.identity, self._packer.repack(hit.data, hit.identity)) for hit in hits]
+        commands = [_call(scripts.REPACK, tenant, identity, data) for identity, data in packed if data is not None]
         if commands:
             task: asyncio.Task[object] = asyncio.create_task(self._run(commands))
             self._repacking.add(task)

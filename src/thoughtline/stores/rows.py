@@ -120,8 +120,11 @@ def unpack_or_count(data: bytes, identity: bytes, packer: Packer, counters: Coun
 
 def columns(where: Filter) -> Filter:
     """A filter by what the columns hold."""
-    members = (where.tenant, where.provider, where.model, where.session)
-    return Filter(*(None if member is None else column(member) for member in members), where.call_id)
+    tenant, provider, model, session = (
+        None if member is None else column(member)
+        for member in (where.tenant, where.provider, where.model, where.session)
+    )
+    return Filter(tenant, provider, model, session, where.call_id)
 
 
 def is_barred(row: Row, deletions: Iterable[Deletion], now: float) -> bool:

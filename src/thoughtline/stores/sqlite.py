@@ -159,11 +159,9 @@ class SqliteStore:
         """Renewals wait for the next cleaning. A record under the previous key is packed anew by its first use."""
         if expires_at - now < self._settings.ttl_seconds * (1 - RENEW_AFTER):
             self._renewals.add(seq)
-        if not self._packer.is_current(data):
-            record = unpack_or_count(data, identity, self._packer, self.counters)
-            if record is not None:
-                packed = self._packer.pack(record, identity)
-                self._open_writer().post(lambda connection: work.repack(connection, identity, packed))
+        packed = self._packer.repack(data, identity)
+        if packed is not None:
+            self._open_writer().post(lambda connection: work.repack(connection, identity, packed))
 
     def _flush_renewals(self, writer: Writer) -> None:
         seqs, self._renewals = tuple(self._renewals), set()
