@@ -127,6 +127,6 @@ def _driver(name: str, package: str) -> ModuleType:
     try:
         return import_module(f"thoughtline.stores.{name}")
     except ModuleNotFoundError as error:
-        if error.name != package:
+        if (error.name or "").partition(".")[0] != package:
             raise
         raise StoreRefused(f"{name} needs its driver: pip install 'thoughtline[{name}]'") from None

@@ -36,8 +36,10 @@ class Periodic:
 
     async def _run(self) -> None:
         while True:
+            # Not `wait_for`: Python 3.11's loses a cancellation that comes with the result (python/cpython#86296).
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), self._seconds())
+                async with asyncio.timeout(self._seconds()):
+                    await self._woken.wait()
             self._woken.clear()
             try:
                 await self._action()

@@ -59,7 +59,7 @@ class LayeredStore:
         self._front = MemoryStore(settings, clock)
         self._front.index.on_drop = self._forget_known
         self._known: dict[tuple[str, Key], float] = {}
-        self._finds: list[set[tuple[str, Key]]] = []
+        self._finds: dict[int, set[tuple[str, Key]]] = {}
         self._waiting = Waiting() if waiting is None else waiting
         self._waiting_notes: dict[tuple[str, str], Note] = {}
         self._can_read = self._can_write = True
@@ -104,7 +104,7 @@ class LayeredStore:
     async def save(self, records: Sequence[Record]) -> Saved:
         before = self._front.deletions
         await self._front.save(records)
-        for touched in self._finds:
+        for touched in self._finds.values():
             touched.update((record.provenance.tenant, key) for record in records for key in record.keys)
         if self._can_write:
             try:
@@ -177,14 +177,14 @@ class LayeredStore:
 
     async def _find_durable(self, tenant: str, keys: list[Key]) -> Found:
         before, touched = self._front.deletions, set[tuple[str, Key]]()
-        self._finds.append(touched)
+        self._finds[id(touched)] = touched
         try:
             answer = await self._within_time(lambda: self._durable.find(tenant, keys))
         except StoreError as error:
             self._fail_read(error)
             return {}
         finally:
-            self._finds.remove(touched)
+            del self._finds[id(touched)]
         deleted = self._deletions_since(before)
         return {key: self._promote(tenant, key, records, deleted, touched) for key, records in answer.items()}
 

@@ -96,9 +96,8 @@ class PostgresStore:
             return
         pool = await _ask(self._connect())
         try:
-            async with pool.acquire() as connection:
-                await _ask(migrate(connection))
-                await _ask(self._check_key(connection))
+            await _ask(self._run_on(pool, migrate))
+            await _ask(self._run_on(pool, self._check_key))
         except BaseException:
             pool.terminate()
             raise
@@ -111,7 +110,8 @@ class PostgresStore:
         if pool is not None:
             try:
                 await _ask(self._flush(pool))
-                await asyncio.wait_for(pool.close(), self._settings.timeout_seconds)
+                async with asyncio.timeout(self._settings.timeout_seconds):
+                    await pool.close()
             except (StoreUnavailable, TimeoutError):
                 pool.terminate()
 
@@ -305,7 +305,7 @@ class PostgresStore:
     async def _connect(self) -> asyncpg.Pool:
         return await asyncpg.create_pool(
             self._url,
-            min_size=1,
+            min_size=0,
             max_size=POOL,
             timeout=self._settings.timeout_seconds,
             command_timeout=self._settings.timeout_seconds,

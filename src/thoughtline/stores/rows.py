@@ -78,16 +78,16 @@ def column(text: str) -> str:
 
 
 def identity_of(tenant: str, id: str) -> bytes:
-    return _digest(b"record", tenant, id)
+    return _digest(b"tl record", tenant, id)
 
 
 def key_digest(tenant: str, key: Key) -> bytes:
-    return _digest(b"key", tenant, key)
+    return _digest(b"tl key", tenant, key)
 
 
 def call_digest(call_id: str) -> bytes:
     """Calls are deleted and listed by id whoever made them: their digest has no tenant, and no `find` asks for it."""
-    return _digest(b"call", call_id)
+    return _digest(b"tl call", call_id)
 
 
 def split(digests: bytes) -> list[bytes]:
@@ -140,9 +140,7 @@ def is_barred(row: Row, deletions: Iterable[Deletion], now: float) -> bool:
     )
 
 
-def _digest(kind: bytes, *parts: str) -> bytes:
-    """Lengths first, so that no two lists of parts read the same."""
-    body = b"".join(
-        len(raw).to_bytes(4, "big") + raw for raw in (part.encode("utf-8", "surrogatepass") for part in parts)
-    )
-    return blake2b(body, digest_size=DIGEST, person=b"tl " + kind).digest()
+def _digest(kind: bytes, first: str, second: str = "") -> bytes:
+    """The length of the first part goes before it, so that no other two parts read the same."""
+    text = f"{len(first)}:{first}{second}"
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST, person=kind).digest()

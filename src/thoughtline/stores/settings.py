@@ -45,7 +45,7 @@ def keys_from_environment(environment: Mapping[str, str]) -> tuple[str | None, s
 
 def decode_duration(text: str) -> float:
     """`"2h"`, `"7d"`, `"90s"`, `"1d12h"` in seconds."""
-    parts = re.fullmatch(r"(?:\d+(?:\.\d+)?[smhdw])+", text)
+    parts = re.fullmatch(r"(?:\d+(?:\.\d+)?[smhdw])+", text, re.ASCII)
     if parts is None:
         raise StoreRefused(f"{text!r} is no length of time: write it as 90s, 15m, 2h, 7d or 2w")
     return float(sum(float(n) * _SECONDS[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text)))
@@ -53,7 +53,7 @@ def decode_duration(text: str) -> float:
 
 def decode_size(text: str) -> int:
     """`"1GiB"`, `"500MB"`, `"4096"` in bytes."""
-    parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)", text)
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)", text, re.ASCII)
     if parts is None or parts[2] not in _BYTES:
         raise StoreRefused(f"{text!r} is no size: write it as 500MB, 64MiB or 1GiB")
     return int(float(parts[1]) * _BYTES[parts[2]])
