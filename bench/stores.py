@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+import os
 import random
 import sqlite3
 import tempfile
@@ -19,6 +20,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from tests.stores.servers import Postgres, Valkey
 from thoughtline.items import ReasoningText, Text, ToolCall
@@ -35,6 +38,7 @@ SETTINGS = StoreSettings(
 )
 TENANT = "b" * 64
 SAVES, FINDS = 100, 50
+FILL = 1000
 ROUNDS = 5
 WORDS = Path(__file__).with_name("codecs.py").read_text().split()
 Call: TypeAlias = Callable[[], Awaitable[object]]
@@ -93,6 +97,7 @@ class Sqlite(Contender):
         self._connection = sqlite3.connect(self._path, isolation_level=None)
         self._connection.execute("PRAGMA synchronous = normal")
         self._connection.execute(f"PRAGMA cache_size = -{sqlite.CACHE_KIB}")
+        self._connection.execute(f"PRAGMA wal_autocheckpoint = {sqlite.CHECKPOINT_PAGES}")
 
     async def close(self) -> None:
         await super().close()
@@ -240,13 +245,21 @@ def find_calls(
 
 
 async def fill(contender: Contender, count: int, sample: list[Key]) -> None:
-    """Up to so many entries; some of their keys are kept to be asked for."""
-    for _ in range(0, count, 500):
-        turns = make_turns(min(500, count))
+    """Up to so many entries. One in fifty is a turn that can be asked for, and a key of it is kept; the others are rows
+    of the same size that are written without being packed, to get to a million in minutes."""
+    bodies = rows_of(make_turns(200), Packer())
+    for _ in range(0, count, FILL):
+        turns = make_turns(FILL if isinstance(contender, Memory) else FILL // 50)
         await contender.store.save(turns)
-        sample += [
-            random.choice(turn.keys) for turn in random.sample(turns, min(len(turns), 10 if count > 10**5 else 50))
-        ]
+        sample += [random.choice(turn.keys) for turn in turns[: FILL // 50]]
+        rest = FILL - len(turns)
+        if rest:
+            await contender.raw_save([filler(random.choice(bodies)) for _ in range(rest)])
+
+
+def filler(row: Row) -> Row:
+    """A row like another, under keys of its own."""
+    return replace(row, identity=os.urandom(16), digests=os.urandom(len(row.digests)))
 
 
 async def measure(name: str, entries: list[int]) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, turn, visible
 from thoughtline.errors import StoreRefused
 from thoughtline.items import ReasoningText
-from thoughtline.records import Key
+from thoughtline.records import Key, Record
 from thoughtline.stores import Filter, Note, Saved
 from thoughtline.stores.base import MAX_PAGE, MAX_PER_KEY
 
@@ -106,6 +106,26 @@ async def test_an_unused_turn_expires(anywhere: Place) -> None:
     assert (stats.total_entries, stats.by_provider) == (1, {"deepseek": 1})
 
 
+async def test_cleaning_happens_by_itself(anywhere: Place) -> None:
+    """What has expired goes without anybody asking."""
+    store = await anywhere.open(replace(SETTINGS, clean_seconds=0.01))
+    await store.save([turn(1)])
+    anywhere.clock.advance(SETTINGS.ttl_seconds + 1)
+    stats = await store.stats()
+    while stats.memory_entries or stats.disk_entries:
+        await asyncio.sleep(0)
+        stats = await store.stats()
+
+
+async def test_much_writing_is_cleaned_early(durable: Place) -> None:
+    """The size cap holds long before the next cleaning is due."""
+    store = await durable.open(replace(SETTINGS, max_bytes=20_000))
+    for number in range(100):
+        await store.save([turn(number, at=START + number)])
+    while (await store.stats()).disk_bytes > 20_000:
+        await asyncio.sleep(0)
+
+
 async def test_use_renews(anywhere: Place) -> None:
     """The time to live counts from the last use, not from the save."""
     store = await anywhere.open()
@@ -148,7 +168,7 @@ LISTED = [
 ]
 
 
-def _mixed() -> list[object]:
+def _mixed() -> list[Record]:
     return [
         turn(1, at=START + 1),
         turn(2, at=START + 2, provider="kimi", model="k2", session="s2"),
@@ -163,7 +183,7 @@ async def test_list_shows_what_fits(anywhere: Place, where: Filter, numbers: set
     store = await anywhere.open()
     anywhere.clock.advance(10)
     for record in _mixed():
-        await store.save([record])  # type: ignore[list-item]
+        await store.save([record])
     entries = (await store.list_entries(where)).entries
     assert [entry.record.id for entry in entries] == [f"record-{n}" for n in sorted(numbers, reverse=True)]
     assert all(entry.expires_at == START + 10 + SETTINGS.ttl_seconds for entry in entries)
@@ -175,7 +195,7 @@ async def test_delete_takes_out_what_list_shows(anywhere: Place, where: Filter, 
     store = await anywhere.open()
     anywhere.clock.advance(10)
     records = _mixed()
-    await store.save(records)  # type: ignore[arg-type]
+    await store.save(records)
     assert await store.delete(where) == len(numbers)
     left = {1, 2, 3, 4} - numbers
     for number in (1, 2, 3, 4):

@@ -68,11 +68,13 @@ _FITS = """(scope IN (SELECT id FROM thoughtline.scopes WHERE ($1::text IS NULL 
     AND ($5::bytea IS NULL OR seq IN (SELECT record FROM thoughtline.lookups WHERE digest = $5))"""
 
 _DELETE = """WITH gone AS (DELETE FROM thoughtline.records WHERE seq IN
-        (SELECT seq FROM thoughtline.records WHERE {chosen} LIMIT {step} FOR UPDATE SKIP LOCKED)
+        (SELECT seq FROM thoughtline.records WHERE {chosen} ORDER BY seq LIMIT {step} FOR UPDATE {locked})
         RETURNING seq, digests),
     pointers AS (DELETE FROM thoughtline.lookups l USING gone, generate_series(0, length(gone.digests) / 16 - 1) AS part
         WHERE l.record = gone.seq AND l.digest = substring(gone.digests FROM part * 16 + 1 FOR 16))
     SELECT count(*) FROM gone"""
+
+_CLEAN = _DELETE.format(chosen="{chosen}", step=STEP, locked="SKIP LOCKED")
 
 
 class PostgresStore:
@@ -171,8 +173,11 @@ class PostgresStore:
 
     async def delete(self, where: Filter) -> int:
         newest = await self._run_in(lambda connection: _mark(connection, where, self._clock()))
-        statement = _DELETE.format(chosen=f"seq <= $6 AND {_FITS}", step=STEP)
-        return await self._in_steps(statement, *_values(where), newest)
+        chosen, values = f"seq <= $6 AND {_FITS}", (*_values(where), newest)
+        gone = 0
+        while await self._run("fetchval", f"SELECT EXISTS (SELECT 1 FROM thoughtline.records WHERE {chosen})", *values):
+            gone += await self._run("fetchval", _DELETE.format(chosen=chosen, step=STEP, locked=""), *values)
+        return gone
 
     async def stats(self) -> Stats:
         rows = await self._run(
@@ -196,7 +201,9 @@ class PostgresStore:
     async def _clean(self) -> int:
         now = self._clock()
         await self._run_in(self._flush)
-        gone = await self._in_steps(_DELETE.format(chosen="expires_at <= $1", step=STEP), now)
+        gone = 0
+        while some := await self._run("fetchval", _CLEAN.format(chosen="expires_at <= $1"), now):
+            gone += some
         await self._run("execute", "DELETE FROM thoughtline.deletions WHERE at <= $1", now - DELETION_KEPT_SECONDS)
         await self._run("execute", "DELETE FROM thoughtline.notes WHERE expires_at <= $1", now)
         gone += await self._evict()
@@ -264,20 +271,13 @@ class PostgresStore:
             ) AS summed WHERE before < $1)"""
         excess, gone = held - self._settings.max_bytes, 0
         while excess > 0:
-            dropped = await self._run("fetchval", _DELETE.format(chosen=chosen, step=STEP), excess)
+            dropped = await self._run("fetchval", _CLEAN.format(chosen=chosen), excess)
             if not dropped:
                 break
             gone += dropped
             held = await self._run("fetchval", "SELECT coalesce(sum(size), 0) FROM thoughtline.records")
             excess = held - self._settings.max_bytes
         return gone
-
-    async def _in_steps(self, statement: str, *values: object) -> int:
-        """A long deletion as short transactions."""
-        total = 0
-        while gone := await self._run("fetchval", statement, *values):
-            total += gone
-        return total
 
     async def _run(self, method: str, statement: str, *values: object) -> Any:
         return await self._run_in(lambda connection: getattr(connection, method)(statement, *values))

@@ -10,6 +10,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -46,6 +47,13 @@ Synchronous = Literal["normal", "full"]
 CACHE_KIB = 16 * 1024
 """Page cache of a connection: holds the upper levels of the look-up tree of some millions of keys."""
 
+CHECKPOINT_PAGES = 8000
+"""Pages of the log, 32 MB, after which they go into the file. Keys are digests and fall on pages at random: a longer
+log gathers more changes of a page before it is written."""
+
+READ_TIMEOUT_SECONDS = 0.05
+"""A reader waits only for someone who has the whole file, such as another program's VACUUM; the loop waits with it."""
+
 _FIND = f"""SELECT r.seq, r.identity, r.expires_at, r.data FROM lookups l JOIN records r ON r.seq = l.record
     WHERE l.digest = ? AND r.expires_at > ? ORDER BY l.record DESC LIMIT {MAX_PER_KEY}"""
 
@@ -73,7 +81,7 @@ class SqliteStore:
         if self._writer is not None:
             return
         await asyncio.to_thread(self._prepare)
-        self._reader = self._read(self._connect)
+        self._reader = self._read(partial(self._connect, READ_TIMEOUT_SECONDS))
         self._writer = Writer(self._connect)
         self._cleaner.start()
 
@@ -226,10 +234,10 @@ class SqliteStore:
         except OSError as error:
             raise StoreUnavailable(f"sqlite: {self._path.name}: {error.strerror}") from error
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, timeout=self._settings.timeout_seconds, isolation_level=None, check_same_thread=False
-        )
+    def _connect(self, timeout_seconds: float | None = None) -> sqlite3.Connection:
+        timeout = self._settings.timeout_seconds if timeout_seconds is None else timeout_seconds
+        connection = sqlite3.connect(self._path, timeout=timeout, isolation_level=None, check_same_thread=False)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         return connection
