@@ -249,9 +249,9 @@ async def fill(contender: Contender, count: int, sample: list[Key]) -> None:
     of the same size that are written without being packed, to get to a million in minutes."""
     bodies = rows_of(make_turns(200), Packer())
     for _ in range(0, count, FILL):
-        turns = make_turns(FILL if isinstance(contender, Memory) else FILL // 50)
+        turns = make_turns(FILL if count <= FILL or isinstance(contender, Memory) else FILL // 50)
         await contender.store.save(turns)
-        sample += [random.choice(turn.keys) for turn in turns[: FILL // 50]]
+        sample += [random.choice(turn.keys) for turn in turns]
         rest = FILL - len(turns)
         if rest:
             await contender.raw_save([filler(random.choice(bodies)) for _ in range(rest)])

@@ -170,6 +170,8 @@ class RedisStore:
         now = self._clock()
         if where.tenant is None:
             await self._run([("ZADD", DELETIONS, repr(now), msgspec.json.encode(Deletion(where, now)))])
+        else:  # cleaning comes to the tenants of the set, and has to forget the mark
+            await self._run([("SADD", TENANTS, column(where.tenant))])
         gone = 0
         for tenant in await self._tenants(where):
             gone += await self._delete_tenant(tenant, where, now)
