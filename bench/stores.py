@@ -3,8 +3,8 @@
     python -m bench.stores [--entries 1000 100000 1000000] [--stores memory sqlite redis postgres]
 
 A turn is about 3 kB of JSON and has five keys. "single" is one turn or key a call, 32 calls at once; "batched" is 100
-turns or 50 keys a call, 4 at once. The raw driver gets rows that are packed already and does not unpack what it finds:
-what is left is the store's own work, packing included. Servers are started from the wheels that the tests use.
+turns or 50 keys a call, 4 at once. "raw" gets rows that are packed already and does not unpack what it finds; "packing
+too" packs and unpacks, as any store of compressed records must. Servers are started from the wheels that the tests use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import random
 import sqlite3
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -42,6 +43,7 @@ FILL = 1000
 ROUNDS = 5
 WORDS = Path(__file__).with_name("codecs.py").read_text().split()
 Call: TypeAlias = Callable[[], Awaitable[object]]
+PACKER = Packer()
 numbers = itertools.count()
 
 
@@ -77,8 +79,16 @@ class Contender:
     async def raw_save(self, rows: list[Row]) -> object:
         raise NotImplementedError
 
-    async def raw_find(self, digests: list[bytes]) -> object:
+    async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
+        """Identities and packed bytes."""
         raise NotImplementedError
+
+    async def packing_save(self, turns: list[Record]) -> object:
+        return await self.raw_save(rows_of(turns, PACKER))
+
+    async def packing_find(self, keys: list[Key]) -> object:
+        found = await self.raw_find([key_digest(TENANT, key) for key in keys])
+        return [PACKER.unpack(data, identity) for identity, data in found]
 
 
 class Memory(Contender):
@@ -114,9 +124,9 @@ class Sqlite(Contender):
         work.save(self._connection, rows, now, now + SETTINGS.ttl_seconds)
         return self._connection.execute("COMMIT")
 
-    async def raw_find(self, digests: list[bytes]) -> object:
-        now = time.time()
-        return [self._connection.execute(sqlite._FIND, (digest, now)).fetchall() for digest in digests]
+    async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
+        now, execute = time.time(), self._connection.execute
+        return [(row[1], row[3]) for digest in digests for row in execute(sqlite._FIND, (digest, now)).fetchall()]
 
 
 class Redis(Contender):
@@ -146,11 +156,11 @@ class Redis(Contender):
         pipeline.execute_command("ZRANGEBYSCORE", redis.DELETIONS, f"({now!r}", repr(now))
         return await pipeline.execute()
 
-    async def raw_find(self, digests: list[bytes]) -> object:
+    async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
         ttl = SETTINGS.ttl_seconds
         head = (repr(time.time()), repr(ttl), int(ttl * 1000), repr(ttl * (1 - RENEW_AFTER)), MAX_PER_KEY)
         command = redis._call(redis_scripts.FIND, TENANT, *head, *digests)
-        return await self._client.execute_command(*command)
+        return [(row[0], row[1]) for row in await self._client.execute_command(*command)]
 
 
 class PostgreSQL(Contender):
@@ -178,8 +188,8 @@ class PostgreSQL(Contender):
         now = time.time()
         return await self._pool.fetchval(postgres._SAVE, *columns, now, now + SETTINGS.ttl_seconds)
 
-    async def raw_find(self, digests: list[bytes]) -> object:
-        return await self._pool.fetch(postgres._FIND, digests, time.time())
+    async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
+        return [(row[2], row[4]) for row in await self._pool.fetch(postgres._FIND, digests, time.time())]
 
 
 CONTENDERS: dict[str, Callable[[], Contender]] = {
@@ -203,45 +213,46 @@ async def calls_per_second(calls: list[Call], at_once: int) -> float:
     return len(calls) / (time.perf_counter() - start)
 
 
-async def side_by_side(
-    ours: Callable[[], list[Call]], raw: Callable[[], list[Call]], at_once: int
-) -> tuple[float, float]:
+async def side_by_side(contenders: list[Callable[[], list[Call]]], at_once: int) -> list[float]:
     """The best round of each, taken in turns."""
-    best = [0.0, 0.0]
+    best = [0.0] * len(contenders)
     for _ in range(ROUNDS):
-        for position, make in enumerate((ours, raw)):
+        for position, make in enumerate(contenders):
             best[position] = max(best[position], await calls_per_second(make(), at_once))
-    return best[0], best[1]
+    return best
 
 
-def save_calls(
-    contender: Contender, calls: int, size: int
-) -> tuple[Callable[[], list[Call]], Callable[[], list[Call]]]:
-    def ours() -> list[Call]:
-        groups = [make_turns(size) for _ in range(calls)]
-        return [lambda group=group: contender.store.save(group) for group in groups]  # type: ignore[misc]
-
-    def raw() -> list[Call]:
-        groups = [rows_of(make_turns(size), Packer()) for _ in range(calls)]
-        return [lambda group=group: contender.raw_save(group) for group in groups]  # type: ignore[misc]
-
-    return ours, raw
-
-
-def find_calls(
-    contender: Contender, keys: list[Key], calls: int, size: int
-) -> tuple[Callable[[], list[Call]], Callable[[], list[Call]]]:
-    def groups() -> Iterator[list[Key]]:
-        return (random.sample(keys, size) for _ in range(calls))
+def save_calls(contender: Contender, calls: int, size: int) -> list[Callable[[], list[Call]]]:
+    """Ours, the raw driver's, and the raw driver's with packing."""
 
     def ours() -> list[Call]:
-        return [lambda group=group: contender.store.find(TENANT, group) for group in groups()]  # type: ignore[misc]
+        return [partial(contender.store.save, make_turns(size)) for _ in range(calls)]
 
     def raw() -> list[Call]:
-        digests = [[key_digest(TENANT, key) for key in group] for group in groups()]
-        return [lambda group=group: contender.raw_find(group) for group in digests]  # type: ignore[misc]
+        return [partial(contender.raw_save, rows_of(make_turns(size), PACKER)) for _ in range(calls)]
 
-    return ours, raw
+    def packing() -> list[Call]:
+        return [partial(contender.packing_save, make_turns(size)) for _ in range(calls)]
+
+    return [ours, raw, packing]
+
+
+def find_calls(contender: Contender, keys: list[Key], calls: int, size: int) -> list[Callable[[], list[Call]]]:
+    """Ours, the raw driver's, and the raw driver's with unpacking."""
+
+    def groups() -> list[list[Key]]:
+        return [random.sample(keys, size) for _ in range(calls)]
+
+    def ours() -> list[Call]:
+        return [partial(contender.store.find, TENANT, group) for group in groups()]
+
+    def raw() -> list[Call]:
+        return [partial(contender.raw_find, [key_digest(TENANT, key) for key in group]) for group in groups()]
+
+    def packing() -> list[Call]:
+        return [partial(contender.packing_find, group) for group in groups()]
+
+    return [ours, raw, packing]
 
 
 async def fill(contender: Contender, count: int, sample: list[Key]) -> None:
@@ -273,19 +284,16 @@ async def measure(name: str, entries: list[int]) -> None:
         held = target
         size = (await contender.disk_bytes() - empty) / held
         cases = {
-            "save, single": (*save_calls(contender, 400, 1), 32, 1),
-            "save, batched": (*save_calls(contender, 12, SAVES), 4, SAVES),
-            "find, single": (*find_calls(contender, keys, 1000, 1), 32, 1),
-            "find, batched": (*find_calls(contender, keys, 60, FINDS), 4, FINDS),
+            "save, single": (save_calls(contender, 400, 1), 32, 1),
+            "save, batched": (save_calls(contender, 12, SAVES), 4, SAVES),
+            "find, single": (find_calls(contender, keys, 1000, 1), 32, 1),
+            "find, batched": (find_calls(contender, keys, 60, FINDS), 4, FINDS),
         }
-        for case, (ours, raw, at_once, each) in cases.items():
-            if name == "memory":
-                best = max([await calls_per_second(ours(), at_once) for _ in range(ROUNDS)])
-                print(f"{name:9} {target:>9,} {case:14} {best * each:>10,.0f}", flush=True)
-                continue
-            mine, theirs = await side_by_side(ours, raw, at_once)
-            text = f"{mine * each:>10,.0f} {theirs * each:>10,.0f} {mine / theirs:6.2f} {size:8,.0f}"
-            print(f"{name:9} {target:>9,} {case:14} {text}", flush=True)
+        for case, (calls, at_once, each) in cases.items():
+            rates = await side_by_side(calls[:1] if name == "memory" else calls, at_once)
+            figures = " ".join(f"{rate * each:>10,.0f}" for rate in rates)
+            ratios = " ".join(f"{rates[0] / rate:6.2f}" for rate in rates[1:])
+            print(f"{name:9} {target:>9,} {case:14} {figures} {ratios} {size:8,.0f}", flush=True)
     await contender.close()
 
 
@@ -297,7 +305,8 @@ def main() -> None:
     (turn,) = make_turns(1)
     (row,) = rows_of([turn], Packer())
     print(f"a turn is {len(encode_record(turn)):,} bytes of JSON, {row.size:,} packed")
-    print(f"{'store':9} {'entries':>9} {'':14} {'per s':>10} {'raw per s':>10} {'ratio':>6} {'bytes':>8}")
+    heads = f"{'per s':>10} {'raw':>10} {'packing':>10} {'/raw':>6} {'/pack':>6} {'bytes':>8}"
+    print(f"{'store':9} {'entries':>9} {'':14} {heads}")
     for name in options.stores:
         asyncio.run(measure(name, options.entries))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import shutil
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -236,6 +237,7 @@ def without_privileges() -> Iterator[Path]:
     finally:
         if is_root:
             os.seteuid(0)
+        shutil.rmtree(folder)
 
 
 async def test_a_read_only_file() -> None:
