@@ -131,6 +131,20 @@ async def test_a_deletion_while_a_find_is_under_way(bench: Bench) -> None:
     assert (await bench.store.stats()).memory_entries == 0
 
 
+async def test_two_finds_under_way_at_once(bench: Bench) -> None:
+    """Each has its own answer, and the key is known afterwards."""
+    await bench.store.save([turn(1)])
+    bench.gate.holds = asyncio.Event()
+    asking = [asyncio.create_task(found(bench.store, 1)) for _ in range(2)]
+    while bench.gate.asked < 2:
+        await asyncio.sleep(0)
+    bench.gate.holds.set()
+    assert await asyncio.gather(*asking) == [(turn(1),), (turn(1),)]
+    bench.gate.holds = None
+    assert await found(bench.store, 1) == (turn(1),)
+    assert bench.gate.asked == 2
+
+
 async def test_a_save_while_a_find_is_under_way(bench: Bench) -> None:
     """The key is not taken for known: the next find has both."""
     await bench.store.save([turn(1, shared=("ok",))])
