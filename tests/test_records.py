@@ -60,3 +60,26 @@ def test_a_record_that_is_none_is_refused_by_name(data: bytes) -> None:
     """A damaged entry is an error with a name, and says nothing of what it held."""
     with pytest.raises(DecodeError):
         decode_record(data)
+
+
+COUNTED = [
+    (ReasoningText("four"), 4),
+    (ReasoningSummary("three"), 5),
+    (ReasoningEncrypted("gAAAA"), 5),
+    (ReasoningServerToolCall("search", raw=Raw(b"{}")), 2),
+    (Text("not counted", Seal("c2ln", GOOGLE_GEMINI_V1)), 0),
+]
+
+
+@pytest.mark.parametrize(("item", "chars"), COUNTED, ids=lambda value: type(value).__name__)
+def test_how_much_reasoning_a_turn_holds(item: Item, chars: int) -> None:
+    """Readable or encrypted; what is visible is not counted."""
+    assert made(item).reasoning_chars == chars
+    assert made(item, item).reasoning_chars == 2 * chars
+
+
+@pytest.mark.parametrize(("answered", "model"), [("m-1", "m-1"), ("", "asked")])
+def test_the_model_is_what_the_provider_says_it_is(answered: str, model: str) -> None:
+    """Or what was asked for, where it doesn't say."""
+    where = Provenance("t", "deepseek", "host", "acct", "asked", answered, "openai_chat", "deepseek")
+    assert Record(RecordId("r"), where, (), (), 1.5).model == model

@@ -3,8 +3,13 @@
     ThoughtlineError
     ├── DecodeError          bytes that are not what their format says        client or upstream, 400 or 502
     │   └── LimitExceeded    bytes that go beyond a bound we set               client or upstream, 413 or 502
-    └── EncodeError          a typed value that its target wire can't hold    ours, 500
-        └── ForeignSeal      a seal that another provider made                ours, 500
+    ├── EncodeError          a typed value that its target wire can't hold    ours, 500
+    │   └── ForeignSeal      a seal that another provider made                ours, 500
+    └── StoreError           a store that can't do what it was asked           ours, 503
+        ├── StoreUnavailable it may work again later: down, full, locked       ours, 503
+        ├── StoreRefused     it never will without a change of settings        ours, 503
+        ├── NewerStore       it was written by a newer version of us           ours, 503
+        └── WrongKey         it was encrypted with a key that we don't have    ours, 503
 
 Each says whose fault it is and which HTTP status it stands for. Messages name the place and the problem, never the
 content: reasoning, signatures and credentials do not appear in them, so all of them may be shown to a client.
@@ -75,3 +80,27 @@ class EncodeError(ThoughtlineError):
 
 class ForeignSeal(EncodeError):
     """A signature or encrypted block on its way to a provider that did not make it."""
+
+
+class StoreError(ThoughtlineError):
+    """A store that can't do what it was asked."""
+
+    @property
+    def status(self) -> int:
+        return 503
+
+
+class StoreUnavailable(StoreError):
+    """It may work again later: a server that is down, a full disk, a locked or read-only file."""
+
+
+class StoreRefused(StoreError):
+    """It never will without a change of settings: an address or a key that can't be read, a driver that is missing."""
+
+
+class NewerStore(StoreError):
+    """It was written by a newer version of this program, which this one can't read safely."""
+
+
+class WrongKey(StoreError):
+    """It was encrypted with a key that we were not given."""

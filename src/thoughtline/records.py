@@ -6,13 +6,23 @@ tagged with what they are made of; several records may share one of the weaker o
 
 from __future__ import annotations
 
-from typing import NewType
+from typing import NewType, assert_never
 
 import msgspec
 from msgspec import Struct
 
 from thoughtline.errors import DecodeError
-from thoughtline.items import Item, ToolCall, reasoning_of, seal_of
+from thoughtline.items import (
+    Item,
+    Reasoning,
+    ReasoningEncrypted,
+    ReasoningServerToolCall,
+    ReasoningSummary,
+    ReasoningText,
+    ToolCall,
+    reasoning_of,
+    seal_of,
+)
 from thoughtline.turns import Provenance
 
 Key = NewType("Key", str)
@@ -44,6 +54,30 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def call_ids(self) -> tuple[str, ...]:
         return tuple(item.id for item in self.items if isinstance(item, ToolCall) and item.id)
+
+    @property
+    def model(self) -> str:
+        """The model as the provider names it, or as it was asked for where the provider didn't say."""
+        return self.provenance.model_answered or self.provenance.model_asked
+
+    @property
+    def reasoning_chars(self) -> int:
+        """How many characters of reasoning the turn holds, readable or encrypted; seals on other items not counted."""
+        return sum(_reasoning_chars(item) for item in reasoning_of(self.items))
+
+
+def _reasoning_chars(item: Reasoning) -> int:
+    match item:
+        case ReasoningText():
+            return len(item.text)
+        case ReasoningSummary():
+            return len(item.summary)
+        case ReasoningEncrypted():
+            return len(item.data)
+        case ReasoningServerToolCall():
+            return len(bytes(item.raw))
+        case _:
+            assert_never(item)
 
 
 _decoder = msgspec.json.Decoder(Record)

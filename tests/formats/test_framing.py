@@ -168,6 +168,7 @@ def by_the_book(data: bytes) -> list[bytes]:
 @settings(max_examples=150, deadline=None)
 @given(pieces=blocks, cuts=cut_places)
 @example(pieces=[b"data: 1\n\n", b"data: \n\n"], cuts=[])
+@example(pieces=[b"data: 1\n\n", b"data: 2\nd", b"ata: 3\n\n"], cuts=[])
 @example(pieces=[b"data: 1\r", b"\ndata: 2\n\n"], cuts=[])
 def test_any_lines_cut_anywhere(pieces: list[bytes], cuts: list[int]) -> None:
     """Streams of any lines with any line ends, cut between lines and cut anywhere."""

@@ -105,6 +105,7 @@ def test_arguments_can_be_read_at_any_time() -> None:
 MISFITS: dict[str, list[Piece]] = {
     "no path": [("", ONE)],
     "the root": [("$", ONE)],
+    "a path from elsewhere": [("x.a", ONE)],
     "an element of the root": [("$[0]", ONE)],
     "a member of an array": [("$.a[0]", ONE), ("$.a.b", ONE)],
     "an element of an object": [("$.a.b", ONE), ("$.a[0]", ONE)],

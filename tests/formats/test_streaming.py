@@ -230,6 +230,8 @@ ORDERS: dict[str, tuple[list[tuple[int, str]], list[str], str]] = {
     "no first index": ([(2, "c"), (1, "b")], ["", ""], "bc"),
     "several items of an index": ([(1, "cd"), (0, "ab")], ["", "abcd"], ""),
     "an index without items": ([(1, "b"), (0, ""), (2, "c")], ["", "b", "c"], ""),
+    "an index again": ([(0, "a"), (0, "b"), (1, "c")], ["a", "b", "c"], ""),
+    "an index again before its turn": ([(1, "b"), (1, "c"), (0, "a")], ["", "", "abc"], ""),
     "nothing": ([], [], ""),
 }
 

@@ -141,7 +141,7 @@ def test_events_may_come_one_by_one() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(said=st.lists(st.tuples(st.integers(0, 3), st.text(max_size=3)), max_size=12))
+@given(said=st.lists(st.tuples(st.integers(0, 3) | st.integers(0, 127), st.text(max_size=3)), max_size=12))
 def test_any_mixture_of_answers(said: list[tuple[int, str]]) -> None:
     """Each answer has its own items in the order in which they were done; answers are in the order of their index."""
     folded = fold([ItemDone(choice, 0, Text(text)) for choice, text in said], "openai_chat")

@@ -1,0 +1,132 @@
+"""Where records are kept: one protocol, four stores.
+
+    Record ─ save ─▶ LayeredStore ─▶ MemoryStore     in front, 2,000 entries
+                                 └─▶ SqliteStore | RedisStore | PostgresStore     durable, shared
+    keys ─ find ──▶  memory first, then the durable store ─▶ Records, newest first
+
+A `Row` is a record as the durable stores write it: digests that hold the tenant, counts, and its `Packer`'s bytes
+(compressed, and encrypted where there is a key). A `Deletion` is remembered, so that no slow writer undoes it.
+`Migration`s bring an older layout up to date.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias, cast
+from urllib.parse import parse_qs
+
+from thoughtline.errors import StoreRefused
+from thoughtline.stores.base import (
+    Clock,
+    Deletion,
+    Entry,
+    Filter,
+    Found,
+    Note,
+    Page,
+    Saved,
+    SessionSummary,
+    Stats,
+    Store,
+)
+from thoughtline.stores.layered import LayeredStore
+from thoughtline.stores.memory import MemoryStore
+from thoughtline.stores.packing import Packer
+from thoughtline.stores.settings import StoreSettings, decode_duration, decode_size, default_url, keys_from_environment
+
+if TYPE_CHECKING:
+    from thoughtline.stores.sqlite import Synchronous
+
+__all__ = [
+    "Clock",
+    "Deletion",
+    "Entry",
+    "Filter",
+    "Found",
+    "LayeredStore",
+    "MemoryStore",
+    "Note",
+    "Page",
+    "Saved",
+    "SessionSummary",
+    "Stats",
+    "Store",
+    "StoreSettings",
+    "decode_duration",
+    "decode_size",
+    "default_url",
+    "durable_store",
+    "keys_from_environment",
+    "open_store",
+]
+
+Maker: TypeAlias = Callable[[str, StoreSettings, Clock, Packer], Store]
+
+
+def _sqlite(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
+    path, _, query = url.removeprefix("sqlite://").partition("?")
+    options = parse_qs(query)
+    synchronous = options.pop("synchronous", ["normal"])[0]
+    if len(path) < 2 or not path.startswith("/") or options or synchronous not in ("normal", "full"):
+        raise StoreRefused("a SQLite address is sqlite:///path, or sqlite:///path?synchronous=full")
+    module = import_module("thoughtline.stores.sqlite")
+    return cast(Store, module.SqliteStore(Path(path[1:]), settings, clock, packer, cast("Synchronous", synchronous)))
+
+
+def _redis(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
+    return cast(Store, _driver("redis", "redis").RedisStore.at(url, settings, clock, packer))
+
+
+def _postgres(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
+    return cast(Store, _driver("postgres", "asyncpg").PostgresStore(url, settings, clock, packer))
+
+
+DURABLE: dict[str, Maker] = {
+    "sqlite": _sqlite,
+    "redis": _redis,
+    "rediss": _redis,
+    "redis-cluster": _redis,
+    "postgresql": _postgres,
+    "postgres": _postgres,
+}
+"""Durable stores by the scheme of their address."""
+
+
+async def open_store(url: str, settings: StoreSettings | None = None, clock: Clock = time.time) -> Store:
+    """The store at an address: memory alone, or memory in front of a durable store.
+
+    Raises `StoreRefused`, `NewerStore` or `WrongKey` where a person has to change something. A durable store that is
+    only down is no error: memory goes on alone, and the durable store is opened when it is back.
+    """
+    settings = settings or StoreSettings()
+    if url.startswith("memory:"):
+        memory = MemoryStore(settings, clock)
+        await memory.open()
+        return memory
+    store = LayeredStore(durable_store(url, settings, clock), settings, clock)
+    await store.open()
+    return store
+
+
+def durable_store(url: str, settings: StoreSettings, clock: Clock) -> Store:
+    """The durable store at an address, not yet open and with nothing in front."""
+    scheme = url.partition(":")[0]
+    if scheme not in DURABLE:
+        known = ", ".join(("memory", *DURABLE))
+        raise StoreRefused(f"a store's address begins with one of {known}, not {scheme[:20]!r}")
+    packer = Packer(settings.encryption_key, settings.previous_encryption_key)
+    return DURABLE[scheme](url, settings, clock, packer)
+
+
+def _driver(name: str, package: str) -> ModuleType:
+    """A store's module, which imports its driver. The extra has the store's name."""
+    try:
+        return import_module(f"thoughtline.stores.{name}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise StoreRefused(f"{name} needs its driver: pip install 'thoughtline[{name}]'") from None

@@ -1,0 +1,47 @@
+"""Something done again and again beside the requests, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from thoughtline.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+
+class Periodic:
+    """Runs `action` every `seconds()`, or at once when woken. A failure is logged and the next turn tries again."""
+
+    def __init__(self, action: Callable[[], Awaitable[object]], seconds: Callable[[], float]) -> None:
+        self._action = action
+        self._seconds = seconds
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            # Not `wait_for`: Python 3.11's loses a cancellation that comes with the result (python/cpython#86296).
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._seconds()):
+                    await self._woken.wait()
+            self._woken.clear()
+            try:
+                await self._action()
+            except StoreError as error:
+                log.warning("background work of a store failed, and is tried again: %s", error)

@@ -1,0 +1,217 @@
+"""What every store does, and the values that go in and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thoughtline.errors import StoreRefused
+from thoughtline.records import Key, Record
+
+Clock: TypeAlias = Callable[[], float]
+"""Seconds since the epoch."""
+
+Found: TypeAlias = dict[Key, tuple[Record, ...]]
+"""For each key asked for, its records, newest first; every key is there."""
+
+MAX_PER_KEY = 16
+"""Records that one key gives back. More than a few can't be told apart by anything weaker than their lineage."""
+
+MAX_PAGE = 200
+"""Entries of one page, as the admin address allows (design.md 3.2)."""
+
+RENEW_AFTER = 0.25
+"""The part of its life after which a use renews a record: a record in daily use is renewed about once in two days."""
+
+DELETION_KEPT_SECONDS = 24 * 3600.0
+"""How long a deletion is remembered against slow writers. Retries give up long before (layered.py)."""
+
+
+class Saved(Enum):
+    """What is true of a record when `save` returns."""
+
+    DURABLE = "durable"
+    IN_MEMORY = "in_memory"
+
+
+class Filter(Struct, frozen=True):
+    """Which records: all that agree with every member that is set. None set: all."""
+
+    tenant: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    session: str | None = None
+    call_id: str | None = None
+
+    def fits(self, record: Record) -> bool:
+        where = record.provenance
+        return (
+            self.tenant in (None, where.tenant)
+            and self.provider in (None, where.provider)
+            and self.model in (None, record.model)
+            and self.session in (None, where.session)
+            and (self.call_id is None or self.call_id in record.call_ids)
+        )
+
+
+class Deletion(Struct, frozen=True):
+    """A deletion that was asked for. What was made before it and comes to be written after it stays deleted."""
+
+    where: Filter
+    at: float
+
+    def bars(self, record: Record, now: float) -> bool:
+        """A deletion in the future of our clock says that the clock went back: it bars nothing."""
+        return record.created_at < self.at <= now and self.where.fits(record)
+
+
+class Entry(Struct, frozen=True):
+    """A record as the store holds it."""
+
+    record: Record
+    expires_at: float
+
+
+class Page(Struct, frozen=True):
+    """Entries, newest first. `cursor` asks for the next page; there is none after the last."""
+
+    entries: tuple[Entry, ...]
+    cursor: str | None = None
+
+
+class SessionSummary(Struct, frozen=True):
+    """A session and how much of it is remembered."""
+
+    tenant: str
+    session: str
+    entries: int
+    chars: int
+    newest_at: float
+
+
+class Stats(Struct, frozen=True):
+    """What a store holds, and what it has done since it was opened in this process."""
+
+    memory_entries: int = 0
+    memory_chars: int = 0
+    disk_entries: int = 0
+    disk_chars: int = 0
+    disk_bytes: int = 0
+    by_provider: dict[str, int] = {}
+    by_model: dict[str, int] = {}
+    oldest_at: float | None = None
+    newest_at: float | None = None
+    hits: int = 0
+    misses: int = 0
+    replays: int = 0
+    unreadable: int = 0
+    failures: int = 0
+    waiting: int = 0
+    lost: int = 0
+    last_failure: str | None = None
+
+    @property
+    def total_entries(self) -> int:
+        """What is in memory alone (`waiting`) or on disk; what is in both counts once."""
+        return self.disk_entries + self.waiting if self.disk_entries or self.waiting else self.memory_entries
+
+    @property
+    def total_chars(self) -> int:
+        return max(self.disk_chars, self.memory_chars)
+
+    @property
+    def replay_rate(self) -> float:
+        """Replays for each look-up of a key."""
+        asked = self.hits + self.misses
+        return self.replays / asked if asked else 0.0
+
+
+class Counters:
+    """What a store has done since it was opened. `replays` is told by who restores."""
+
+    def __init__(self) -> None:
+        self.hits = self.misses = self.replays = self.unreadable = 0
+
+    def count(self, found: Found) -> Found:
+        hits = sum(1 for records in found.values() if records)
+        self.hits += hits
+        self.misses += len(found) - hits
+        return found
+
+    def into(self, stats: Stats) -> Stats:
+        return replace(
+            stats,
+            hits=self.hits,
+            misses=self.misses,
+            replays=self.replays,
+            unreadable=self.unreadable + stats.unreadable,
+        )
+
+
+class Note(Struct, frozen=True):
+    """A small value that belongs to no tenant, such as what was learned of a provider's contract."""
+
+    namespace: str
+    key: str
+    value: bytes
+    expires_at: float
+
+
+class Store(Protocol):
+    """Records in, records out. Every method may raise `StoreError`, and nothing else on purpose."""
+
+    counters: Counters
+
+    async def open(self) -> None:
+        """Connect, and bring the layout up to date. Doing it twice is fine."""
+
+    async def save(self, records: Sequence[Record]) -> Saved:
+        """Keep records, all or none; returns when they are as safe as the answer says."""
+
+    async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
+        """The records of one tenant, at most `MAX_PER_KEY` for each key. What is found lives on."""
+
+    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
+        """Newest first. Pages are stable: a record that was there before the first is seen once."""
+
+    async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
+        """Sessions that are remembered, those with the newest records first."""
+
+    async def delete(self, where: Filter) -> int:
+        """Forget what fits, and refuse what fits and was made before. How many records went."""
+
+    async def stats(self) -> Stats:
+        """What is held, and what was done."""
+
+    async def clean(self) -> int:
+        """Take out what has expired and what is beyond the size cap, oldest use first. How many records went."""
+
+    async def put_note(self, note: Note) -> None:
+        """Keep a note, in place of an older one of the same key."""
+
+    async def notes(self, namespace: str) -> tuple[Note, ...]:
+        """The notes of a namespace that have not expired, by key."""
+
+    async def delete_notes(self, namespace: str, key: str | None = None) -> int:
+        """Forget one note, or all of a namespace. How many went."""
+
+    async def close(self) -> None:
+        """Finish what was begun, and let go."""
+
+
+def unique(keys: Iterable[Key]) -> list[Key]:
+    return list(dict.fromkeys(keys))
+
+
+def checked_limit(limit: int) -> int:
+    if not 1 <= limit <= MAX_PAGE:
+        raise StoreRefused(f"a page holds 1 to {MAX_PAGE} entries, not {limit}")
+    return limit
+
+
+def newest_first(records: Iterable[Record]) -> tuple[Record, ...]:
+    return tuple(sorted(records, key=lambda record: (record.created_at, record.id), reverse=True))[:MAX_PER_KEY]

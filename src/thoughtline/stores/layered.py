@@ -1,0 +1,298 @@
+"""Memory in front of a durable store: quick while all is well, and going on alone while the durable store fails.
+
+    save    memory, then the durable store; what that won't take waits and is tried again
+    find    memory for the keys it knows all about, the durable store for the others, which memory then knows
+
+Memory knows all about a key when the durable store has told it within `trust_seconds`, and none of the key's records
+was pushed out since. So a record that another replica saved or deleted is seen, or gone, after that time at the latest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from thoughtline.errors import StoreError, StoreUnavailable
+from thoughtline.records import Key, Record
+from thoughtline.stores.background import Periodic
+from thoughtline.stores.base import (
+    MAX_PAGE,
+    Clock,
+    Counters,
+    Deletion,
+    Filter,
+    Found,
+    Note,
+    Page,
+    Saved,
+    SessionSummary,
+    Stats,
+    Store,
+    newest_first,
+    unique,
+)
+from thoughtline.stores.memory import MemoryStore
+from thoughtline.stores.settings import StoreSettings
+from thoughtline.stores.waiting import Waiting
+
+log = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
+BATCH = 200
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 5.0, 60.0
+PROBE = "thoughtline.probe"
+
+
+class LayeredStore:
+    """The store that `open_store` gives for every durable address."""
+
+    def __init__(self, durable: Store, settings: StoreSettings, clock: Clock, waiting: Waiting | None = None) -> None:
+        self.counters = Counters()
+        self._durable = durable
+        self._settings = settings
+        self._clock = clock
+        self._front = MemoryStore(settings, clock)
+        self._front.index.on_drop = self._forget_known
+        self._known: dict[tuple[str, Key], float] = {}
+        self._finds: dict[int, set[tuple[str, Key]]] = {}
+        self._waiting = Waiting() if waiting is None else waiting
+        self._waiting_notes: dict[tuple[str, str], Note] = {}
+        self._can_read = self._can_write = True
+        self._failures = 0
+        self._last_failure: str | None = None
+        self._retry_seconds = FIRST_RETRY_SECONDS
+        self._settled = asyncio.Event()
+        self._settled.set()
+        self._retrier = Periodic(self._retry, self._until_retry)
+
+    async def open(self) -> None:
+        """Raises where a person has to change something. A store that is only down is opened when it is back."""
+        self._retrier.start()
+        await self._front.open()
+        try:
+            await self._within_time(self._durable.open)
+        except StoreUnavailable as error:
+            self._can_read = False
+            self._fail_write(error)
+        except StoreError:
+            await self._retrier.stop()
+            await self._front.close()
+            raise
+
+    async def close(self) -> None:
+        await self._retrier.stop()
+        await self._front.close()
+        if self._waiting or self._waiting_notes:
+            await self._retry()
+        self._waiting.lost += len(self._waiting)
+        if self._waiting:
+            log.error("%d turns could not be written before closing", len(self._waiting))
+        try:
+            await self._durable.close()
+        except StoreError as error:
+            log.warning("a store could not be closed: %s", error)
+
+    async def settled(self) -> None:
+        """Returns when the durable store works and nothing waits to be written."""
+        await self._settled.wait()
+
+    async def save(self, records: Sequence[Record]) -> Saved:
+        before = self._front.deletions
+        await self._front.save(records)
+        for touched in self._finds.values():
+            touched.update((record.provenance.tenant, key) for record in records for key in record.keys)
+        if self._can_write:
+            try:
+                await self._within_time(lambda: self._durable.save(records))
+            except StoreError as error:
+                self._fail_write(error)
+            else:
+                return Saved.DURABLE
+        now = self._clock()
+        deleted = self._deletions_since(before)
+        self._waiting.add((record for record in records if not _is_deleted(record, deleted)), now)
+        return Saved.IN_MEMORY
+
+    async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
+        now = self._clock()
+        keys = unique(keys)
+        found = {key: self._front.index.get(tenant, key, now) for key in keys}
+        ask = [key for key in keys if not found[key] or self._known.get((tenant, key), 0.0) <= now]
+        if ask and self._can_read:
+            found |= await self._find_durable(tenant, ask)
+        return self.counters.count({key: found[key] for key in keys})
+
+    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
+        return await self._read(lambda store: store.list_entries(where, limit, cursor))
+
+    async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
+        return await self._read(lambda store: store.sessions(tenant, limit))
+
+    async def delete(self, where: Filter) -> int:
+        """Raises where the durable store fails: what is there is not forgotten yet, only memory is."""
+        gone = await self._front.delete(where)
+        self._waiting.drop_fitting(where)
+        return max(gone, await self._durable.delete(where))
+
+    async def stats(self) -> Stats:
+        front = await self._front.stats()
+        stats = await self._read(lambda store: store.stats())
+        return replace(
+            self.counters.into(stats),
+            memory_entries=front.memory_entries,
+            memory_chars=front.memory_chars,
+            unreadable=stats.unreadable,
+            failures=self._failures,
+            waiting=len(self._waiting),
+            lost=self._waiting.lost,
+            last_failure=self._last_failure,
+        )
+
+    async def clean(self) -> int:
+        await self._front.clean()
+        return await self._durable.clean()
+
+    async def put_note(self, note: Note) -> None:
+        await self._front.put_note(note)
+        self._waiting_notes[note.namespace, note.key] = note
+        if self._can_write:
+            try:
+                await self._write_notes()
+            except StoreError as error:
+                self._fail_write(error)
+
+    async def notes(self, namespace: str) -> tuple[Note, ...]:
+        return await self._read(lambda store: store.notes(namespace))
+
+    async def delete_notes(self, namespace: str, key: str | None = None) -> int:
+        gone = await self._front.delete_notes(namespace, key)
+        for place in [place for place in self._waiting_notes if place[0] == namespace and key in (None, place[1])]:
+            del self._waiting_notes[place]
+        return max(gone, await self._durable.delete_notes(namespace, key))
+
+    async def _find_durable(self, tenant: str, keys: list[Key]) -> Found:
+        before, touched = self._front.deletions, set[tuple[str, Key]]()
+        self._finds[id(touched)] = touched
+        try:
+            answer = await self._within_time(lambda: self._durable.find(tenant, keys))
+        except StoreError as error:
+            self._fail_read(error)
+            return {}
+        finally:
+            del self._finds[id(touched)]
+        deleted = self._deletions_since(before)
+        return {key: self._promote(tenant, key, records, deleted, touched) for key, records in answer.items()}
+
+    def _promote(
+        self,
+        tenant: str,
+        key: Key,
+        records: tuple[Record, ...],
+        deleted: list[Deletion],
+        touched: set[tuple[str, Key]],
+    ) -> tuple[Record, ...]:
+        """What the durable store said of a key, into memory; what it no longer has, out of it."""
+        now, index = self._clock(), self._front.index
+        records = tuple(record for record in records if not _is_deleted(record, deleted))
+        there = {record.id for record in records}
+        is_touched = (tenant, key) in touched
+        own = [record for record in index.get(tenant, key, now) if record.id not in there]
+        if not is_touched:
+            for record in own:
+                if (tenant, record.id) not in self._waiting:
+                    index.drop((tenant, record.id))
+        for record in reversed(records):
+            index.put(record, now)
+        if records and not is_touched and all((tenant, record.id) in index for record in records):
+            self._known[tenant, key] = now + self._settings.trust_seconds
+        kept = [record for record in own if (tenant, record.id) in index]
+        return newest_first((*records, *kept))
+
+    def _deletions_since(self, before: tuple[Deletion, ...]) -> list[Deletion]:
+        return [deletion for deletion in self._front.deletions if not any(deletion is known for known in before)]
+
+    def _forget_known(self, record: Record) -> None:
+        for key in record.keys:
+            self._known.pop((record.provenance.tenant, key), None)
+
+    async def _read(self, ask: Callable[[Store], Awaitable[Result]]) -> Result:
+        """From the durable store, or from memory while that fails."""
+        if self._can_read:
+            try:
+                return await self._within_time(lambda: ask(self._durable))
+            except StoreUnavailable as error:
+                self._fail_read(error)
+        return await ask(self._front)
+
+    async def _within_time(self, ask: Callable[[], Awaitable[Result]]) -> Result:
+        """Twice the time a driver is given, so that a driver that keeps to it can say what is wrong."""
+        try:
+            async with asyncio.timeout(2 * self._settings.timeout_seconds):
+                return await ask()
+        except TimeoutError:
+            raise StoreUnavailable("the store took too long") from None
+
+    def _fail_read(self, error: StoreError) -> None:
+        self._can_read = False
+        self._fail(error)
+
+    def _fail_write(self, error: StoreError) -> None:
+        self._can_write = False
+        self._fail(error)
+
+    def _fail(self, error: StoreError) -> None:
+        if self._settled.is_set():
+            log.warning("memory goes on without the durable store: %s", error)
+        self._failures += 1
+        self._last_failure = str(error)
+        self._settled.clear()
+        self._retrier.wake()
+
+    def _until_retry(self) -> float:
+        return IDLE_SECONDS if self._settled.is_set() else self._retry_seconds
+
+    async def _retry(self) -> None:
+        """Ask what failed again; write what waits. It is up again when all of it went well."""
+        self._waiting.drop_old(self._clock())
+        try:
+            await self._within_time(self._durable.open)
+            await self._within_time(lambda: self._durable.notes(PROBE))
+            self._can_read = True
+            await self._write_waiting()
+        except StoreError as error:
+            self._failures += 1
+            self._last_failure = str(error)
+            self._retry_seconds = min(self._retry_seconds * 2, LAST_RETRY_SECONDS)
+            return
+        if not self._settled.is_set():
+            log.warning("the durable store works again")
+        self._retry_seconds = FIRST_RETRY_SECONDS
+        self._can_write = True
+        self._settled.set()
+
+    async def _write_waiting(self) -> None:
+        while batch := self._waiting.first(BATCH if self._retry_seconds == FIRST_RETRY_SECONDS else 1):
+            try:
+                await self._within_time(partial(self._durable.save, batch))
+            except StoreError:
+                self._waiting.postpone(batch[:1])
+                raise
+            self._waiting.settle(batch)
+            self._retry_seconds = FIRST_RETRY_SECONDS
+        await self._write_notes()
+
+    async def _write_notes(self) -> None:
+        for place, note in tuple(self._waiting_notes.items()):
+            await self._within_time(partial(self._durable.put_note, note))
+            if self._waiting_notes.get(place) is note:
+                del self._waiting_notes[place]
+
+
+def _is_deleted(record: Record, deletions: Sequence[Deletion]) -> bool:
+    """By a deletion that came while the record was on its way."""
+    return any(deletion.where.fits(record) for deletion in deletions)

@@ -1,0 +1,353 @@
+"""`postgresql://`: a database shared by replicas, through a pool of connections.
+
+A save is one call of a function in the database, a look-up of many keys one query.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+import asyncpg
+
+from thoughtline.errors import StoreUnavailable
+from thoughtline.records import Key, Record
+from thoughtline.stores.background import Periodic
+from thoughtline.stores.base import (
+    DELETION_KEPT_SECONDS,
+    MAX_PAGE,
+    MAX_PER_KEY,
+    RENEW_AFTER,
+    Clock,
+    Counters,
+    Entry,
+    Filter,
+    Found,
+    Note,
+    Page,
+    Saved,
+    SessionSummary,
+    Stats,
+    checked_limit,
+)
+from thoughtline.stores.packing import Packer
+from thoughtline.stores.paging import decode_cursor, encode_cursor
+from thoughtline.stores.postgres_schema import LOCK, migrate
+from thoughtline.stores.rows import (
+    Hit,
+    call_digest,
+    column,
+    columns,
+    key_digest,
+    rows_of,
+    unpack_found,
+    unpack_or_count,
+)
+from thoughtline.stores.settings import StoreSettings
+
+Result = TypeVar("Result")
+
+POOL = 8
+"""Connections of one process. A look-up takes about 0.1 ms of one: eight carry more than one loop can ask."""
+
+STEP = 1000
+"""Records that one transaction of a long deletion takes out."""
+
+_SAVE = "SELECT thoughtline.save($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+
+_FIND = f"""SELECT h.digests, r.seq, r.identity, r.expires_at, r.data
+    FROM (SELECT l.record, array_agg(k.digest) AS digests FROM unnest($1::bytea[]) AS k (digest)
+        CROSS JOIN LATERAL (SELECT record FROM thoughtline.lookups WHERE digest = k.digest
+            ORDER BY record DESC LIMIT {MAX_PER_KEY}) AS l GROUP BY l.record) AS h
+    JOIN thoughtline.records r ON r.seq = h.record WHERE r.expires_at > $2"""
+
+_FITS = """(scope IN (SELECT id FROM thoughtline.scopes WHERE ($1::text IS NULL OR tenant = $1)
+        AND ($2::text IS NULL OR provider = $2) AND ($3::text IS NULL OR model = $3)
+        AND ($4::text IS NULL OR session = $4)))
+    AND ($5::bytea IS NULL OR seq IN (SELECT record FROM thoughtline.lookups WHERE digest = $5))"""
+
+_DELETE = """WITH gone AS (DELETE FROM thoughtline.records WHERE seq IN
+        (SELECT seq FROM thoughtline.records WHERE {chosen} ORDER BY seq LIMIT {step} FOR UPDATE {locked})
+        RETURNING seq, digests),
+    pointers AS (DELETE FROM thoughtline.lookups l USING gone, generate_series(0, length(gone.digests) / 16 - 1) AS part
+        WHERE l.record = gone.seq AND l.digest = substring(gone.digests FROM part * 16 + 1 FOR 16))
+    SELECT count(*) FROM gone"""
+
+_CLEAN = _DELETE.format(chosen="{chosen}", step=STEP, locked="SKIP LOCKED")
+
+
+class PostgresStore:
+    """A PostgreSQL database."""
+
+    def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
+        self.counters = Counters()
+        self._url = url
+        self._settings = settings
+        self._clock = clock
+        self._packer = packer
+        self._pool: asyncpg.Pool | None = None
+        self._renewals: set[int] = set()
+        self._stale: dict[bytes, bytes] = {}
+        self._written_bytes = 0
+        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
+        self._cleaning = asyncio.Lock()
+
+    async def open(self) -> None:
+        if self._pool is not None:
+            return
+        pool = await _ask(self._connect())
+        try:
+            await _ask(self._run_on(pool, migrate))
+            await _ask(self._run_on(pool, self._check_key))
+        except BaseException:
+            pool.terminate()
+            raise
+        self._pool = pool
+        self._cleaner.start()
+
+    async def close(self) -> None:
+        await self._cleaner.stop()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            try:
+                await _ask(self._flush(pool))
+                async with asyncio.timeout(self._settings.timeout_seconds):
+                    await pool.close()
+            except (StoreUnavailable, TimeoutError):
+                pool.terminate()
+
+    async def save(self, records: Sequence[Record]) -> Saved:
+        rows = rows_of(records, self._packer)
+        if not rows:
+            return Saved.DURABLE
+        now = self._clock()
+        columns: list[list[Any]] = [
+            [getattr(row, name) for row in rows]
+            for name in (
+                "identity", "tenant", "session", "provider", "model", "created_at", "chars", "size", "digests", "data",
+            )
+        ]  # fmt: skip
+        await self._run("fetchval", _SAVE, *columns, now, now + self._settings.ttl_seconds)
+        self._written_bytes += sum(row.size for row in rows)
+        if self._written_bytes > self._settings.max_bytes / 20:
+            self._written_bytes = 0
+            self._cleaner.wake()
+        return Saved.DURABLE
+
+    async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
+        digests = {key_digest(tenant, key): key for key in keys}
+        now = self._clock()
+        rows = await self._run("fetch", _FIND, list(digests), now)
+        for _, seq, identity, expires_at, data in rows:
+            self._note_use(seq, identity, expires_at, data, now)
+        hits = [Hit(identity, data, tuple(found)) for found, _, identity, _, data in rows]
+        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+
+    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
+        limit, before = checked_limit(limit), decode_cursor(cursor)
+        rows = await self._run(
+            "fetch",
+            f"""SELECT seq, identity, expires_at, data FROM thoughtline.records
+            WHERE {_FITS} AND seq < $6 AND expires_at > $7 ORDER BY seq DESC LIMIT $8""",
+            *_values(where),
+            before if before is not None else 2**62,
+            self._clock(),
+            limit + 1,
+        )
+        read = [(row, unpack_or_count(row[3], row[1], self._packer, self.counters)) for row in rows[:limit]]
+        entries = tuple(Entry(record, row[2]) for row, record in read if record is not None)
+        return Page(entries, encode_cursor(rows[limit - 1][0]) if len(rows) > limit else None)
+
+    async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
+        rows = await self._run(
+            "fetch",
+            """SELECT tenant, session, count(*), sum(chars), max(created_at) AS newest
+            FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope
+            WHERE session <> '' AND ($1::text IS NULL OR tenant = $1)
+            GROUP BY 1, 2 ORDER BY newest DESC, 1, 2 LIMIT $2""",
+            None if tenant is None else column(tenant),
+            checked_limit(limit),
+        )
+        return tuple(SessionSummary(*row) for row in rows)
+
+    async def delete(self, where: Filter) -> int:
+        newest = await self._run_in(lambda connection: _mark(connection, where, self._clock()))
+        chosen, values = f"seq <= $6 AND {_FITS}", (*_values(where), newest)
+        gone = 0
+        while await self._run("fetchval", f"SELECT EXISTS (SELECT 1 FROM thoughtline.records WHERE {chosen})", *values):
+            gone += await self._run("fetchval", _DELETE.format(chosen=chosen, step=STEP, locked=""), *values)
+        return gone
+
+    async def stats(self) -> Stats:
+        rows = await self._run(
+            "fetch",
+            """SELECT provider, model, count(*), sum(chars), sum(size), min(created_at), max(created_at)
+            FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope GROUP BY 1, 2""",
+        )
+        by_provider: dict[str, int] = {}
+        by_model: dict[str, int] = {}
+        for provider, model, count, *_ in rows:
+            by_provider[provider] = by_provider.get(provider, 0) + count
+            by_model[model] = by_model.get(model, 0) + count
+        entries, chars, size = (sum(row[at] for row in rows) for at in (2, 3, 4))
+        oldest, newest = min((row[5] for row in rows), default=None), max((row[6] for row in rows), default=None)
+        return self.counters.into(Stats(0, 0, entries, chars, size, by_provider, by_model, oldest, newest))
+
+    async def clean(self) -> int:
+        async with self._cleaning:
+            return await self._clean()
+
+    async def _clean(self) -> int:
+        now = self._clock()
+        await self._run_in(self._flush)
+        gone = 0
+        while some := await self._run("fetchval", _CLEAN.format(chosen="expires_at <= $1"), now):
+            gone += some
+        await self._run("execute", "DELETE FROM thoughtline.deletions WHERE at <= $1", now - DELETION_KEPT_SECONDS)
+        await self._run("execute", "DELETE FROM thoughtline.notes WHERE expires_at <= $1", now)
+        gone += await self._evict()
+        if gone:
+            await self._run_in(_forget_empty_scopes)
+        return gone
+
+    async def put_note(self, note: Note) -> None:
+        await self._run(
+            "execute",
+            """INSERT INTO thoughtline.notes VALUES ($1, $2, $3, $4) ON CONFLICT (namespace, key)
+            DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at""",
+            note.namespace,
+            note.key,
+            note.value,
+            note.expires_at,
+        )
+
+    async def notes(self, namespace: str) -> tuple[Note, ...]:
+        rows = await self._run(
+            "fetch",
+            """SELECT namespace, key, value, expires_at FROM thoughtline.notes
+            WHERE namespace = $1 AND expires_at > $2 ORDER BY key COLLATE "C" """,
+            namespace,
+            self._clock(),
+        )
+        return tuple(Note(*row) for row in rows)
+
+    async def delete_notes(self, namespace: str, key: str | None = None) -> int:
+        gone: int = await self._run(
+            "fetchval",
+            """WITH gone AS (DELETE FROM thoughtline.notes WHERE namespace = $1 AND ($2::text IS NULL OR key = $2)
+            RETURNING 1) SELECT count(*) FROM gone""",
+            namespace,
+            key,
+        )
+        return gone
+
+    def _note_use(self, seq: int, identity: bytes, expires_at: float, data: bytes, now: float) -> None:
+        """Renewals, and records to be packed anew under the current key, wait for the next cleaning."""
+        if expires_at - now < self._settings.ttl_seconds * (1 - RENEW_AFTER):
+            self._renewals.add(seq)
+        packed = self._packer.repack(data, identity)
+        if packed is not None:
+            self._stale[identity] = packed
+
+    async def _flush(self, connection: asyncpg.Connection | asyncpg.Pool) -> None:
+        seqs, self._renewals = sorted(self._renewals), set()
+        stale, self._stale = self._stale, {}
+        if seqs:
+            await connection.execute(
+                """UPDATE thoughtline.records SET expires_at = greatest(expires_at, $1) WHERE seq IN
+                (SELECT seq FROM thoughtline.records WHERE seq = ANY ($2) ORDER BY seq FOR UPDATE)""",
+                self._clock() + self._settings.ttl_seconds,
+                seqs,
+            )
+        for identity, data in stale.items():
+            await connection.execute("UPDATE thoughtline.records SET data = $1 WHERE identity = $2", data, identity)
+
+    async def _evict(self) -> int:
+        """Drop what was used longest ago while there is too much."""
+        held = await self._run("fetchval", "SELECT coalesce(sum(size), 0) FROM thoughtline.records")
+        chosen = """seq IN (SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY expires_at, seq) - size AS before
+            FROM (SELECT seq, size, expires_at FROM thoughtline.records ORDER BY expires_at, seq LIMIT 1000) AS oldest
+            ) AS summed WHERE before < $1)"""
+        excess, gone = held - self._settings.max_bytes, 0
+        while excess > 0:
+            dropped = await self._run("fetchval", _CLEAN.format(chosen=chosen), excess)
+            if not dropped:
+                break
+            gone += dropped
+            held = await self._run("fetchval", "SELECT coalesce(sum(size), 0) FROM thoughtline.records")
+            excess = held - self._settings.max_bytes
+        return gone
+
+    async def _run(self, method: str, statement: str, *values: object) -> Any:
+        return await self._run_in(lambda connection: getattr(connection, method)(statement, *values))
+
+    async def _run_in(self, job: Callable[[Any], Awaitable[Result]]) -> Result:
+        if self._pool is None:
+            raise StoreUnavailable("postgres: not open")
+        return await _ask(self._run_on(self._pool, job))
+
+    async def _run_on(self, pool: asyncpg.Pool, job: Callable[[Any], Awaitable[Result]]) -> Result:
+        async with pool.acquire(timeout=self._settings.timeout_seconds) as connection:
+            return await job(connection)
+
+    async def _check_key(self, connection: asyncpg.Connection) -> None:
+        await connection.execute(
+            "INSERT INTO thoughtline.facts VALUES ('key check', $1) ON CONFLICT DO NOTHING", self._packer.key_check()
+        )
+        kept = await connection.fetchval("SELECT value FROM thoughtline.facts WHERE name = 'key check'")
+        self._packer.check(kept)
+        if not self._packer.is_current(kept):
+            await connection.execute(
+                "UPDATE thoughtline.facts SET value = $1 WHERE name = 'key check'", self._packer.key_check()
+            )
+
+    async def _connect(self) -> asyncpg.Pool:
+        return await asyncpg.create_pool(
+            self._url,
+            min_size=0,
+            max_size=POOL,
+            timeout=self._settings.timeout_seconds,
+            command_timeout=self._settings.timeout_seconds,
+            reset=_keep,
+        )
+
+
+async def _keep(connection: asyncpg.Connection) -> None:
+    """A connection goes back as it is: we set nothing on it, and asyncpg's reset costs a round trip."""
+
+
+async def _ask(answer: Awaitable[Result]) -> Result:
+    try:
+        return await answer
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+        raise StoreUnavailable(f"postgres: {type(error).__name__}: {error}") from error
+
+
+async def _mark(connection: asyncpg.Connection, where: Filter, now: float) -> int:
+    """Remember a deletion. The number of the newest record that it can mean."""
+    async with connection.transaction():
+        await connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+        await connection.execute(
+            """INSERT INTO thoughtline.deletions (at, tenant, provider, model, session, call_digest)
+            VALUES ($1, $2, $3, $4, $5, $6)""",
+            now,
+            *_values(where),
+        )
+        return int(await connection.fetchval("SELECT coalesce(max(seq), 0) FROM thoughtline.records"))
+
+
+async def _forget_empty_scopes(connection: asyncpg.Connection) -> None:
+    """With no save under way, that could be about to use one."""
+    async with connection.transaction():
+        await connection.execute(f"SELECT pg_advisory_xact_lock({LOCK})")
+        await connection.execute(
+            """DELETE FROM thoughtline.scopes s WHERE NOT EXISTS
+            (SELECT 1 FROM thoughtline.records r WHERE r.scope = s.id)"""
+        )
+
+
+def _values(where: Filter) -> tuple[str | bytes | None, ...]:
+    where = columns(where)
+    call = None if where.call_id is None else call_digest(where.call_id)
+    return where.tenant, where.provider, where.model, where.session, call

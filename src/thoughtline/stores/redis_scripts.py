@@ -1,0 +1,210 @@
+"""What is done inside a Redis or Valkey server: Lua scripts, each atomic, each on the keys of one tenant.
+
+All keys of a tenant carry the same hash tag, so that in a cluster they live in one slot. `p` is their common beginning:
+
+    p m           hash   identity -> scope, created_at, chars, size, digests, arrival
+    p r:identity  string the packed record; also expires by the server's clock
+    p k:digest    zset   identities that a key or call id points to, by created_at
+    p o           zset   all identities by created_at
+    p x           zset   all identities by expires_at
+    p n           hash   scope -> entries, chars, bytes, newest
+    p d           zset   deletions by time
+    p a           string arrivals, counted
+"""
+
+from __future__ import annotations
+
+from hashlib import sha1
+
+_COMMON = """
+local p = ARGV[1]
+
+local function fits(scope, digests, want)
+  local has = cjson.decode(scope)
+  for i = 1, 3 do
+    if want[i] ~= '' and want[i] ~= '=' .. has[i] then return false end
+  end
+  return want[4] == '' or string.find(digests, want[4], 1, true) ~= nil
+end
+
+local function drop(id)
+  redis.call('DEL', p .. 'r:' .. id)
+  redis.call('ZREM', p .. 'o', id)
+  redis.call('ZREM', p .. 'x', id)
+  local packed = redis.call('HGET', p .. 'm', id)
+  if not packed then return 0 end
+  local scope, created, chars, size, digests = unpack(cmsgpack.unpack(packed))
+  redis.call('HDEL', p .. 'm', id)
+  for at = 1, #digests, 16 do redis.call('ZREM', p .. 'k:' .. string.sub(digests, at, at + 15), id) end
+  if redis.call('HINCRBY', p .. 'n', 'e' .. scope, -1) <= 0 then
+    redis.call('HDEL', p .. 'n', 'e' .. scope, 'c' .. scope, 'b' .. scope, 't' .. scope)
+  else
+    redis.call('HINCRBY', p .. 'n', 'c' .. scope, -chars)
+    redis.call('HINCRBY', p .. 'n', 'b' .. scope, -size)
+  end
+  return size
+end
+"""
+
+_SAVE = """
+local now, expires, ttl_ms = ARGV[2], ARGV[3], ARGV[4]
+
+local function barred(scope, created, digests)
+  for _, packed in ipairs(redis.call('ZRANGEBYSCORE', p .. 'd', '(' .. created, now)) do
+    if fits(scope, digests, cmsgpack.unpack(packed)) then return true end
+  end
+  return false
+end
+
+for at = 5, #ARGV, 7 do
+  local id, scope, created, chars, size, digests, data = unpack(ARGV, at, at + 6)
+  if not barred(scope, created, digests) then
+    if redis.call('HEXISTS', p .. 'm', id) == 0 then
+      local arrival = redis.call('INCR', p .. 'a')
+      local meta = {scope, created, tonumber(chars), tonumber(size), digests, arrival}
+      redis.call('HSET', p .. 'm', id, cmsgpack.pack(meta))
+      redis.call('ZADD', p .. 'o', created, id)
+      redis.call('HINCRBY', p .. 'n', 'e' .. scope, 1)
+      redis.call('HINCRBY', p .. 'n', 'c' .. scope, chars)
+      redis.call('HINCRBY', p .. 'n', 'b' .. scope, size)
+      local newest = redis.call('HGET', p .. 'n', 't' .. scope)
+      if not newest or tonumber(newest) < tonumber(created) then
+        redis.call('HSET', p .. 'n', 't' .. scope, created)
+      end
+      for d = 1, #digests, 16 do
+        local key = p .. 'k:' .. string.sub(digests, d, d + 15)
+        redis.call('ZADD', key, created, id)
+        redis.call('ZREMRANGEBYRANK', key, 0, -65)
+      end
+    end
+    redis.call('SET', p .. 'r:' .. id, data, 'PX', ttl_ms)
+    redis.call('ZADD', p .. 'x', expires, id)
+  end
+end
+"""
+
+_FIND = """
+local now, ttl, ttl_ms, renew_below, limit = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), ARGV[6]
+local seen, found = {}, {}
+
+local function look(id)
+  local expires = redis.call('ZSCORE', p .. 'x', id)
+  if not expires or tonumber(expires) <= now then return false end
+  local data = redis.call('GET', p .. 'r:' .. id)
+  if not data then return false end
+  if tonumber(expires) - now < renew_below then
+    redis.call('ZADD', p .. 'x', string.format('%.17g', now + ttl), id)
+    redis.call('PEXPIRE', p .. 'r:' .. id, ttl_ms)
+  end
+  local hit = {id, data}
+  found[#found + 1] = hit
+  return hit
+end
+
+for at = 7, #ARGV do
+  for _, id in ipairs(redis.call('ZREVRANGE', p .. 'k:' .. ARGV[at], 0, limit - 1)) do
+    if seen[id] == nil then seen[id] = look(id) end
+    if seen[id] then table.insert(seen[id], ARGV[at]) end
+  end
+end
+return found
+"""
+
+_MARK = """
+redis.call('ZADD', p .. 'd', ARGV[2], cmsgpack.pack({ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[2]}))
+return tonumber(redis.call('GET', p .. 'a') or 0)
+"""
+
+# One step of a deletion: looks at `ARGV[8]` records from rank `ARGV[7]` on, in order of creation.
+_DELETE = """
+local last, want, skip, step = tonumber(ARGV[2]), {ARGV[3], ARGV[4], ARGV[5], ARGV[6]}, tonumber(ARGV[7]), ARGV[8]
+local ids = redis.call('ZRANGE', p .. 'o', skip, skip + step - 1)
+local gone = 0
+for _, id in ipairs(ids) do
+  local packed = redis.call('HGET', p .. 'm', id)
+  local meta = packed and cmsgpack.unpack(packed)
+  if not meta or (meta[6] <= last and fits(meta[1], meta[5], want)) then
+    drop(id)
+    gone = gone + 1
+  end
+end
+return {gone, #ids == 0 and -1 or skip + #ids - gone}
+"""
+
+_DROP = """
+for at = 2, #ARGV do drop(ARGV[at]) end
+"""
+
+_CLEAN = """
+local ids = redis.call('ZRANGEBYSCORE', p .. 'x', '-inf', ARGV[2], 'LIMIT', 0, ARGV[4])
+for _, id in ipairs(ids) do drop(id) end
+redis.call('ZREMRANGEBYSCORE', p .. 'd', '-inf', ARGV[3])
+return #ids
+"""
+
+_EVICT = """
+local excess, gone, freed = tonumber(ARGV[2]), 0, 0
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', p .. 'x', '-inf', ARGV[3], 'LIMIT', 0, ARGV[4])) do
+  if freed >= excess then break end
+  freed = freed + drop(id)
+  gone = gone + 1
+end
+return {gone, freed}
+"""
+
+# Looks at `ARGV[10]` records at a time, from (created_at `ARGV[8]`, identity `ARGV[9]`) downwards, newest first; gives
+# at most `ARGV[7]` that fit and where it stopped, or false at the end.
+_LIST = """
+local now, want, limit = tonumber(ARGV[2]), {ARGV[3], ARGV[4], ARGV[5], ARGV[6]}, tonumber(ARGV[7])
+local top, beyond, step = ARGV[8], ARGV[9], tonumber(ARGV[10])
+local rows, last, offset, ids = {}, false, 0, nil
+
+local function row(id, created)
+  local packed = redis.call('HGET', p .. 'm', id)
+  local expires = redis.call('ZSCORE', p .. 'x', id)
+  if not packed or not expires or tonumber(expires) <= now then return false end
+  local meta = cmsgpack.unpack(packed)
+  local data = fits(meta[1], meta[5], want) and redis.call('GET', p .. 'r:' .. id)
+  return data and {id, created, expires, data}
+end
+
+repeat
+  ids = redis.call('ZREVRANGEBYSCORE', p .. 'o', top, '-inf', 'WITHSCORES', 'LIMIT', offset, step)
+  offset = offset + step
+  for at = 1, #ids, 2 do
+    local id, created = ids[at], ids[at + 1]
+    if beyond == '' or tonumber(created) < tonumber(top) or id < beyond then
+      rows[#rows + 1] = row(id, created) or nil
+      last = {created, id}
+      if #rows >= limit then return {rows, last} end
+    end
+  end
+until last or #ids < step * 2
+return {rows, #ids == step * 2 and last}
+"""
+
+_REPACK = """
+if redis.call('EXISTS', p .. 'r:' .. ARGV[2]) == 1 then
+  redis.call('SET', p .. 'r:' .. ARGV[2], ARGV[3], 'KEEPTTL')
+end
+"""
+
+
+class Script:
+    """A script and the name a server knows it by."""
+
+    def __init__(self, body: str) -> None:
+        self.source = _COMMON + body
+        self.sha = sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+
+
+SAVE = Script(_SAVE)
+FIND = Script(_FIND)
+MARK = Script(_MARK)
+DELETE = Script(_DELETE)
+DROP = Script(_DROP)
+CLEAN = Script(_CLEAN)
+EVICT = Script(_EVICT)
+LIST = Script(_LIST)
+REPACK = Script(_REPACK)
+ALL = (SAVE, FIND, MARK, DELETE, DROP, CLEAN, EVICT, LIST, REPACK)

@@ -1,0 +1,146 @@
+"""A record as a durable store writes it: what it is found, filtered and counted by, and its packed bytes.
+
+Digests are 16 bytes and hold the tenant: a look-up can't leave out whose it is. What comes back is checked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from thoughtline.errors import DecodeError, WrongKey
+from thoughtline.records import Key, Record
+from thoughtline.stores.base import Counters, Deletion, Filter, Found, newest_first
+from thoughtline.stores.packing import Packer
+
+DIGEST = 16
+
+
+class Row(Struct, frozen=True):
+    """One record, once, however many keys point to it. `digests` are those of its keys and call ids, joined."""
+
+    identity: bytes
+    tenant: str
+    session: str
+    provider: str
+    model: str
+    created_at: float
+    chars: int
+    digests: bytes
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.data) + len(self.digests) + DIGEST
+
+    @property
+    def scope(self) -> tuple[str, str, str, str]:
+        return self.tenant, self.session, self.provider, self.model
+
+
+class Hit(Struct, frozen=True):
+    """A packed record that a durable store found, and the digests it was found by."""
+
+    identity: bytes
+    data: bytes
+    digests: tuple[bytes, ...]
+
+
+def rows_of(records: Iterable[Record], packer: Packer) -> list[Row]:
+    """The rows of some records, each once."""
+    once = {(record.provenance.tenant, record.id): record for record in records}
+    return [row_of(record, packer) for record in once.values()]
+
+
+def row_of(record: Record, packer: Packer) -> Row:
+    where = record.provenance
+    identity = identity_of(where.tenant, record.id)
+    digests = [key_digest(where.tenant, key) for key in record.keys]
+    digests += [call_digest(call_id) for call_id in record.call_ids]
+    return Row(
+        identity,
+        column(where.tenant),
+        column(where.session or ""),
+        column(where.provider),
+        column(record.model),
+        record.created_at,
+        record.reasoning_chars,
+        b"".join(dict.fromkeys(digests)),
+        packer.pack(record, identity),
+    )
+
+
+def column(text: str) -> str:
+    """Text that every engine can hold: PostgreSQL has no NUL, UTF-8 no lone surrogate."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+def identity_of(tenant: str, id: str) -> bytes:
+    return _digest(b"tl record", tenant, id)
+
+
+def key_digest(tenant: str, key: Key) -> bytes:
+    return _digest(b"tl key", tenant, key)
+
+
+def call_digest(call_id: str) -> bytes:
+    """Calls are deleted and listed by id whoever made them: their digest has no tenant, and no `find` asks for it."""
+    return _digest(b"tl call", call_id)
+
+
+def split(digests: bytes) -> list[bytes]:
+    return [digests[at : at + DIGEST] for at in range(0, len(digests), DIGEST)]
+
+
+def unpack_found(
+    tenant: str, digests: dict[bytes, Key], hits: Iterable[Hit], packer: Packer, counters: Counters
+) -> Found:
+    """What was found, by key. A record that can't be read is counted and left out: a miss, never a crash."""
+    found: dict[Key, list[Record]] = {key: [] for key in digests.values()}
+    for hit in hits:
+        record = unpack_or_count(hit.data, hit.identity, packer, counters)
+        if record is None or record.provenance.tenant != tenant:
+            continue
+        for digest in hit.digests:
+            key = digests[digest]
+            if key in record.keys:
+                found[key].append(record)
+    return {key: newest_first(records) for key, records in found.items()}
+
+
+def unpack_or_count(data: bytes, identity: bytes, packer: Packer, counters: Counters) -> Record | None:
+    try:
+        return packer.unpack(data, identity)
+    except (WrongKey, DecodeError):
+        counters.unreadable += 1
+        return None
+
+
+def columns(where: Filter) -> Filter:
+    """A filter by what the columns hold."""
+    tenant, provider, model, session = (
+        None if member is None else column(member)
+        for member in (where.tenant, where.provider, where.model, where.session)
+    )
+    return Filter(tenant, provider, model, session, where.call_id)
+
+
+def is_barred(row: Row, deletions: Iterable[Deletion], now: float) -> bool:
+    """Whether one of these deletions, in the words of columns, means this row (`Deletion.bars`)."""
+    return any(
+        row.created_at < deletion.at <= now
+        and deletion.where.tenant in (None, row.tenant)
+        and deletion.where.provider in (None, row.provider)
+        and deletion.where.model in (None, row.model)
+        and deletion.where.session in (None, row.session)
+        and (deletion.where.call_id is None or call_digest(deletion.where.call_id) in split(row.digests))
+        for deletion in deletions
+    )
+
+
+def _digest(kind: bytes, first: str, second: str = "") -> bytes:
+    """The length of the first part goes before it, so that no other two parts read the same."""
+    text = f"{len(first)}:{first}{second}"
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST, person=kind).digest()

@@ -1,0 +1,70 @@
+"""What can be set about a store: one frozen value, read once. Amounts are written as people write them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from thoughtline.errors import StoreRefused
+
+KEY_VARIABLE = "THOUGHTLINE_ENCRYPTION_KEY"
+PREVIOUS_KEY_VARIABLE = "THOUGHTLINE_PREVIOUS_ENCRYPTION_KEY"
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_BYTES = {"": 1, "B": 1}
+_BYTES |= {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+class StoreSettings(Struct, frozen=True):
+    """How long, how much, how safe.
+
+    `timeout_seconds` is how long one call of a durable store may take before memory goes on alone;
+    `trust_seconds` how long memory answers for a key without asking the durable store again.
+    """
+
+    ttl_seconds: float = 7 * 86400.0
+    memory_entries: int = 2000
+    memory_bytes: int = 64 * 2**20
+    max_bytes: int = 2**30
+    encryption_key: str | None = None
+    previous_encryption_key: str | None = None
+    clean_seconds: float = 60.0
+    timeout_seconds: float = 2.0
+    trust_seconds: float = 10.0
+
+
+def keys_from_environment(environment: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """The encryption key and the one before it, where the environment names them."""
+    return environment.get(KEY_VARIABLE) or None, environment.get(PREVIOUS_KEY_VARIABLE) or None
+
+
+def decode_duration(text: str) -> float:
+    """`"2h"`, `"7d"`, `"90s"`, `"1d12h"` in seconds."""
+    parts = re.fullmatch(r"(?:\d+(?:\.\d+)?[smhdw])+", text, re.ASCII)
+    if parts is None:
+        raise StoreRefused(f"{text!r} is no length of time: write it as 90s, 15m, 2h, 7d or 2w")
+    return float(sum(float(n) * _SECONDS[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text)))
+
+
+def decode_size(text: str) -> int:
+    """`"1GiB"`, `"500MB"`, `"4096"` in bytes."""
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)", text, re.ASCII)
+    if parts is None or parts[2] not in _BYTES:
+        raise StoreRefused(f"{text!r} is no size: write it as 500MB, 64MiB or 1GiB")
+    return int(float(parts[1]) * _BYTES[parts[2]])
+
+
+def default_url(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> str:
+    """The embedded store, in the user's data directory."""
+    folders = {"darwin": home / "Library" / "Application Support", "win32": home / "AppData" / "Local"}
+    folder = folders.get(platform, home / ".local" / "share")
+    if platform == "win32" and environment.get("LOCALAPPDATA"):
+        folder = Path(environment["LOCALAPPDATA"])
+    if platform not in folders and environment.get("XDG_DATA_HOME"):
+        folder = Path(environment["XDG_DATA_HOME"])
+    return f"sqlite:///{folder / 'thoughtline' / 'thoughtline.db'}"

@@ -1,0 +1,243 @@
+"""`sqlite:///path`: one file, for the processes of one machine.
+
+Reads happen on the loop: a warm look-up is cheaper than any hand-over (docs/decisions/0004). Writes go through one
+thread and are acknowledged after the commit. Write-ahead log: readers and the writer don't wait for each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from thoughtline.errors import StoreUnavailable
+from thoughtline.records import Key, Record
+from thoughtline.stores import sqlite_work as work
+from thoughtline.stores.background import Periodic
+from thoughtline.stores.base import (
+    MAX_PAGE,
+    MAX_PER_KEY,
+    RENEW_AFTER,
+    Clock,
+    Counters,
+    Entry,
+    Filter,
+    Found,
+    Note,
+    Page,
+    Saved,
+    SessionSummary,
+    Stats,
+    checked_limit,
+)
+from thoughtline.stores.packing import Packer
+from thoughtline.stores.paging import decode_cursor, encode_cursor
+from thoughtline.stores.rows import Hit, column, columns, key_digest, rows_of, unpack_found, unpack_or_count
+from thoughtline.stores.settings import StoreSettings
+from thoughtline.stores.sqlite_schema import migrate
+from thoughtline.stores.sqlite_writer import Writer, unavailable
+
+Result = TypeVar("Result")
+Synchronous = Literal["normal", "full"]
+
+CACHE_KIB = 16 * 1024
+"""Page cache of a connection: holds the upper levels of the look-up tree of some millions of keys."""
+
+CHECKPOINT_PAGES = 8000
+"""Pages of the log, 32 MB, after which they go into the file. Keys are digests and fall on pages at random: a longer
+log gathers more changes of a page before it is written."""
+
+READ_TIMEOUT_SECONDS = 0.05
+"""A reader waits only for someone who has the whole file, such as another program's VACUUM; the loop waits with it."""
+
+_FIND = f"""SELECT r.seq, r.identity, r.expires_at, r.data FROM lookups l JOIN records r ON r.seq = l.record
+    WHERE l.digest = ? AND r.expires_at > ? ORDER BY l.record DESC LIMIT {MAX_PER_KEY}"""
+
+
+class SqliteStore:
+    """A database file. A commit with `synchronous` `normal` survives `kill -9`, with `full` a power cut too."""
+
+    def __init__(
+        self, path: Path, settings: StoreSettings, clock: Clock, packer: Packer, synchronous: Synchronous = "normal"
+    ) -> None:
+        self.counters = Counters()
+        self._path = path
+        self._settings = settings
+        self._clock = clock
+        self._packer = packer
+        self._synchronous = synchronous
+        self._reader: sqlite3.Connection | None = None
+        self._writer: Writer | None = None
+        self._renewals: set[int] = set()
+        self._written_bytes = 0
+        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
+        self._cleaning = asyncio.Lock()
+
+    async def open(self) -> None:
+        if self._writer is not None:
+            return
+        await asyncio.to_thread(self._prepare)
+        self._reader = self._read(partial(self._connect, READ_TIMEOUT_SECONDS))
+        self._writer = Writer(self._connect)
+        self._cleaner.start()
+
+    async def close(self) -> None:
+        await self._cleaner.stop()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            self._flush_renewals(writer)
+            await writer.close()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    async def save(self, records: Sequence[Record]) -> Saved:
+        now, ttl = self._clock(), self._settings.ttl_seconds
+        rows = rows_of(records, self._packer)
+        await self._write(lambda connection: work.save(connection, rows, now, now + ttl))
+        self._written_bytes += sum(row.size for row in rows)
+        if self._written_bytes > self._settings.max_bytes / 20:
+            self._written_bytes = 0
+            self._cleaner.wake()
+        return Saved.DURABLE
+
+    async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
+        digests = {key_digest(tenant, key): key for key in keys}
+        now = self._clock()
+        hits = self._read(lambda: self._hits(list(digests), now))
+        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+
+    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
+        where = columns(where)
+        limit, before, now = checked_limit(limit), decode_cursor(cursor), self._clock()
+        rows = await self._read_aside(lambda connection: work.page(connection, where, now, before, limit + 1))
+        read = [(row, unpack_or_count(row[3], row[1], self._packer, self.counters)) for row in rows[:limit]]
+        entries = tuple(Entry(record, row[2]) for row, record in read if record is not None)
+        return Page(entries, encode_cursor(rows[limit - 1][0]) if len(rows) > limit else None)
+
+    async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
+        limit, tenant = checked_limit(limit), None if tenant is None else column(tenant)
+        return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
+
+    async def delete(self, where: Filter) -> int:
+        now, where = self._clock(), columns(where)
+        newest = await self._write(lambda connection: work.mark_deleted(connection, where, now))
+        return await self._in_steps(lambda connection: work.delete_some(connection, where, newest))
+
+    async def stats(self) -> Stats:
+        return self.counters.into(await self._read_aside(work.stats))
+
+    async def clean(self) -> int:
+        async with self._cleaning:
+            return await self._clean()
+
+    async def _clean(self) -> int:
+        now, cap = self._clock(), self._settings.max_bytes
+        self._flush_renewals(self._open_writer())
+        gone = await self._in_steps(lambda connection: work.delete_expired(connection, now))
+        gone += await self._in_steps(lambda connection: work.delete_beyond(connection, cap))
+        await self._write(lambda connection: work.tidy(connection, now))
+        return gone
+
+    async def put_note(self, note: Note) -> None:
+        await self._write(lambda connection: work.put_note(connection, note))
+
+    async def notes(self, namespace: str) -> tuple[Note, ...]:
+        now = self._clock()
+        return self._read(lambda: work.notes(self._open_reader(), namespace, now))
+
+    async def delete_notes(self, namespace: str, key: str | None = None) -> int:
+        return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
+
+    def _hits(self, digests: list[bytes], now: float) -> list[Hit]:
+        execute = self._open_reader().execute
+        found: dict[int, Hit] = {}
+        for digest in digests:
+            for seq, identity, expires_at, data in execute(_FIND, (digest, now)).fetchall():
+                known = found.get(seq)
+                found[seq] = Hit(identity, data, (*known.digests, digest) if known else (digest,))
+                self._note_use(seq, identity, expires_at, data, now)
+        return list(found.values())
+
+    def _note_use(self, seq: int, identity: bytes, expires_at: float, data: bytes, now: float) -> None:
+        """Renewals wait for the next cleaning. A record under the previous key is packed anew by its first use."""
+        if expires_at - now < self._settings.ttl_seconds * (1 - RENEW_AFTER):
+            self._renewals.add(seq)
+        packed = self._packer.repack(data, identity)
+        if packed is not None:
+            self._open_writer().post(lambda connection: work.repack(connection, identity, packed))
+
+    def _flush_renewals(self, writer: Writer) -> None:
+        seqs, self._renewals = tuple(self._renewals), set()
+        expires_at = self._clock() + self._settings.ttl_seconds
+        if seqs:
+            writer.post(lambda connection: work.renew(connection, seqs, expires_at))
+
+    async def _in_steps(self, step: Callable[[sqlite3.Connection], int]) -> int:
+        """A long deletion as short transactions, so that saves go on between them."""
+        total = 0
+        while gone := await self._write(step):
+            total += gone
+        return total
+
+    async def _write(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
+        return await self._open_writer().run(job)
+
+    def _read(self, job: Callable[[], Result]) -> Result:
+        try:
+            return job()
+        except sqlite3.Error as error:
+            raise unavailable(error) from error
+
+    async def _read_aside(self, job: Callable[[sqlite3.Connection], Result]) -> Result:
+        """A read that may be long, away from the loop, on a connection of its own."""
+
+        def read() -> Result:
+            connection = self._connect()
+            try:
+                return job(connection)
+            finally:
+                connection.close()
+
+        self._open_reader()
+        return await asyncio.to_thread(self._read, read)
+
+    def _open_reader(self) -> sqlite3.Connection:
+        if self._reader is None:
+            raise StoreUnavailable("sqlite: not open")
+        return self._reader
+
+    def _open_writer(self) -> Writer:
+        if self._writer is None:
+            raise StoreUnavailable("sqlite: not open")
+        return self._writer
+
+    def _prepare(self) -> None:
+        """The file, for its owner alone, in its newest layout, under a key that we have."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+            os.chmod(self._path, 0o600)
+            connection = self._connect()
+            try:
+                work.prepare(connection)
+                migrate(connection)
+                work.check_key(connection, self._packer)
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise unavailable(error) from error
+        except OSError as error:
+            raise StoreUnavailable(f"sqlite: {self._path.name}: {error.strerror}") from error
+
+    def _connect(self, timeout_seconds: float | None = None) -> sqlite3.Connection:
+        timeout = self._settings.timeout_seconds if timeout_seconds is None else timeout_seconds
+        connection = sqlite3.connect(self._path, timeout=timeout, isolation_level=None, check_same_thread=False)
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        return connection

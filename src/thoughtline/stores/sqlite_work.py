@@ -1,0 +1,234 @@
+"""What is done to a SQLite database: each function is one piece of work inside a transaction of its caller."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from thoughtline.stores.base import DELETION_KEPT_SECONDS, Deletion, Filter, Note, SessionSummary, Stats
+from thoughtline.stores.packing import Packer
+from thoughtline.stores.rows import Row, call_digest, is_barred, split
+
+STEP = 200
+"""Records that one transaction of a long deletion takes out: some milliseconds."""
+
+VACUUM_PAGES = 2000
+"""Free pages given back to the file system by one cleaning: 8 MB."""
+
+SWITCHES = 20
+"""Attempts to switch a new file to its write-ahead log while other processes do the same."""
+
+PageRow: TypeAlias = tuple[int, bytes, float, bytes]
+"""A record's number, identity, expiry and packed bytes."""
+
+_INSERT = """INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (identity) DO UPDATE SET expires_at = max(expires_at, excluded.expires_at) RETURNING seq"""
+
+_SCOPE = """INSERT INTO scopes (tenant, session, provider, model) VALUES (?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET tenant = excluded.tenant RETURNING id"""
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """Before the first table: a new file can give pages back. The write-ahead log is a property of the file.
+
+    SQLite does not wait for locks when it switches to the log, so of two processes that start at once one may be told
+    that the file is locked: it waits for the other in the way that SQLite does wait, and tries again.
+    """
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    for _ in range(SWITCHES):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    connection.execute("PRAGMA journal_mode = WAL")
+
+
+def check_key(connection: sqlite3.Connection, packer: Packer) -> None:
+    """Raise `WrongKey` where the database was encrypted with none of our keys, else note the one we use."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        kept = connection.execute("SELECT value FROM facts WHERE name = 'key check'").fetchone()
+        if kept is not None:
+            packer.check(kept[0])
+        if kept is None or not packer.is_current(kept[0]):
+            connection.execute("REPLACE INTO facts VALUES ('key check', ?)", (packer.key_check(),))
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expires_at: float) -> None:
+    """Write the records that no deletion bars."""
+    scopes: dict[tuple[str, str, str, str], int] = {}
+    lookups: list[tuple[bytes, int]] = []
+    oldest = min((row.created_at for row in rows), default=now)
+    deletions = _deletions(connection, oldest, now)
+    for row in rows:
+        if is_barred(row, deletions, now):
+            continue
+        scope = scopes.get(row.scope) or scopes.setdefault(row.scope, _scope(connection, row))
+        values = (row.identity, scope, row.created_at, expires_at, row.chars, row.size, row.digests, row.data)
+        (seq,) = connection.execute(_INSERT, values).fetchone()
+        lookups += [(digest, seq) for digest in split(row.digests)]
+    connection.executemany("INSERT OR IGNORE INTO lookups VALUES (?, ?)", lookups)
+
+
+def _scope(connection: sqlite3.Connection, row: Row) -> int:
+    (number,) = connection.execute(_SCOPE, row.scope).fetchone()
+    return int(number)
+
+
+def _deletions(connection: sqlite3.Connection, after: float, now: float) -> list[Deletion]:
+    rows = connection.execute(
+        "SELECT tenant, provider, model, session, call_id, at FROM deletions WHERE at > ? AND at <= ?", (after, now)
+    )
+    return [Deletion(Filter(*row[:5]), row[5]) for row in rows]
+
+
+def mark_deleted(connection: sqlite3.Connection, where: Filter, now: float) -> int:
+    """Remember a deletion. The number of the newest record that it can mean."""
+    connection.execute(
+        "INSERT INTO deletions (at, tenant, provider, model, session, call_id) VALUES (?, ?, ?, ?, ?, ?)",
+        (now, where.tenant, where.provider, where.model, where.session, where.call_id),
+    )
+    (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
+    return int(newest)
+
+
+def delete_some(connection: sqlite3.Connection, where: Filter, newest: int) -> int:
+    clause, values = _clause(where)
+    return _delete(connection, f"WHERE seq <= ? AND {clause} LIMIT {STEP}", (newest, *values))
+
+
+def delete_expired(connection: sqlite3.Connection, now: float) -> int:
+    return _delete(connection, f"WHERE expires_at <= ? LIMIT {STEP}", (now,))
+
+
+def delete_beyond(connection: sqlite3.Connection, max_bytes: int) -> int:
+    """Some of what was used longest ago, while there is too much."""
+    (held,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM scopes").fetchone()
+    excess, seqs = held - max_bytes, []
+    for seq, size in connection.execute(f"SELECT seq, size FROM records ORDER BY expires_at, seq LIMIT {STEP}"):
+        if excess <= 0:
+            break
+        excess -= size
+        seqs.append(seq)
+    marks = ", ".join("?" * len(seqs))
+    return _delete(connection, f"WHERE seq IN ({marks})", tuple(seqs)) if seqs else 0
+
+
+def _delete(connection: sqlite3.Connection, clause: str, values: tuple[object, ...]) -> int:
+    rows = connection.execute(f"SELECT seq, digests FROM records {clause}", values).fetchall()
+    lookups = [(digest, seq) for seq, digests in rows for digest in split(digests)]
+    connection.executemany("DELETE FROM lookups WHERE digest = ? AND record = ?", lookups)
+    connection.executemany("DELETE FROM records WHERE seq = ?", [(seq,) for seq, _ in rows])
+    return len(rows)
+
+
+def tidy(connection: sqlite3.Connection, now: float) -> None:
+    """Forget what nothing refers to any more, and give some free pages back."""
+    connection.execute("DELETE FROM scopes WHERE entries = 0")
+    connection.execute("DELETE FROM deletions WHERE at <= ?", (now - DELETION_KEPT_SECONDS,))
+    connection.execute("DELETE FROM notes WHERE expires_at <= ?", (now,))
+    connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
+
+
+def renew(connection: sqlite3.Connection, seqs: Sequence[int], expires_at: float) -> None:
+    connection.executemany(
+        "UPDATE records SET expires_at = max(expires_at, ?) WHERE seq = ?", [(expires_at, seq) for seq in seqs]
+    )
+
+
+def repack(connection: sqlite3.Connection, identity: bytes, data: bytes) -> None:
+    connection.execute("UPDATE records SET data = ? WHERE identity = ?", (data, identity))
+
+
+def page(connection: sqlite3.Connection, where: Filter, now: float, before: int | None, limit: int) -> list[PageRow]:
+    clause, values = _clause(where)
+    return connection.execute(
+        f"""SELECT seq, identity, expires_at, data FROM records
+        WHERE seq < ? AND expires_at > ? AND {clause} ORDER BY seq DESC LIMIT ?""",
+        (before if before is not None else 2**62, now, *values, limit),
+    ).fetchall()
+
+
+def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
+    rows = connection.execute(
+        """SELECT tenant, session, sum(entries), sum(chars), max(newest_at) AS newest FROM scopes
+        WHERE session != '' AND entries > 0 AND (?1 IS NULL OR tenant = ?1)
+        GROUP BY tenant, session ORDER BY newest DESC, tenant, session LIMIT ?2""",
+        (tenant, limit),
+    )
+    return tuple(SessionSummary(*row) for row in rows)
+
+
+def stats(connection: sqlite3.Connection) -> Stats:
+    by_provider: dict[str, int] = {}
+    by_model: dict[str, int] = {}
+    entries = chars = size = 0
+    rows = connection.execute(
+        "SELECT provider, model, sum(entries), sum(chars), sum(bytes) FROM scopes WHERE entries > 0 GROUP BY 1, 2"
+    )
+    for provider, model, count, length, held in rows:
+        by_provider[provider] = by_provider.get(provider, 0) + count
+        by_model[model] = by_model.get(model, 0) + count
+        entries, chars, size = entries + count, chars + length, size + held
+    ends = [
+        connection.execute(f"SELECT created_at FROM records ORDER BY seq {order} LIMIT 1").fetchone() or (None,)
+        for order in ("ASC", "DESC")
+    ]
+    return Stats(
+        disk_entries=entries,
+        disk_chars=chars,
+        disk_bytes=size,
+        by_provider=by_provider,
+        by_model=by_model,
+        oldest_at=ends[0][0],
+        newest_at=ends[1][0],
+    )
+
+
+def put_note(connection: sqlite3.Connection, note: Note) -> None:
+    connection.execute(
+        "REPLACE INTO notes VALUES (?, ?, ?, ?)", (note.namespace, note.key, note.value, note.expires_at)
+    )
+
+
+def notes(connection: sqlite3.Connection, namespace: str, now: float) -> tuple[Note, ...]:
+    rows = connection.execute(
+        "SELECT namespace, key, value, expires_at FROM notes WHERE namespace = ? AND expires_at > ? ORDER BY key",
+        (namespace, now),
+    )
+    return tuple(Note(*row) for row in rows)
+
+
+def delete_notes(connection: sqlite3.Connection, namespace: str, key: str | None) -> int:
+    return connection.execute(
+        "DELETE FROM notes WHERE namespace = ?1 AND (?2 IS NULL OR key = ?2)", (namespace, key)
+    ).rowcount
+
+
+def _clause(where: Filter) -> tuple[str, tuple[object, ...]]:
+    """The condition on `records` that a filter is."""
+    members = [
+        ("tenant", where.tenant),
+        ("provider", where.provider),
+        ("model", where.model),
+        ("session", where.session),
+    ]
+    chosen = [(name, value) for name, value in members if value is not None]
+    clauses: list[str] = []
+    values: list[object] = [value for _, value in chosen]
+    if chosen:
+        clauses.append(f"scope IN (SELECT id FROM scopes WHERE {' AND '.join(f'{name} = ?' for name, _ in chosen)})")
+    if where.call_id is not None:
+        clauses.append("seq IN (SELECT record FROM lookups WHERE digest = ?)")
+        values.append(call_digest(where.call_id))
+    return " AND ".join(clauses) or "1", tuple(values)

@@ -1,0 +1,127 @@
+"""One thread that writes: what waits when it is free goes into one transaction, acknowledged after the commit."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from thoughtline.errors import StoreUnavailable
+
+Result = TypeVar("Result")
+Work: TypeAlias = Callable[[sqlite3.Connection], Result]
+
+MAX_BATCH = 512
+"""Works of one commit: enough to make its cost disappear, few enough that none waits long."""
+
+
+class _Job(NamedTuple):
+    work: Work[Any]
+    done: asyncio.Future[Any]
+
+
+class Writer:
+    """Works run in the order they were given. A batch that fails is rolled back, and fails for all who wait on it."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._connect = connect
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        self._connection: sqlite3.Connection | None = None
+        self._thread = threading.Thread(target=self._run, name="thoughtline-sqlite-writer", daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Work[Result]) -> Result:
+        """The work's result, once it is committed."""
+        done: asyncio.Future[Result] = self._loop.create_future()
+        self._jobs.put(_Job(work, done))
+        return await done
+
+    def post(self, work: Work[object]) -> None:
+        """Do it with the next batch; nobody waits, and a failure is nobody's loss."""
+        done: asyncio.Future[object] = self._loop.create_future()
+        done.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self._jobs.put(_Job(work, done))
+
+    async def close(self) -> None:
+        """Finish what waits, then end the thread."""
+        self._jobs.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            batch, going = self._next_batch()
+            if batch:
+                self._commit(batch)
+        if self._connection is not None:
+            self._connection.close()
+
+    def _next_batch(self) -> tuple[list[_Job], bool]:
+        job = self._jobs.get()
+        batch: list[_Job] = []
+        while job is not None:
+            batch.append(job)
+            if len(batch) >= MAX_BATCH:
+                return batch, True
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                return batch, True
+        return batch, False
+
+    def _commit(self, batch: list[_Job]) -> None:
+        try:
+            results = self._transact(batch)
+        except sqlite3.Error as error:
+            self._tell(partial(_fail, batch, unavailable(error)))
+        except BaseException as error:
+            self._tell(partial(_fail, batch, error))
+        else:
+            self._tell(partial(_resolve, batch, results))
+
+    def _transact(self, batch: list[_Job]) -> list[object]:
+        if self._connection is None:
+            self._connection = self._connect()
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            results = [job.work(connection) for job in batch]
+            connection.execute("COMMIT")
+        except BaseException:
+            self._abandon(connection)
+            raise
+        return results
+
+    def _abandon(self, connection: sqlite3.Connection) -> None:
+        """A connection that can't even roll back is given up; the next batch opens another."""
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            connection.close()
+            self._connection = None
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(what)
+
+
+def unavailable(error: sqlite3.Error) -> StoreUnavailable:
+    return StoreUnavailable(f"sqlite: {error}")
+
+
+def _resolve(batch: list[_Job], results: list[object]) -> None:
+    for job, result in zip(batch, results, strict=True):
+        if not job.done.done():
+            job.done.set_result(result)
+
+
+def _fail(batch: list[_Job], error: BaseException) -> None:
+    for job in batch:
+        if not job.done.done():
+            job.done.set_exception(error)

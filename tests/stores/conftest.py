@@ -1,0 +1,73 @@
+"""The stores that the one suite runs over."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stores.places import Place, place, sqlite_url
+from tests.stores.servers import POSTGRES_VARIABLE, REDIS_VARIABLE, Postgres, Valkey, named
+
+DURABLE = ("sqlite", "redis", "redis-cluster", "postgres")
+LAYERED = tuple(f"layered {kind}" for kind in DURABLE)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    url = named(REDIS_VARIABLE)
+    if url is not None:
+        yield url
+        return
+    server = Valkey()
+    yield server.url
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def cluster_url() -> Iterator[str]:
+    server = Valkey(cluster=True)
+    yield server.url
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    url = named(POSTGRES_VARIABLE)
+    if url is not None:
+        yield url
+        return
+    server = Postgres()
+    yield server.url
+    server.remove()
+
+
+def _url(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:
+    """The address for a kind; a server is started when the first test asks for it."""
+    fixtures = {"redis": "redis_url", "redis-cluster": "cluster_url", "postgres": "postgres_url"}
+    engine = kind.removeprefix("layered ")
+    if engine in fixtures:
+        return str(request.getfixturevalue(fixtures[engine]))
+    return sqlite_url(folder) if engine == "sqlite" else "memory://"
+
+
+@pytest.fixture(params=("memory", *DURABLE, *LAYERED))
+async def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
+    """Every store."""
+    async with place(request.param, _url(request.param, request, tmp_path)) as made:
+        yield made
+
+
+@pytest.fixture(params=(*DURABLE, *LAYERED))
+async def shared(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
+    """Every store that several processes can open."""
+    async with place(request.param, _url(request.param, request, tmp_path)) as made:
+        yield made
+
+
+@pytest.fixture(params=DURABLE)
+async def durable(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
+    """Every durable store, with nothing in front."""
+    async with place(request.param, _url(request.param, request, tmp_path)) as made:
+        yield made

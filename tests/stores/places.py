@@ -1,0 +1,118 @@
+"""Where a store of each kind lives in a test, the clock it is told, and the turns that go into it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+from redis.asyncio import Redis
+
+from thoughtline.items import ReasoningText, Text, ToolCall
+from thoughtline.records import Key, Record, RecordId
+from thoughtline.stores import LayeredStore, MemoryStore, Store, StoreSettings, durable_store
+from thoughtline.turns import Provenance
+
+SETTINGS = StoreSettings(clean_seconds=3600, timeout_seconds=10)
+START = 1_800_000_000.0
+TRUST = SETTINGS.trust_seconds
+
+
+class Clock:
+    """Time that stands still until it is told to go on, or back."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Place:
+    """A kind of store and its address. Each `open` is another process's view of the same place."""
+
+    def __init__(self, kind: str, url: str) -> None:
+        self.is_layered = kind.startswith("layered")
+        self.url = url
+        self.clock = Clock()
+        self._opened: list[Store] = []
+
+    async def open(self, settings: StoreSettings = SETTINGS) -> Store:
+        store = self.make(settings)
+        await store.open()
+        self._opened.append(store)
+        return store
+
+    def make(self, settings: StoreSettings = SETTINGS) -> Store:
+        if self.url.startswith("memory:"):
+            return MemoryStore(settings, self.clock)
+        durable = durable_store(self.url, settings, self.clock)
+        return LayeredStore(durable, settings, self.clock) if self.is_layered else durable
+
+    async def close(self) -> None:
+        for store in self._opened:
+            await store.close()
+
+
+async def wipe(url: str) -> None:
+    """An empty server."""
+    if url.startswith("redis"):
+        client = Redis.from_url(url.replace("redis-cluster:", "redis:"))
+        await client.flushall()
+        await client.aclose()
+    elif url.startswith("postgres"):
+        connection = await asyncpg.connect(url)
+        await connection.execute("DROP SCHEMA IF EXISTS thoughtline CASCADE")
+        await connection.close()
+
+
+@asynccontextmanager
+async def place(kind: str, url: str) -> AsyncIterator[Place]:
+    await wipe(url)
+    made = Place(kind, url)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def sqlite_url(folder: Path) -> str:
+    return f"sqlite:///{folder / 'deep' / 'thoughts.db'}"
+
+
+def turn(
+    number: int,
+    *,
+    at: float = START,
+    tenant: str = "tenant",
+    session: str | None = "session",
+    provider: str = "deepseek",
+    model: str = "deepseek-v4",
+    shared: tuple[str, ...] = (),
+    thought: str = "a thought",
+) -> Record:
+    """A turn with a lineage of its own, one call, and keys it shares with others."""
+    keys = (f"lineage-v1:{number}", *(f"visible-v1:{name}" for name in shared))
+    return Record(
+        RecordId(f"record-{number}"),
+        Provenance(tenant, provider, "host", "account", model, model, "openai_chat", "deepseek", session=session),
+        (ReasoningText(f"{thought} {number}"), Text("hello"), ToolCall("look", "{}", f"call_{number}")),
+        tuple(Key(key) for key in keys),
+        at,
+    )
+
+
+def lineage(number: int) -> Key:
+    return Key(f"lineage-v1:{number}")
+
+
+def visible(name: str) -> Key:
+    return Key(f"visible-v1:{name}")
+
+
+async def found(store: Store, number: int, tenant: str = "tenant") -> tuple[Record, ...]:
+    return (await store.find(tenant, [lineage(number)]))[lineage(number)]

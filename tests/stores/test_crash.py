@@ -1,0 +1,43 @@
+"""`kill -9` while saving."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.stores.places import SETTINGS, START, found
+from thoughtline.stores import durable_store
+
+KILLS = 200
+DRIVERS = 2
+
+
+async def test_what_was_acknowledged_survives_being_killed(tmp_path: Path) -> None:
+    """Two lines of writers on one file, each writer killed at a random moment: 200 kills, nothing acknowledged lost."""
+    path = tmp_path / "thoughts.db"
+    command = [sys.executable, "-m", "tests.stores.crash_driver", str(path), str(KILLS // DRIVERS)]
+    drivers = [
+        subprocess.Popen([*command, str(seed)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+        for seed in range(1, DRIVERS + 1)
+    ]
+    outputs = [driver.communicate()[0] for driver in drivers]
+    assert [driver.returncode for driver in drivers] == [0] * DRIVERS
+    acknowledged = [int(line) for output in outputs for line in output.split()]
+    assert len(acknowledged) > 10 * KILLS
+
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    (pointers,) = connection.execute(
+        "SELECT count(*) FROM lookups WHERE record NOT IN (SELECT seq FROM records)"
+    ).fetchone()
+    assert pointers == 0
+    connection.close()
+
+    store = durable_store(f"sqlite:///{path}", SETTINGS, lambda: START)
+    await store.open()
+    assert [number for number in acknowledged if not await found(store, number)] == []
+    stats = await store.stats()
+    assert stats.disk_entries >= len(acknowledged)
+    await store.close()

@@ -1,0 +1,287 @@
+"""Engines that stop, disks that are full, files that are locked: requests go on, and it mends by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from msgspec.structs import replace
+
+from tests.stores.places import SETTINGS, START, found, lineage, sqlite_url, turn
+from tests.stores.servers import Postgres, Valkey
+from thoughtline.errors import StoreUnavailable
+from thoughtline.stores import Filter, LayeredStore, Saved, durable_store, open_store
+
+QUICK = replace(SETTINGS, timeout_seconds=1.0)
+NOBODY = 65534
+
+
+def clock() -> float:
+    return START
+
+
+async def layered(url: str) -> LayeredStore:
+    store = await open_store(url, QUICK, clock)
+    assert isinstance(store, LayeredStore)
+    return store
+
+
+async def is_written(url: str, count: int) -> bool:
+    """Whether another process finds all of them, without any memory in front."""
+    store = durable_store(url, QUICK, clock)
+    await store.open()
+    answer = await store.find("tenant", [lineage(number) for number in range(count)])
+    entries = (await store.stats()).disk_entries
+    await store.close()
+    return all(answer.values()) and entries == count
+
+
+@pytest.fixture(params=[Valkey, Postgres], ids=["redis", "postgres"])
+def server(request: pytest.FixtureRequest) -> Iterator[Valkey | Postgres]:
+    """A server of the test's own, to be stopped."""
+    made = request.param()
+    yield made
+    made.remove()
+
+
+async def test_a_server_stops_and_starts_under_load(server: Valkey | Postgres) -> None:
+    """Every save returns, every find answers, and what was saved meanwhile is written when the server is back."""
+    store = await layered(server.url)
+    outcomes: list[Saved] = []
+
+    async def save_and_find(first: int, last: int) -> None:
+        for number in range(first, last):
+            outcomes.append(await store.save([turn(number)]))
+            assert await found(store, number) == (turn(number),)
+
+    async def stop_and_start(first: int) -> None:
+        load = [asyncio.create_task(save_and_find(first + 50 * n, first + 50 * (n + 1))) for n in range(4)]
+        await asyncio.to_thread(server.stop)
+        await asyncio.gather(*load)
+        assert await store.save([turn(first + 200)]) is Saved.IN_MEMORY
+        assert await found(store, first) == (turn(first),)
+        assert (await store.stats()).waiting > 0
+        await asyncio.to_thread(server.start)
+        await store.settled()
+
+    await save_and_find(0, 10)
+    await stop_and_start(10)
+    await stop_and_start(211)
+    assert outcomes[:10] == [Saved.DURABLE] * 10
+    stats = await store.stats()
+    assert stats.failures > 0
+    assert (stats.waiting, stats.lost, stats.total_entries) == (0, 0, 412)
+    assert await store.save([turn(412)]) is Saved.DURABLE
+    assert await is_written(server.url, 413)
+    await store.close()
+
+
+async def test_a_server_that_is_not_there_yet(server: Valkey | Postgres) -> None:
+    """Starting before it is no error; when it comes up, what was saved is written."""
+    url = server.url
+    server.stop()
+    store = await layered(url)
+    assert await store.save([turn(0)]) is Saved.IN_MEMORY
+    assert await found(store, 0) == (turn(0),)
+    assert "redis" in str((await store.stats()).last_failure) or "postgres" in str((await store.stats()).last_failure)
+    server.start()
+    await store.settled()
+    assert await is_written(url, 1)
+    await store.close()
+
+
+class Cutter:
+    """Passes bytes on to a server, and cuts a connection in the middle of a question when told to."""
+
+    def __init__(self, url: str) -> None:
+        self._parts = urlsplit(url)
+        self._server: asyncio.Server | None = None
+        self.cuts = 0
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        path = "" if self._parts.scheme == "redis" else "/postgres"
+        name = "" if self._parts.scheme == "redis" else "postgres@"
+        return f"{self._parts.scheme}://{name}127.0.0.1:{self.port}{path}"
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        assert self._server is not None
+        self._server.close()
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._parts.scheme == "redis":
+            return await asyncio.open_connection(self._parts.hostname, self._parts.port)
+        folder = parse_qs(self._parts.query)["host"][0]
+        return await asyncio.open_unix_connection(f"{folder}/.s.PGSQL.5432")
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        above, below = await self._connect()
+        back = asyncio.create_task(self._copy(above, writer))
+        while data := await reader.read(65536):
+            below.write(data)
+            if self.cuts > 0:
+                self.cuts -= 1
+                break
+        back.cancel()
+        writer.transport.abort()
+        below.close()
+
+    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+
+
+@asynccontextmanager
+async def cutter(url: str) -> AsyncIterator[Cutter]:
+    made = Cutter(url)
+    await made.start()
+    yield made
+    await made.stop()
+
+
+@pytest.mark.parametrize("engine", ["redis", "postgres"])
+async def test_a_connection_cut_in_the_middle(engine: str, request: pytest.FixtureRequest) -> None:
+    """Whether the server had heard it or not: in the end each turn is there once."""
+    server = Valkey() if engine == "redis" else Postgres()
+    request.addfinalizer(server.remove)
+    async with cutter(server.url) as between:
+        store = await layered(between.url)
+        for number in range(30):
+            between.cuts = number % 3
+            await store.save([turn(number)])
+            between.cuts = number % 3
+            assert await found(store, number) == (turn(number),)
+        between.cuts = 0
+        await store.settled()
+        assert await is_written(server.url, 30)
+        assert (await store.stats()).lost == 0
+        await store.close()
+
+
+@contextmanager
+def quota(bytes_per_file: int) -> Iterator[None]:
+    """No file of this process may grow beyond this."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_per_file, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_full_disk(tmp_path: Path) -> None:
+    """What was acknowledged is still found, what is new is kept in memory, and written when there is room again."""
+    url = sqlite_url(tmp_path)
+    store = await layered(url)
+    await store.save([turn(0)])
+    count = 1
+    thought = os.urandom(20_000).hex()
+    with quota(400_000):
+        while await store.save([turn(count, thought=thought)]) is Saved.DURABLE:
+            count += 1
+        assert await found(store, count) == (turn(count, thought=thought),)
+        other = durable_store(url, QUICK, clock)
+        await other.open()
+        answer = await other.find("tenant", [lineage(number) for number in range(count + 1)])
+        assert [bool(records) for records in answer.values()] == [True] * count + [False]
+        with pytest.raises(StoreUnavailable):
+            await other.save([turn(9999, thought=thought)])
+    await store.settled()
+    assert await is_written(url, count + 1)
+    await other.close()
+    await store.close()
+
+
+async def test_a_locked_database(tmp_path: Path) -> None:
+    """Finds go on, saves wait in memory, and are written when the lock is gone."""
+    url = sqlite_url(tmp_path)
+    store = await layered(url)
+    await store.save([turn(0)])
+    locker = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    locker.execute("BEGIN IMMEDIATE")
+    assert await store.save([turn(1)]) is Saved.IN_MEMORY
+    assert await found(store, 0) == (turn(0),)
+    assert await found(store, 1) == (turn(1),)
+    assert "locked" in str((await store.stats()).last_failure)
+    locker.execute("ROLLBACK")
+    locker.close()
+    await store.settled()
+    assert await is_written(url, 2)
+    await store.close()
+
+
+@contextmanager
+def without_privileges() -> Iterator[Path]:
+    """A folder, and for root the rights of nobody: file modes do not bind root."""
+    folder = Path(tempfile.mkdtemp(prefix="thoughtline-"))
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.chown(folder, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+    try:
+        yield folder
+    finally:
+        if is_root:
+            os.seteuid(0)
+        shutil.rmtree(folder)
+
+
+async def test_a_read_only_file() -> None:
+    """Memory goes on alone, and says why; when the file can be written again all is written."""
+    with without_privileges() as folder:
+        path = folder / "thoughts.db"
+        url = f"sqlite:///{path}"
+        first = await layered(url)
+        await first.save([turn(0)])
+        await first.close()
+        path.chmod(0o400)
+        store = await layered(url)
+        assert await store.save([turn(1)]) is Saved.IN_MEMORY
+        assert await found(store, 1) == (turn(1),)
+        assert "Permission denied" in str((await store.stats()).last_failure)
+        path.chmod(0o600)
+        await store.settled()
+        assert await is_written(url, 2)
+        await store.close()
+
+
+async def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    """Damage is told and does not stop anything; the file is left as it is."""
+    path = tmp_path / "thoughts.db"
+    path.write_bytes(b"not a database at all" * 1000)
+    store = await layered(f"sqlite:///{path}")
+    assert await store.save([turn(1)]) is Saved.IN_MEMORY
+    assert await found(store, 1) == (turn(1),)
+    assert "not a database" in str((await store.stats()).last_failure)
+    await store.close()
+    assert path.read_bytes() == b"not a database at all" * 1000
+
+
+async def test_a_deletion_that_can_not_be_done_is_said(server: Valkey | Postgres) -> None:
+    """Memory forgets at once; the error says that the durable store has not."""
+    store = await layered(server.url)
+    await store.save([turn(0)])
+    server.stop()
+    await store.save([turn(1)])
+    with pytest.raises(StoreUnavailable):
+        await store.delete(Filter())
+    assert await found(store, 0) == ()
+    assert await found(store, 1) == ()
+    server.start()
+    await store.settled()
+    assert await store.delete(Filter()) == 1
+    await store.close()

@@ -1,0 +1,235 @@
+"""Memory in front of a durable store: what it answers alone, what it asks for, and what happens in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, visible
+from thoughtline.errors import StoreUnavailable
+from thoughtline.records import Key, Record
+from thoughtline.stores import Filter, Found, LayeredStore, Note, Saved, Store, durable_store
+from thoughtline.stores.waiting import MAX_SECONDS, Waiting
+
+
+class Gate:
+    """A real SQLite store behind a gate: it can refuse, and it can hold an answer back until it is let go."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.asked = 0
+        self.refuses = False
+        self.refuses_ids: set[str] = set()
+        self.holds: asyncio.Event | None = None
+        self.is_held = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
+        self.asked += 1
+        self._check()
+        answer = await self._store.find(tenant, keys)
+        await self._hold()
+        return answer
+
+    async def save(self, records: Sequence[Record]) -> Saved:
+        self._check()
+        if self.refuses_ids & {record.id for record in records}:
+            raise StoreUnavailable("not this one")
+        saved = await self._store.save(records)
+        await self._hold()
+        return saved
+
+    async def notes(self, namespace: str) -> tuple[Note, ...]:
+        self._check()
+        return await self._store.notes(namespace)
+
+    async def put_note(self, note: Note) -> None:
+        self._check()
+        await self._store.put_note(note)
+
+    def _check(self) -> None:
+        if self.refuses:
+            raise StoreUnavailable("refused")
+
+    async def _hold(self) -> None:
+        if self.holds is not None:
+            self.is_held.set()
+            await self.holds.wait()
+
+
+class Bench:
+    """A layered store, its gate and its clock."""
+
+    def __init__(self, gate: Gate, clock: Clock, **settings: int) -> None:
+        self.gate = gate
+        self.clock = clock
+        self.waiting = Waiting(max_entries=5)
+        self.store = LayeredStore(gate, replace(SETTINGS, **settings), clock, self.waiting)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    clock = Clock()
+    made = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock)
+    await made.store.open()
+    yield made
+    await made.store.close()
+
+
+async def test_memory_answers_what_it_knows(bench: Bench) -> None:
+    """A key is asked for once, then again when trust has run out."""
+    await bench.store.save([turn(1)])
+    for expected in (1, 1, 1):
+        assert len(await found(bench.store, 1)) == 1
+        assert bench.gate.asked == expected
+    bench.clock.advance(TRUST)
+    assert len(await found(bench.store, 1)) == 1
+    assert bench.gate.asked == 2
+
+
+async def test_a_known_key_takes_up_what_is_saved_here(bench: Bench) -> None:
+    """Without asking again."""
+    await bench.store.save([turn(1, shared=("ok",))])
+    await bench.store.find("tenant", [visible("ok")])
+    await bench.store.save([turn(2, at=START + 1, shared=("ok",))])
+    assert len((await bench.store.find("tenant", [visible("ok")]))[visible("ok")]) == 2
+    assert bench.gate.asked == 1
+
+
+async def test_a_record_pushed_out_makes_its_keys_unknown(tmp_path: Path) -> None:
+    """A key whose records are no longer all in memory is asked for."""
+    clock = Clock()
+    small = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, memory_entries=2)
+    await small.store.open()
+    for number in range(3):
+        await small.store.save([turn(number, at=START + number, shared=("ok",))])
+    for _ in range(2):
+        assert len((await small.store.find("tenant", [visible("ok")]))[visible("ok")]) == 3
+    assert small.gate.asked == 2
+    assert (await small.store.stats()).memory_entries == 2
+    await small.store.close()
+
+
+async def test_a_deletion_while_a_find_is_under_way(bench: Bench) -> None:
+    """The find does not bring the record back into memory."""
+    await bench.store.save([turn(1)])
+    bench.gate.holds = asyncio.Event()
+    asking = asyncio.create_task(found(bench.store, 1))
+    await bench.gate.is_held.wait()
+    await bench.store.delete(Filter())
+    bench.gate.holds.set()
+    assert await asking == ()
+    bench.gate.holds = None
+    assert await found(bench.store, 1) == ()
+    assert (await bench.store.stats()).memory_entries == 0
+
+
+async def test_two_finds_under_way_at_once(bench: Bench) -> None:
+    """Each has its own answer, and the key is known afterwards."""
+    await bench.store.save([turn(1)])
+    bench.gate.holds = asyncio.Event()
+    asking = [asyncio.create_task(found(bench.store, 1)) for _ in range(2)]
+    while bench.gate.asked < 2:
+        await asyncio.sleep(0)
+    bench.gate.holds.set()
+    assert await asyncio.gather(*asking) == [(turn(1),), (turn(1),)]
+    bench.gate.holds = None
+    assert await found(bench.store, 1) == (turn(1),)
+    assert bench.gate.asked == 2
+
+
+async def test_a_save_while_a_find_is_under_way(bench: Bench) -> None:
+    """The key is not taken for known: the next find has both."""
+    await bench.store.save([turn(1, shared=("ok",))])
+    bench.gate.holds = asyncio.Event()
+    asking = asyncio.create_task(bench.store.find("tenant", [visible("ok")]))
+    await bench.gate.is_held.wait()
+    saving = asyncio.create_task(bench.store.save([turn(2, at=START + 1, shared=("ok",))]))
+    bench.gate.holds.set()
+    await asyncio.gather(asking, saving)
+    bench.gate.holds = None
+    assert len((await bench.store.find("tenant", [visible("ok")]))[visible("ok")]) == 2
+
+
+async def test_a_deletion_while_a_save_fails(bench: Bench) -> None:
+    """What was deleted does not wait to be written."""
+    bench.gate.refuses_ids = {"record-1"}
+    bench.gate.holds = asyncio.Event()
+    saving = asyncio.create_task(bench.store.save([turn(2)]))
+    await bench.gate.is_held.wait()
+    await bench.store.delete(Filter())
+    bench.gate.holds.set()
+    await saving
+    assert await found(bench.store, 2) == ()
+
+
+async def test_what_waits_is_bounded(bench: Bench) -> None:
+    """The oldest is lost first, and counted."""
+    bench.gate.refuses = True
+    for number in range(8):
+        assert await bench.store.save([turn(number)]) is Saved.IN_MEMORY
+    stats = await bench.store.stats()
+    assert (stats.waiting, stats.lost) == (5, 3)
+    assert stats.failures > 0
+    assert stats.last_failure == "refused"
+    bench.gate.refuses = False
+    await bench.store.settled()
+    stats = await bench.store.stats()
+    assert (stats.waiting, stats.disk_entries, stats.total_entries) == (0, 5, 5)
+
+
+async def test_what_waits_too_long_is_given_up(bench: Bench) -> None:
+    """Before a deletion that could mean it is forgotten."""
+    bench.waiting.add([turn(1)], START)
+    bench.waiting.drop_old(START + MAX_SECONDS)
+    assert len(bench.waiting) == 1
+    bench.waiting.drop_old(START + MAX_SECONDS + 1)
+    assert (len(bench.waiting), bench.waiting.lost) == (0, 1)
+
+
+async def test_one_bad_record_does_not_hold_up_the_others(bench: Bench) -> None:
+    """It goes to the end of the line."""
+    bench.gate.refuses = True
+    for number in range(4):
+        await bench.store.save([turn(number)])
+    bench.gate.refuses_ids, bench.gate.refuses = {"record-0"}, False
+    other = bench.gate._store
+    while len(bench.waiting) > 1:
+        await asyncio.sleep(0)
+    assert (await other.stats()).disk_entries == 3
+    bench.gate.refuses_ids = set()
+    await bench.store.settled()
+    assert (await other.stats()).disk_entries == 4
+
+
+async def test_notes_wait_too(bench: Bench) -> None:
+    """And are read from memory meanwhile."""
+    note = Note("learned", "a", b"1", START + 10)
+    bench.gate.refuses = True
+    await bench.store.put_note(note)
+    assert await bench.store.notes("learned") == (note,)
+    bench.gate.refuses = False
+    await bench.store.settled()
+    assert await bench.gate._store.notes("learned") == (note,)
+
+
+async def test_closing_writes_what_waits(tmp_path: Path) -> None:
+    """If the store will take it by then."""
+    clock = Clock()
+    made = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock)
+    await made.store.open()
+    made.gate.refuses = True
+    await made.store.save([turn(1)])
+    made.gate.refuses = False
+    await made.store.close()
+    again = durable_store(sqlite_url(tmp_path), SETTINGS, clock)
+    await again.open()
+    assert await again.find("tenant", [lineage(1)]) == {lineage(1): (turn(1),)}
+    await again.close()

@@ -1,0 +1,448 @@
+"""What every store does: one suite, all stores, real servers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, turn, visible
+from thoughtline.errors import StoreRefused
+from thoughtline.items import ReasoningText
+from thoughtline.records import Key, Record
+from thoughtline.stores import Filter, Note, Saved
+from thoughtline.stores.base import MAX_PAGE, MAX_PER_KEY
+
+DAY = 86400.0
+
+
+async def test_a_turn_is_found_by_each_of_its_keys(anywhere: Place) -> None:
+    """What comes back is what was saved, whichever key is asked for."""
+    store = await anywhere.open()
+    record = turn(1, shared=("a", "b"))
+    saved = await store.save([record])
+    assert saved is (Saved.IN_MEMORY if anywhere.url.startswith("memory") else Saved.DURABLE)
+    assert await store.find("tenant", record.keys) == dict.fromkeys(record.keys, (record,))
+
+
+async def test_every_key_asked_for_is_answered(anywhere: Place) -> None:
+    """Many keys in one call, unknown ones and repeated ones too; none is no question."""
+    store = await anywhere.open()
+    await store.save([turn(1), turn(2)])
+    answer = await store.find("tenant", [lineage(1), lineage(9), lineage(2), lineage(1)])
+    assert list(answer) == [lineage(1), lineage(9), lineage(2)]
+    assert [len(records) for records in answer.values()] == [1, 0, 1]
+    assert await store.find("tenant", []) == {}
+    await store.save([])
+
+
+async def test_tenants_never_mix(anywhere: Place) -> None:
+    """The same turn of two tenants is two entries, and each sees its own."""
+    store = await anywhere.open()
+    mine, theirs = turn(1, tenant="mine"), turn(1, tenant="theirs")
+    await store.save([mine, theirs])
+    assert await found(store, 1, "mine") == (mine,)
+    assert await found(store, 1, "theirs") == (theirs,)
+    assert await found(store, 1, "nobody") == ()
+    assert await found(store, 1, "") == ()
+    await store.delete(Filter(tenant="theirs"))
+    assert await found(store, 1, "mine") == (mine,)
+
+
+async def test_a_shared_key_gives_all_its_turns_newest_first(anywhere: Place) -> None:
+    """Several records may share a weaker key; a store does not choose."""
+    store = await anywhere.open()
+    turns = [turn(number, at=START + number, shared=("ok",)) for number in range(4)]
+    anywhere.clock.advance(10)
+    for record in turns:
+        await store.save([record])
+    assert (await store.find("tenant", [visible("ok")]))[visible("ok")] == tuple(reversed(turns))
+    await store.save([turn(4, at=START + 4, shared=("ok",))])
+    assert len((await store.find("tenant", [visible("ok")]))[visible("ok")]) == 5
+
+
+async def test_a_key_gives_a_bounded_number(anywhere: Place) -> None:
+    """The newest ones."""
+    store = await anywhere.open()
+    anywhere.clock.advance(100)
+    await store.save([turn(number, at=START + number, shared=("ok",)) for number in range(MAX_PER_KEY + 5)])
+    records = (await store.find("tenant", [visible("ok")]))[visible("ok")]
+    assert [record.id for record in records] == [f"record-{n}" for n in range(MAX_PER_KEY + 4, 4, -1)]
+
+
+async def test_the_same_turn_twice_is_one_entry(anywhere: Place) -> None:
+    """Two writers of one turn are fine, one after the other or at once."""
+    store = await anywhere.open()
+    record = turn(1, shared=("a",))
+    await store.save([record, record])
+    await asyncio.gather(*(store.save([record]) for _ in range(10)))
+    assert (await store.find("tenant", [visible("a")]))[visible("a")] == (record,)
+    stats = await store.stats()
+    assert stats.total_entries == 1
+    assert stats.total_chars == record.reasoning_chars
+
+
+async def test_many_saves_at_once(anywhere: Place) -> None:
+    """Each is acknowledged, each is found."""
+    store = await anywhere.open()
+    await asyncio.gather(*(store.save([turn(number)]) for number in range(200)))
+    answer = await store.find("tenant", [lineage(number) for number in range(200)])
+    assert all(answer.values())
+
+
+async def test_an_unused_turn_expires(anywhere: Place) -> None:
+    """And is gone from every view of the store once it was cleaned."""
+    store = await anywhere.open()
+    await store.save([turn(1)])
+    anywhere.clock.advance(SETTINGS.ttl_seconds - 1)
+    await store.save([turn(2)])
+    anywhere.clock.advance(2)
+    assert await found(store, 1) == ()
+    assert len(await found(store, 2)) == 1
+    assert [entry.record.id for entry in (await store.list_entries(Filter())).entries] == ["record-2"]
+    assert await store.clean() == 1
+    stats = await store.stats()
+    assert (stats.total_entries, stats.by_provider) == (1, {"deepseek": 1})
+
+
+async def test_cleaning_happens_by_itself(anywhere: Place) -> None:
+    """What has expired goes without anybody asking."""
+    store = await anywhere.open(replace(SETTINGS, clean_seconds=0.01))
+    await store.save([turn(1)])
+    anywhere.clock.advance(SETTINGS.ttl_seconds + 1)
+    stats = await store.stats()
+    while stats.memory_entries or stats.disk_entries:
+        await asyncio.sleep(0)
+        stats = await store.stats()
+
+
+async def test_much_writing_is_cleaned_early(durable: Place) -> None:
+    """The size cap holds long before the next cleaning is due."""
+    store = await durable.open(replace(SETTINGS, max_bytes=20_000))
+    for number in range(100):
+        await store.save([turn(number, at=START + number)])
+    while (await store.stats()).disk_bytes > 20_000:
+        await asyncio.sleep(0)
+
+
+async def test_use_renews(anywhere: Place) -> None:
+    """The time to live counts from the last use, not from the save."""
+    store = await anywhere.open()
+    await store.save([turn(1), turn(2)])
+    for _ in range(4):
+        anywhere.clock.advance(SETTINGS.ttl_seconds / 2)
+        assert len(await found(store, 1)) == 1
+        await store.clean()
+    assert await found(store, 2) == ()
+
+
+async def test_the_oldest_go_first_when_there_is_too_much(anywhere: Place) -> None:
+    """Oldest by last use; what is left fits."""
+    limit = 20_000
+    store = await anywhere.open(replace(SETTINGS, max_bytes=limit, memory_bytes=limit))
+    for number in range(50):
+        anywhere.clock.advance(DAY / 10)
+        await store.save([turn(number, at=anywhere.clock.now, thought="".join(str(number * k) for k in range(200)))])
+        if number % 10 == 0:
+            assert len(await found(store, 0)) == 1
+            await store.clean()
+    await store.clean()
+    ids = [entry.record.id for entry in (await store.list_entries(Filter(), MAX_PAGE)).entries]
+    assert 5 < len(ids) < 49
+    assert "record-49" in ids
+    assert "record-1" not in ids
+    assert (await store.stats()).disk_bytes <= limit
+
+
+LISTED = [
+    (Filter(), {1, 2, 3, 4}),
+    (Filter(provider="kimi"), {2, 4}),
+    (Filter(model="k3"), {4}),
+    (Filter(session="s2"), {2}),
+    (Filter(tenant="other"), {3}),
+    (Filter(tenant="other", provider="kimi"), set()),
+    (Filter(call_id="call_1"), {1}),
+    (Filter(call_id="call_1", tenant="other"), set()),
+    (Filter(provider="nobody"), set()),
+]
+
+
+def _mixed() -> list[Record]:
+    return [
+        turn(1, at=START + 1),
+        turn(2, at=START + 2, provider="kimi", model="k2", session="s2"),
+        turn(3, at=START + 3, tenant="other"),
+        turn(4, at=START + 4, provider="kimi", model="k3", session=None),
+    ]
+
+
+@pytest.mark.parametrize(("where", "numbers"), LISTED, ids=lambda value: str(value)[:60])
+async def test_list_shows_what_fits(anywhere: Place, where: Filter, numbers: set[int]) -> None:
+    """Newest first, with the time each expires."""
+    store = await anywhere.open()
+    anywhere.clock.advance(10)
+    for record in _mixed():
+        await store.save([record])
+    entries = (await store.list_entries(where)).entries
+    assert [entry.record.id for entry in entries] == [f"record-{n}" for n in sorted(numbers, reverse=True)]
+    assert all(entry.expires_at == START + 10 + SETTINGS.ttl_seconds for entry in entries)
+
+
+@pytest.mark.parametrize(("where", "numbers"), LISTED, ids=lambda value: str(value)[:60])
+async def test_delete_takes_out_what_list_shows(anywhere: Place, where: Filter, numbers: set[int]) -> None:
+    """That, and nothing else; by no view of the store is it seen again."""
+    store = await anywhere.open()
+    anywhere.clock.advance(10)
+    records = _mixed()
+    await store.save(records)
+    assert await store.delete(where) == len(numbers)
+    left = {1, 2, 3, 4} - numbers
+    for number in (1, 2, 3, 4):
+        assert bool(await found(store, number, "other" if number == 3 else "tenant")) is (number in left)
+    ids = {entry.record.id for entry in (await store.list_entries(Filter())).entries}
+    assert ids == {f"record-{number}" for number in left}
+    stats = await store.stats()
+    assert stats.total_entries == len(left) == sum(stats.by_model.values())
+
+
+async def test_pages_are_stable(anywhere: Place) -> None:
+    """Saves and deletions between pages neither repeat an entry nor hide one that was there."""
+    store = await anywhere.open()
+    anywhere.clock.advance(100)
+    for number in range(25):
+        await store.save([turn(number, at=START + number, tenant=f"tenant-{number % 3}")])
+    seen, cursor = [], None
+    while True:
+        page = await store.list_entries(Filter(), 7, cursor)
+        seen += [entry.record.id for entry in page.entries]
+        await store.save([turn(100 + len(seen), at=START + 90 + len(seen) / 100)])
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert seen == [f"record-{number}" for number in range(24, -1, -1)]
+
+
+@pytest.mark.parametrize("limit", [0, -1, MAX_PAGE + 1])
+async def test_a_page_has_bounds(anywhere: Place, limit: int) -> None:
+    """Beyond them there is a named error; so for a cursor that no page gave."""
+    store = await anywhere.open()
+    with pytest.raises(StoreRefused):
+        await store.list_entries(Filter(), limit)
+    with pytest.raises(StoreRefused):
+        await store.list_entries(Filter(), 10, "'; DROP TABLE records")
+    with pytest.raises(StoreRefused):
+        await store.sessions(limit=limit)
+
+
+async def test_a_slow_writer_does_not_bring_back_what_was_deleted(anywhere: Place) -> None:
+    """What was made before a deletion that means it is not written after it; what was made later is."""
+    store = await anywhere.open()
+    slow, never_seen, other = turn(1), turn(2), turn(3, session="another")
+    await store.save([slow])
+    anywhere.clock.advance(5)
+    await store.delete(Filter(session="session"))
+    anywhere.clock.advance(5)
+    fresh = turn(4, at=anywhere.clock.now)
+    await store.save([slow, never_seen, other, fresh])
+    anywhere.clock.advance(2 * TRUST)
+    assert [len(await found(store, number)) for number in (1, 2, 3, 4)] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "where", [Filter(), Filter(tenant="tenant"), Filter(provider="deepseek"), Filter(call_id="call_1")], ids=str
+)
+async def test_every_kind_of_deletion_holds(anywhere: Place, where: Filter) -> None:
+    """Also for a tenant that the store had never seen."""
+    store = await anywhere.open()
+    await store.save([turn(9, tenant="known")])
+    anywhere.clock.advance(5)
+    await store.delete(where)
+    anywhere.clock.advance(5)
+    await store.save([turn(1)])
+    anywhere.clock.advance(2 * TRUST)
+    assert await found(store, 1) == ()
+    assert (await store.list_entries(Filter(tenant="tenant"))).entries == ()
+
+
+async def test_a_clock_that_goes_back_loses_nothing(anywhere: Place) -> None:
+    """After a deletion, too: what is saved is found, and what was there stays."""
+    store = await anywhere.open()
+    await store.save([turn(1), turn(5, session="gone")])
+    anywhere.clock.advance(10)
+    await store.delete(Filter(session="gone"))
+    anywhere.clock.advance(-DAY)
+    await store.save([turn(2, at=anywhere.clock.now), turn(6, at=anywhere.clock.now, session="gone")])
+    await store.clean()
+    for number in (1, 2, 6):
+        assert len(await found(store, number)) == 1
+    anywhere.clock.advance(2 * DAY)
+    assert len(await found(store, 1)) == 1
+    assert await store.delete(Filter()) == 3
+
+
+async def test_stats_tell_what_there_is(anywhere: Place) -> None:
+    """Entries and characters in memory and on disk, by provider and by model, the ends, and what was done."""
+    store = await anywhere.open()
+    anywhere.clock.advance(10)
+    records = [turn(1, at=START + 1), turn(2, at=START + 2, provider="kimi", model="k2"), turn(3, at=START + 3)]
+    await store.save(records)
+    await store.find("tenant", [lineage(1), lineage(2), lineage(8)])
+    store.counters.replays += 1
+    stats = await store.stats()
+    chars = sum(record.reasoning_chars for record in records)
+    assert stats.by_provider == {"deepseek": 2, "kimi": 1}
+    assert stats.by_model == {"deepseek-v4": 2, "k2": 1}
+    assert (stats.oldest_at, stats.newest_at) == (START + 1, START + 3)
+    assert (stats.hits, stats.misses, stats.replays, stats.replay_rate) == (2, 1, 1, 1 / 3)
+    assert (stats.total_entries, stats.total_chars) == (3, chars)
+    in_memory = anywhere.is_layered or anywhere.url.startswith("memory")
+    assert (stats.memory_entries, stats.memory_chars) == ((3, chars) if in_memory else (0, 0))
+    on_disk = not anywhere.url.startswith("memory")
+    assert (stats.disk_entries, stats.disk_chars) == ((3, chars) if on_disk else (0, 0))
+    assert (stats.disk_bytes > 0) is on_disk
+    assert (stats.failures, stats.waiting, stats.lost, stats.last_failure) == (0, 0, 0, None)
+
+
+async def test_an_empty_store_says_so(anywhere: Place) -> None:
+    """No entry, no end."""
+    stats = await (await anywhere.open()).stats()
+    assert (stats.total_entries, stats.oldest_at, stats.newest_at, stats.replay_rate) == (0, None, None, 0.0)
+
+
+async def test_sessions_with_what_they_hold(anywhere: Place) -> None:
+    """The newest first, of one tenant or of all; turns without a session are in none."""
+    store = await anywhere.open()
+    anywhere.clock.advance(10)
+    await store.save(
+        [
+            turn(1, at=START + 1, session="a"),
+            turn(2, at=START + 2, session="b"),
+            turn(3, at=START + 3, session="a", provider="kimi"),
+            turn(4, at=START + 4, session="a", tenant="other"),
+            turn(5, at=START + 5, session=None),
+        ]
+    )
+    mine = await store.sessions("tenant")
+    assert [(one.session, one.entries, one.newest_at) for one in mine] == [("a", 2, START + 3), ("b", 1, START + 2)]
+    assert mine[0].chars == turn(1).reasoning_chars + turn(3).reasoning_chars
+    everyone = await store.sessions()
+    assert [(one.tenant, one.session) for one in everyone] == [("other", "a"), ("tenant", "a"), ("tenant", "b")]
+    assert len(await store.sessions(limit=1)) == 1
+    await store.delete(Filter(session="a", tenant="tenant"))
+    assert [one.session for one in await store.sessions("tenant")] == ["b"]
+
+
+async def test_notes_are_kept_until_they_expire(anywhere: Place) -> None:
+    """A small area for what belongs to no tenant."""
+    store = await anywhere.open()
+    first, second = Note("learned", "b", b"\x00\xff", START + 10), Note("learned", "a", b"2", START + 20)
+    for note in (first, replace(first, value=b"old"), first, second, Note("other", "a", b"3", START + 20)):
+        await store.put_note(note)
+    assert await store.notes("learned") == (second, first)
+    anywhere.clock.advance(10)
+    assert await store.notes("learned") == (second,)
+    await store.clean()
+    assert await store.delete_notes("learned", "none") == 0
+    assert await store.delete_notes("learned", "a") == 1
+    assert await store.notes("learned") == ()
+    assert await store.delete_notes("other") == 1
+    assert await store.notes("other") == ()
+
+
+STRANGE = ["", "a b", "{tag}", "}{", "é漢😀", "a\x00b", "x" * 5000, "'; DROP TABLE records; --", '"\\', "=", "%_*?[a]"]
+
+
+@pytest.mark.parametrize("name", STRANGE, ids=range(len(STRANGE)))
+async def test_names_may_be_anything(anywhere: Place, name: str) -> None:
+    """Tenants, sessions, models and keys come from outside."""
+    store = await anywhere.open()
+    record = turn(1, tenant=name, session=name or None, model=name, shared=(name,), thought=name)
+    await store.save([record])
+    assert await store.find(name, [visible(name), lineage(1)]) == {visible(name): (record,), lineage(1): (record,)}
+    assert await store.find(f"{name}!", [visible(name)]) == {visible(name): ()}
+    assert await store.delete(Filter(tenant=name)) == 1
+
+
+@pytest.mark.parametrize("size", [0, 400, 600, 1_000_000])
+async def test_turns_of_any_size(anywhere: Place, size: int) -> None:
+    """Small ones are kept as they are, long ones compressed; all come back whole."""
+    store = await anywhere.open()
+    record = replace(turn(1), items=(ReasoningText("".join(chr(97 + i * i % 26) for i in range(size))),))
+    await store.save([record])
+    assert await found(store, 1) == (record,)
+
+
+async def test_a_turn_without_keys_is_kept_and_listed(anywhere: Place) -> None:
+    """It can't be found, only seen."""
+    store = await anywhere.open()
+    await store.save([replace(turn(1), keys=())])
+    assert len((await store.list_entries(Filter())).entries) == 1
+    assert await store.find("tenant", [Key("")]) == {Key(""): ()}
+
+
+async def test_another_process_finds_what_was_saved(shared: Place) -> None:
+    """At once, and after the first is gone."""
+    one, two = await shared.open(), await shared.open()
+    await one.save([turn(1)])
+    assert len(await found(two, 1)) == 1
+    await one.close()
+    three = await shared.open()
+    assert len(await found(three, 1)) == 1
+
+
+async def test_a_shared_key_is_complete_after_a_restart(shared: Place) -> None:
+    """A turn in memory does not hide another that only the durable store has."""
+    await (await shared.open()).save([turn(1, shared=("ok",))])
+    store = await shared.open()
+    await store.save([turn(2, at=START + 1, shared=("ok",))])
+    records = (await store.find("tenant", [visible("ok")]))[visible("ok")]
+    assert [record.id for record in records] == ["record-2", "record-1"]
+
+
+async def test_what_another_process_does_is_seen_in_time(shared: Place) -> None:
+    """What it saved under a known key, and what it deleted, after `trust_seconds` at the latest."""
+    one, two = await shared.open(), await shared.open()
+    await one.save([turn(1, shared=("ok",)), turn(2)])
+    assert len((await two.find("tenant", [visible("ok"), lineage(2)]))[visible("ok")]) == 1
+    shared.clock.advance(1)
+    await one.save([turn(3, at=shared.clock.now, shared=("ok",))])
+    await one.delete(Filter(call_id="call_2"))
+    shared.clock.advance(TRUST)
+    answer = await two.find("tenant", [visible("ok"), lineage(2)])
+    assert [len(answer[key]) for key in (visible("ok"), lineage(2))] == [2, 0]
+
+
+async def test_a_slow_writer_in_another_process(shared: Place) -> None:
+    """A deletion holds for all of them."""
+    one, two = await shared.open(), await shared.open()
+    await one.save([turn(1)])
+    shared.clock.advance(1)
+    await one.delete(Filter())
+    shared.clock.advance(1)
+    await two.save([turn(1)])
+    shared.clock.advance(2 * TRUST)
+    assert await found(one, 1) == ()
+    assert await found(two, 1) == ()
+
+
+async def test_several_processes_write_at_once(shared: Place) -> None:
+    """The same turns and others, deletions in between: nothing is lost, nothing counted twice."""
+    stores = [await shared.open() for _ in range(4)]
+    work = [store.save([turn(number, session=f"s{number % 5}")]) for number in range(40) for store in stores]
+    await asyncio.gather(*work, *(store.delete(Filter(provider="nobody")) for store in stores))
+    for store in stores:
+        assert (await store.stats()).total_entries == 40
+        assert sum(one.entries for one in await store.sessions()) == 40
+
+
+async def test_opening_at_once_is_safe(shared: Place) -> None:
+    """The first makes the layout, the others wait for it."""
+    stores = [shared.make() for _ in range(8)]
+    await asyncio.gather(*(store.open() for store in stores))
+    await asyncio.gather(*(store.open() for store in stores))
+    for number, store in enumerate(stores):
+        await store.save([turn(number)])
+    assert (await stores[0].stats()).total_entries == 8
+    for store in stores:
+        await store.close()
