@@ -31,9 +31,9 @@ def _run_sim(chosen: argparse.Namespace) -> int:
     from thoughtline.sim.simulators import SIMULATORS
 
     if chosen.list:
-        for row in SIMULATORS.values():
-            profiles = f" [{', '.join(row.profiles)}]" if len(row.profiles) > 1 else ""
-            print(f"{row.name:14}{row.about}{profiles}")
+        for each in SIMULATORS.values():
+            profiles = f" [{', '.join(each.profiles)}]" if len(each.profiles) > 1 else ""
+            print(f"{each.name:14}{each.about}{profiles}")
         return 0
     row = SIMULATORS.get(chosen.name)
     if row is None or chosen.profile not in (None, *row.profiles):

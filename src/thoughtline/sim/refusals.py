@@ -77,7 +77,12 @@ def groq_error(message: str) -> Refusal:
 
 def cerebras_error(message: str) -> Refusal:
     """Flat."""
-    body = {"message": message, "type": "invalid_request_error", "param": "validation_error", "code": "wrong_api_format"}
+    body = {
+        "message": message,
+        "type": "invalid_request_error",
+        "param": "validation_error",
+        "code": "wrong_api_format",
+    }
     return Refusal(400, compact(body), message)
 
 

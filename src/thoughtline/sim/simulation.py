@@ -84,7 +84,9 @@ class Simulation:
     def _models(self) -> JsonObject:
         return {
             "object": "list",
-            "data": [{"id": name, "object": "model", "owned_by": self.simulator.name} for name in self.simulator.models],
+            "data": [
+                {"id": name, "object": "model", "owned_by": self.simulator.name} for name in self.simulator.models
+            ],
         }
 
     def _read(self, face: Face, request: Request) -> Exchange | Refusal:

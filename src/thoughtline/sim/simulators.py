@@ -97,7 +97,9 @@ def _in_path(pattern: re.Pattern[str]) -> Callable[[JsonObject, str], str]:
 def _generate(*rules: Rule) -> tuple[Face, Face]:
     model_of, counted = _in_path(_GENERATE), _in_path(_COUNT_GENERATE)
     face = Face(_GENERATE, GENERATE, rules, refusals.gemini_error, _gemini_thinks, model_of, _says_stream)
-    count = Face(_COUNT_GENERATE, GENERATE, rules, refusals.gemini_error, _gemini_thinks, counted, counts=_count_generate)
+    count = Face(
+        _COUNT_GENERATE, GENERATE, rules, refusals.gemini_error, _gemini_thinks, counted, counts=_count_generate
+    )
     return face, count
 
 
@@ -309,7 +311,10 @@ SIMULATORS: dict[str, Simulator] = {
             ("grok-4.7", "grok-3-mini"),
             (
                 _responses(
-                    responses_styles.XAI, refusals.xai_error, responses.xai_summary_given, responses.xai_ciphertext_opens
+                    responses_styles.XAI,
+                    refusals.xai_error,
+                    responses.xai_summary_given,
+                    responses.xai_ciphertext_opens,
                 ),
                 _chat(chat_styles.XAI, refusals.xai_error),
             ),

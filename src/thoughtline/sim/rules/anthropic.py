@@ -22,8 +22,7 @@ from thoughtline.sim.wires.messages import THINKING, MessagesStyle, Place, block
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 REDACTION_TRIGGER = (
-    "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING_"
-    "46C9A13E193C177646C7398A98432ECCCE4C1253D5E2D82641AC0E52CC2876CB"
+    "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING_46C9A13E193C177646C7398A98432ECCCE4C1253D5E2D82641AC0E52CC2876CB"
 )
 DOCS = "https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking"
 _BLOCK_KEYS = {"thinking": {"type", "thinking", "signature"}, "redacted_thinking": {"type", "data"}}
@@ -106,7 +105,8 @@ def pieces_for(exchange: Exchange, pieces: tuple[Piece, ...]) -> tuple[Piece, ..
         return pieces
     last_call = max((place for place, piece in enumerate(pieces) if isinstance(piece, Call)), default=-1)
     return tuple(
-        Think(piece.text) if isinstance(piece, Say) and place < last_call else piece for place, piece in enumerate(pieces)
+        Think(piece.text) if isinstance(piece, Say) and place < last_call else piece
+        for place, piece in enumerate(pieces)
     )
 
 
@@ -246,7 +246,7 @@ def binding(exchange: Exchange) -> Refusal | None:
         if is_broken and not drops:
             return anthropic_error(
                 f"{block.path}: Invalid `signature` in `thinking` block. The block is bound to a different conversation. "
-                "Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\". "
+                'Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block". '
                 f"That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header."
             )
         if is_broken:

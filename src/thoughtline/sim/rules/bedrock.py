@@ -11,6 +11,7 @@ from thoughtline.sim.refusals import bedrock_error
 from thoughtline.sim.rules import anthropic
 from thoughtline.sim.values import Refusal
 from thoughtline.sim.wire import Json, JsonObject, as_object, objects, string
+from thoughtline.sim.wires import messages
 from thoughtline.sim.wires.converse import is_claude
 
 _NO_PREFILL = ("sonnet-5", "fable-5", "opus-5")
@@ -77,7 +78,7 @@ def as_messages(exchange: Exchange) -> Exchange:
             for message in objects(exchange.body.get("messages"))
         ],
     }
-    return exchange._replace(body=body)
+    return exchange._replace(body=body, heard=messages.hear(body))
 
 
 def _block(block: JsonObject) -> JsonObject:

@@ -46,7 +46,7 @@ def groq_properties(exchange: Exchange) -> Refusal | None:
 
 def cerebras_properties(exchange: Exchange) -> Refusal | None:
     """All of them at once, one a line."""
-    places = [name for name in ("reasoning", "enable_thinking") if name in exchange.body]
+    places: list[str] = [name for name in ("reasoning", "enable_thinking") if name in exchange.body]
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         places += [f"messages.{index}.{string(message.get('role'))}.{key}" for key in _UNSUPPORTED if key in message]
     if not places:

@@ -185,7 +185,7 @@ def _gemini_details(exchange: Exchange, answer: Answer, message: JsonObject) -> 
 
 
 def _openai(exchange: Exchange) -> Refusal | None:
-    items = [
+    items: list[JsonObject] = [
         {"type": "reasoning", "id": entry.get("id"), "encrypted_content": entry.get("data"), "summary": []}
         for message in objects(exchange.body.get("messages"))
         for entry in objects(message.get("reasoning_details"))
@@ -232,10 +232,14 @@ def upstream_agrees(exchange: Exchange) -> Refusal | None:
 
 
 def _put_reasoning(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
-    told = {**message, "reasoning": answer.thinking or None}
-    if not any(isinstance(piece, (Think, Redacted)) for piece in answer.pieces):
-        return {**told, "reasoning_details": []} if is_thinking(exchange) else told
-    return {**told, "reasoning_details": upstream_of(exchange.model).details(exchange, answer, message)}
+    """`reasoning` is what the details show; an empty list of them is a sign that must come back too."""
+    upstream = upstream_of(exchange.model)
+    has_thought = any(isinstance(piece, (Think, Redacted)) for piece in answer.pieces)
+    is_signed = upstream.details is _gemini_details and bool(answer.calls)
+    details = upstream.details(exchange, answer, message) if has_thought or is_signed else []
+    shown = "".join(string(entry.get("text")) or string(entry.get("summary")) for entry in details)
+    told = {**message, "reasoning": shown or None}
+    return {**told, "reasoning_details": details} if details or exchange.thinks else told
 
 
 def _deltas(message: JsonObject, chunk_chars: int, style: ChatStyle) -> Iterator[JsonObject]:

@@ -19,9 +19,7 @@ def is_thinking(exchange: Exchange) -> bool:
     """On, unless the request switches it off in one of the three ways the three faces have."""
     body = exchange.body
     effort = as_object(body.get("reasoning")).get("effort") or body.get("reasoning_effort")
-    if as_object(body.get("thinking")).get("type") == "disabled" or effort == "none":
-        return False
-    return True
+    return as_object(body.get("thinking")).get("type") != "disabled" and effort != "none"
 
 
 def deepseek_is_thinking(exchange: Exchange) -> bool:
@@ -108,12 +106,16 @@ def _lacking(exchange: Exchange, has_reasoning: Callable[[Heard], bool]) -> Iter
     if not deepseek_is_thinking(exchange):
         return
     demands = _demands(exchange)
-    conversation = exchange.ledger.conversation(exchange.account, exchange.heard)
     for turn, run in enumerate(runs_of(exchange.heard)):
-        told = conversation.said.get(turn, [])
-        was_silent = any(not said.thoughts and said.visible == visible_of(run) for said in told)
-        if demands(run) and not any(has_reasoning(message) for message in run) and not was_silent:
+        is_bare = demands(run) and not any(has_reasoning(message) for message in run)
+        if is_bare and not _was_silent(exchange, turn, run):
             yield run
+
+
+def _was_silent(exchange: Exchange, turn: int, run: tuple[Heard, ...]) -> bool:
+    conversation = exchange.ledger.conversation(exchange.account, exchange.heard)
+    told = conversation.said.get(turn, [])
+    return any(not said.thoughts and said.visible == visible_of(run) for said in told)
 
 
 def deepseek_tool_choice(exchange: Exchange) -> Refusal | None:
@@ -183,8 +185,7 @@ def kimi_requires(has_reasoning: Callable[[Heard], bool]) -> Rule:
     def rule(exchange: Exchange) -> Refusal | None:
         for index in _lacking_calls(exchange, kimi_is_thinking, has_reasoning):
             return kimi_error(
-                "thinking is enabled but reasoning_content is missing in assistant tool call message "
-                f"at index {index}"
+                f"thinking is enabled but reasoning_content is missing in assistant tool call message at index {index}"
             )
         return None
 
@@ -196,10 +197,12 @@ def _lacking_calls(
 ) -> Iterator[int]:
     if not thinks(exchange):
         return
-    for message in exchange.heard:
-        is_bare = message.role == "assistant" and message.calls and not has_reasoning(message)
-        if is_bare and message.raw.get("partial") is not True:
-            yield message.index
+    can_say_nothing = has_reasoning is has_field
+    for turn, run in enumerate(runs_of(exchange.heard)):
+        for message in run:
+            is_bare = message.calls and not has_reasoning(message) and message.raw.get("partial") is not True
+            if is_bare and (can_say_nothing or not _was_silent(exchange, turn, run)):
+                yield message.index
 
 
 # MiMo

@@ -38,7 +38,9 @@ def no_duplicates(exchange: Exchange) -> Refusal | None:
     for item in items_of(exchange.body):
         name = string(item.get("id"))
         if name and name in seen and kind_of(item) != "item_reference":
-            return _refuse(f"Duplicate item found with id {name}. Remove duplicate items from your input and try again.")
+            return _refuse(
+                f"Duplicate item found with id {name}. Remove duplicate items from your input and try again."
+            )
         seen.add(name)
     return None
 
@@ -115,9 +117,7 @@ def reasoning_has_follower(exchange: Exchange) -> Refusal | None:
         partner = _partner_of(exchange, item)
         follower = items[place + 1] if place + 1 < len(items) else {}
         if partner is not None and string(follower.get("id")) != partner:
-            return _refuse(
-                f"Item '{item['id']}' of type 'reasoning' was provided without its required following item."
-            )
+            return _refuse(f"Item '{item['id']}' of type 'reasoning' was provided without its required following item.")
     return None
 
 

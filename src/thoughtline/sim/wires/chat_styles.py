@@ -11,8 +11,7 @@ from thoughtline.sim.tokens import ANTHROPIC
 from thoughtline.sim.values import Answer, Call, Redacted, Think, Usage
 from thoughtline.sim.wire import JsonObject, canonical_arguments, digest, objects, pieces_of, string
 from thoughtline.sim.wires.chat import ChatStyle, call_deltas, field_deltas
-from thoughtline.sim.wires.generate import bound_to, spelling_for
-
+from thoughtline.sim.wires.generate import bound_to, signs_answer, spelling_for
 
 PutReasoning: TypeAlias = Callable[[Exchange, Answer, JsonObject], JsonObject]
 Extras: TypeAlias = Callable[[Answer], JsonObject]
@@ -86,7 +85,9 @@ def _copilot(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObj
     """Text, and an opaque token bound to the model and the account (contracts.md §29)."""
     if not answer.thinking:
         return message
-    token = exchange.mint.seal({"text": digest(answer.thinking)}, ("copilot", answer.model, exchange.account), ANTHROPIC)
+    token = exchange.mint.seal(
+        {"text": digest(answer.thinking)}, ("copilot", answer.model, exchange.account), ANTHROPIC
+    )
     return {**message, "reasoning_text": answer.thinking, "reasoning_opaque": token}
 
 
@@ -97,7 +98,7 @@ def google_seal(exchange: Exchange, call: Call | None) -> str:
 
 def _google(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
     """On the first call, or on the message where there is none (contracts.md §11)."""
-    if not answer.thinking:
+    if not signs_answer(exchange, answer):
         return message
     signature = google_seal(exchange, answer.calls[0] if answer.calls else None)
     extra = {"google": {"thought_signature": signature}}

@@ -29,7 +29,7 @@ _PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 def problem_of(body: JsonObject) -> str | None:
     messages = body.get("messages")
     if not isinstance(messages, list):
-        return "1 validation error detected: Value null at 'messages' failed to satisfy constraint: Member must not be null"
+        return "1 validation error detected: Value at 'messages' failed to satisfy constraint: Member must not be null"
     for index, message in enumerate(messages, 1):
         content = message.get("content") if isinstance(message, dict) else None
         if not isinstance(content, list) or len(objects(content)) != len(content):
@@ -48,7 +48,9 @@ def _hear_message(index: int, message: JsonObject) -> Heard:
         HeardCall(string(call.get("name")), canonical_arguments(call.get("input")), string(call.get("toolUseId")))
         for call in (as_object(block.get("toolUse")) for block in blocks if "toolUse" in block)
     )
-    results = tuple(string(as_object(block["toolResult"]).get("toolUseId")) for block in blocks if "toolResult" in block)
+    results = tuple(
+        string(as_object(block["toolResult"]).get("toolUseId")) for block in blocks if "toolResult" in block
+    )
     thoughts = tuple(canonical(block["reasoningContent"]) for block in blocks if "reasoningContent" in block)
     text = "".join(string(block.get("text")) for block in blocks)
     return Heard(role, index, text, thoughts if role == "assistant" else (), calls, results, message)
@@ -91,7 +93,7 @@ def is_claude(model: str) -> bool:
 def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObject:
     kinds = {Think: "t", Redacted: "r", Say: "x", Call: "u"}
     place = Place(answer.id, 0, "".join(kinds[type(piece)] for piece in answer.pieces))
-    blocks = []
+    blocks: list[JsonObject] = []
     for piece in answer.pieces:
         blocks.append(_block(exchange, answer, style, place, piece, len(blocks)))
         if isinstance(piece, (Think, Redacted)):

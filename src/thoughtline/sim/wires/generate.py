@@ -136,8 +136,7 @@ def _parts(exchange: Exchange, answer: Answer) -> Iterator[JsonObject]:
     settings = as_object(either(exchange.body, "generationConfig", "generation_config"))
     thinking = as_object(either(settings, "thinkingConfig", "thinking_config"))
     shows = either(thinking, "includeThoughts", "include_thoughts") is True
-    has_thought = any(isinstance(piece, (Think, Redacted)) for piece in answer.pieces)
-    signs = has_thought and (bool(offer(exchange.body).tools) or not is_2_5(answer.model))
+    signs = signs_answer(exchange, answer)
     says = [piece for piece in answer.pieces if isinstance(piece, Say)]
     calls = 0
     for piece in answer.pieces:
@@ -153,6 +152,14 @@ def _parts(exchange: Exchange, answer: Answer) -> Iterator[JsonObject]:
                 calls += 1
             case _:
                 assert_never(piece)
+
+
+def signs_answer(exchange: Exchange, answer: Answer) -> bool:
+    """Gemini 3 signs its calls even at minimal thinking; 2.5 only what it thought, and only if tools were declared."""
+    has_thought = any(isinstance(piece, (Think, Redacted)) for piece in answer.pieces)
+    if is_2_5(answer.model):
+        return has_thought and bool(exchange.body.get("tools"))
+    return has_thought or bool(answer.calls)
 
 
 def _call_part(exchange: Exchange, answer: Answer, call: Call, number: int, signs: bool) -> JsonObject:

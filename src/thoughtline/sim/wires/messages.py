@@ -105,7 +105,14 @@ def messages_wire(style: MessagesStyle) -> Wire:
         return _write(exchange, answer, style)
 
     return Wire(
-        "anthropic_messages", problem_of, hear, offer, write, _frames, _echo, lambda _: "text/event-stream; charset=utf-8"
+        "anthropic_messages",
+        problem_of,
+        hear,
+        offer,
+        write,
+        _frames,
+        _echo,
+        lambda _: "text/event-stream; charset=utf-8",
     )
 
 
@@ -201,7 +208,7 @@ def _event(event: JsonObject, number: int) -> bytes:
     """Spaces of varying number before the last brace, as the genuine API pads its lines (recorded)."""
     body = compact(event)
     padded = body[:-1] + b" " * (number * 7 % 13) + b"}"
-    return b"event: " + event["type"].encode() + b"\ndata: " + padded + b"\n\n"
+    return b"event: " + string(event["type"]).encode() + b"\ndata: " + padded + b"\n\n"
 
 
 def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from thoughtline.sim.exchange import Exchange, Wire
 from thoughtline.sim.values import Answer, Heard
@@ -32,7 +32,7 @@ def _write(exchange: Exchange, answer: Answer) -> JsonObject:
         ]
     return {
         "model": answer.model,
-        "created_at": datetime.fromtimestamp(answer.created, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000000Z"),
+        "created_at": datetime.fromtimestamp(answer.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z"),
         "message": message,
         "done": True,
         "done_reason": "length" if answer.finish == "length" else "stop",

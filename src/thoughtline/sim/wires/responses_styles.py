@@ -140,7 +140,9 @@ DEEPSEEK = OPENAI._replace(
     keeps=False,
 )
 XAI = OPENAI._replace(
-    item_id=lambda kind, digits, number: f"{kind}_{uuid_of(digits)}" + (f"_{number}" if number > 1 or kind == "fc" else ""),
+    item_id=lambda kind, digits, number: (
+        f"{kind}_{uuid_of(digits)}" + (f"_{number}" if number > 1 or kind == "fc" else "")
+    ),
     reply_id=lambda digits: uuid_of(digits),
     reasoning=_xai_reasoning,
     around=_xai_around,

@@ -1,0 +1,83 @@
+"""Well-behaved clients: six turns with tools against every face, whole and streamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.sim.faces import CASES, Case, Dialogue, decoded, streamed, verdicts_of
+from thoughtline.items import ToolCall, reasoning_of, seal_of
+
+SIX_TURNS = """How is the weather? {mark}
+script:
+think: Two cities, so two calls at once.
+call: weather {{"city": "Paris"}}
+call: weather {{"city": "Zürich"}}
+---
+think: One more, to compare.
+say: Let me look at a third.
+call: weather {{"city": "Rome"}}
+---
+think: Now I can answer.
+say: Paris is warm, “Zürich” is mild.
+---
+think: The user asks again.
+call: weather {{"city": "Oslo"}}
+---
+no-think
+call: weather {{"city": "Bergen"}}
+---
+long 900
+say: It is cold in the north.
+"""
+
+NO_REASONING = ("openai", "openai_chat")
+
+
+def said(reply: Any) -> Any:
+    """What a reply says, without the numbers that differ from one answer to the next."""
+    items = reply.candidates[0].turn.items
+    return [(type(item).__name__, getattr(item, "text", getattr(item, "arguments", ""))) for item in items]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+def test_six_turns_with_tools(case: Case, is_streaming: bool) -> None:
+    """A client that keeps what it got is never refused, and its reasoning is seen to come back whole."""
+    dialogue = Dialogue(case, SIX_TURNS.format(mark=f"{case.id} {is_streaming}"))
+    for turn in range(6):
+        whole = dialogue.ask(is_streaming=is_streaming)
+        if turn < 5:
+            dialogue.go_on(whole)
+    verdicts = verdicts_of(dialogue)
+    assert len(verdicts) == 5
+    has_reasoning = (case.simulator, case.format) != NO_REASONING
+    assert set(verdicts) <= ({"whole", "none"} if has_reasoning else {"none"}), verdicts
+    if has_reasoning:
+        assert verdicts.count("whole") >= 3
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_the_product_reads_every_answer(case: Case) -> None:
+    """A stream folds into what the whole answer says, calls, seals and all; and the answer has reasoning to keep."""
+    opening = SIX_TURNS.format(mark=f"reads {case.id}")
+    whole = decoded(case, Dialogue(case, opening).post().content)
+    stream = streamed(case, Dialogue(case, opening).post(is_streaming=True).content)
+    assert whole.error is None
+    assert said(whole) == said(stream)
+    assert whole.candidates[0].finish == stream.candidates[0].finish
+    items = stream.candidates[0].turn.items
+    assert [item.name for item in items if isinstance(item, ToolCall)] == ["weather", "weather"]
+    if (case.simulator, case.format) != NO_REASONING:
+        assert reasoning_of(items) or any(seal_of(item) for item in items)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_without_a_script_it_is_a_small_agent(case: Case) -> None:
+    """It calls the first tool with arguments that fit, and answers when it has the result."""
+    dialogue = Dialogue(case, f"What is the weather like? {case.id}")
+    first = dialogue.ask()
+    assert [call.name for call in dialogue.wire.calls(first)] == ["weather"]
+    dialogue.go_on(first)
+    assert not dialogue.wire.calls(dialogue.ask())
