@@ -34,7 +34,9 @@ class Case(NamedTuple):
 
     @property
     def id(self) -> str:
-        return "-".join(part for part in (self.simulator, self.profile, self.format, self.model.replace("/", ".")) if part)
+        return "-".join(
+            part for part in (self.simulator, self.profile, self.format, self.model.replace("/", ".")) if part
+        )
 
 
 CHAT = "/v1/chat/completions"
@@ -157,9 +159,7 @@ WIRES: dict[str, Wire] = {
         lambda text: {"role": "user", "content": text},
         lambda whole: whole["output"],
         lambda whole: [Call(i["call_id"], i["name"]) for i in whole["output"] if i["type"] == "function_call"],
-        lambda calls: [
-            {"type": "function_call_output", "call_id": call.id, "output": "21 degrees"} for call in calls
-        ],
+        lambda calls: [{"type": "function_call_output", "call_id": call.id, "output": "21 degrees"} for call in calls],
         "input",
     ),
     "anthropic_messages": Wire(
@@ -170,9 +170,7 @@ WIRES: dict[str, Wire] = {
         lambda calls: [
             {
                 "role": "user",
-                "content": [
-                    {"type": "tool_result", "tool_use_id": call.id, "content": "21 degrees"} for call in calls
-                ],
+                "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "21 degrees"} for call in calls],
             }
         ],
     ),

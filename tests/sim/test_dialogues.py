@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.sim.faces import CASES, Case, Dialogue, decoded, streamed, verdicts_of
+from tests.sim.faces import CASES, Case, Dialogue, converse, decoded, streamed, verdicts_of
+from thoughtline import providers
 from thoughtline.items import ToolCall, reasoning_of, seal_of
 
 SIX_TURNS = """How is the weather? {mark}
@@ -81,3 +82,23 @@ def test_without_a_script_it_is_a_small_agent(case: Case) -> None:
     assert [call.name for call in dialogue.wire.calls(first)] == ["weather"]
     dialogue.go_on(first)
     assert not dialogue.wire.calls(dialogue.ask())
+
+
+R1 = Case("deepseek-r1", "openai_chat", "/chat/completions", "deepseek-reasoner", providers.DEEPSEEK)
+NOVA = converse("us.amazon.nova-2-lite", providers.BEDROCK_PLAIN, {"reasoningConfig": {"type": "enabled"}})
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("case", [R1, NOVA], ids=lambda case: case.id)
+def test_where_reasoning_is_forbidden(case: Case, is_streaming: bool) -> None:
+    """A client that keeps its reasoning to itself goes six turns; the simulator knows that it is gone."""
+    dialogue = Dialogue(case, SIX_TURNS.format(mark=f"stripped {case.id} {is_streaming}"))
+    for turn in range(6):
+        whole = dialogue.ask(is_streaming=is_streaming)
+        said_last = dialogue.history[-1]
+        said_last.pop("reasoning_content", None)
+        if isinstance(said_last["content"], list):
+            said_last["content"] = [block for block in said_last["content"] if "reasoningContent" not in block]
+        if turn < 5:
+            dialogue.go_on(whole)
+    assert verdicts_of(dialogue) == ["missing", "missing", "missing", "missing", "none"]
