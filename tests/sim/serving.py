@@ -33,9 +33,13 @@ class Served:
         self.url = url
 
 
-@functools.cache
 def served(name: str, profile: str | None = None) -> Served:
     """The simulator, listening. Its thread ends with the process."""
+    return _served(name, profile)
+
+
+@functools.cache
+def _served(name: str, profile: str | None) -> Served:
     app = simulator_app(name, profile, seed=7, now=lambda: NOW)
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     server = _Server(uvicorn.Config(app, log_level="critical", lifespan="on"))
