@@ -13,7 +13,7 @@ from thoughtline.sim.exchange import Exchange, Rule
 from thoughtline.sim.refusals import deepseek_error, kimi_error, mimo_error, openrouter_error
 from thoughtline.sim.rules import anthropic, gemini, responses
 from thoughtline.sim.tokens import OPENAI
-from thoughtline.sim.values import Answer, Heard, Redacted, Refusal, Think
+from thoughtline.sim.values import Answer, Heard, Redacted, Refusal, Think, Usage
 from thoughtline.sim.wire import JsonObject, as_object, objects, pieces_of, string, text_of
 from thoughtline.sim.wires import chat, messages
 from thoughtline.sim.wires.chat import ChatStyle, call_deltas
@@ -259,10 +259,14 @@ def _deltas(message: JsonObject, chunk_chars: int, style: ChatStyle) -> Iterator
     yield from call_deltas(message, chunk_chars, style)
 
 
-def _usage(usage: JsonObject) -> JsonObject:
+def _usage(usage: Usage) -> JsonObject:
     cost = {"upstream_inference_cost": None, "upstream_inference_prompt_cost": 0.0}
     return {
-        **usage,
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.total,
+        "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning, "image_tokens": 0},
         "cost": 0.0001,
         "is_byok": False,
         "cost_details": {**cost, "upstream_inference_completions_cost": 0.0},
@@ -271,7 +275,7 @@ def _usage(usage: JsonObject) -> JsonObject:
 
 STYLE = OPENAI_CHAT._replace(
     reply_id=lambda digits: f"gen-1763200000-{digits[:20]}",
-    usage=lambda usage: _usage(OPENAI_CHAT.usage(usage)),
+    usage=_usage,
     put_reasoning=_put_reasoning,
     deltas=_deltas,
     calls_have_index=True,

@@ -56,6 +56,7 @@ class ChatStyle(NamedTuple):
     think_extras: JsonObject = {}
     say_extras: JsonObject = {}
     last_delta: JsonObject = {}
+    role_in_first_delta: bool = False
     says_null_finish: bool = True
     splits_arguments: bool = True
     usage_in: Literal["last", "own", "asked"] = "last"
@@ -207,7 +208,10 @@ def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int, style: Chat
             part["native_finish_reason"] = finish
         return {**head, **extras, "choices": [part], **(more or {})}
 
-    chunks = [chunk(delta) for delta in style.deltas(choice["message"], chunk_chars, style)]
+    deltas = list(style.deltas(choice["message"], chunk_chars, style))
+    if style.role_in_first_delta and deltas:
+        deltas[0] = {**deltas[0], "role": "assistant"}
+    chunks = [chunk(delta) for delta in deltas]
     closing = style.last_extras(answer, whole["usage"])
     if style.usage_in == "last":
         closing = {**closing, "usage": whole["usage"]}

@@ -156,7 +156,8 @@ def _events(whole: JsonObject, chunk_chars: int) -> Iterator[tuple[str, JsonObje
             yield "contentBlockDelta", {"contentBlockIndex": index, "delta": delta}
         yield "contentBlockStop", {"contentBlockIndex": index}
     yield "messageStop", {"stopReason": whole["stopReason"]}
-    yield "metadata", {"metrics": whole["metrics"], "usage": whole["usage"]}
+    usage = {key: value for key, value in whole["usage"].items() if not key.startswith("cache")}
+    yield "metadata", {"metrics": whole["metrics"], "usage": usage}
 
 
 def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:

@@ -214,7 +214,8 @@ def _event(event: JsonObject, number: int) -> bytes:
 def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
     usage = whole["usage"]
     start = {key: value for key, value in whole.items() if key != "stop_details"}
-    start |= {"content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    begun = {key: value for key, value in usage.items() if key != "output_tokens_details"}
+    start |= {"content": [], "stop_reason": None, "usage": {**begun, "output_tokens": 1}}
     yield {"type": "message_start", "message": start}
     for index, block in enumerate(whole["content"]):
         yield {"type": "content_block_start", "index": index, "content_block": _opened(block)}

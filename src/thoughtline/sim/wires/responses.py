@@ -23,7 +23,7 @@ from thoughtline.sim.wire import (
     string,
     text_of,
 )
-from thoughtline.sim.wires.responses_stream import frames_of
+from thoughtline.sim.wires.responses_stream import StreamManners, frames_of
 
 MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -40,7 +40,7 @@ class ResponsesStyle(NamedTuple):
     around: Callable[[Exchange, Answer], JsonObject]
     usage: Callable[[Usage], JsonObject]
     has_phase: bool = False
-    has_obfuscation: bool = False
+    manners: StreamManners = StreamManners()
     keeps: bool = True
     """Whether answers can be stored at all."""
 
@@ -116,7 +116,7 @@ def responses_wire(style: ResponsesStyle) -> Wire:
         return _write(exchange, answer, style)
 
     def frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-        return frames_of(exchange, whole, chunk_chars, style.has_obfuscation)
+        return frames_of(whole, chunk_chars, style.manners)
 
     return Wire("openai_responses", problem_of, hear, offer, write, frames, _echo, lambda _: "text/event-stream")
 

@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from thoughtline.sim.exchange import Exchange
 from thoughtline.sim.wire import JsonObject, compact, digest, pieces_of
 
 
-def frames_of(exchange: Exchange, whole: JsonObject, chunk_chars: int, has_obfuscation: bool) -> list[bytes]:
+class StreamManners(NamedTuple):
+    """Habits of one provider: padding beside deltas, and an unfinished ciphertext where an item is announced."""
+
+    obfuscates: bool = False
+    announces_ciphertext: bool = False
+
+
+def frames_of(whole: JsonObject, chunk_chars: int, manners: StreamManners) -> list[bytes]:
     frames = []
-    for number, event in enumerate(_events(whole, chunk_chars)):
+    for number, event in enumerate(_events(whole, chunk_chars, manners)):
         told = {**event, "sequence_number": number}
-        if has_obfuscation and event["type"].endswith(".delta"):
+        if manners.obfuscates and event["type"].endswith(".delta"):
             told["obfuscation"] = digest(whole["id"], str(number))[: 16 - len(event["delta"]) % 16]
         frames.append(b"event: " + event["type"].encode() + b"\ndata: " + compact(told) + b"\n\n")
     return frames
 
 
-def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+def _events(whole: JsonObject, chunk_chars: int, manners: StreamManners) -> Iterator[JsonObject]:
     begun = {**whole, "status": "in_progress", "output": [], "usage": None, "incomplete_details": None}
     if "completed_at" in begun:
         begun["completed_at"] = None
     yield {"type": "response.created", "response": begun}
     yield {"type": "response.in_progress", "response": begun}
     for index, item in enumerate(whole["output"]):
-        yield {"type": "response.output_item.added", "output_index": index, "item": _opened(item)}
+        yield {"type": "response.output_item.added", "output_index": index, "item": _opened(item, manners)}
         for event in _filling(item, chunk_chars):
             yield {**event, "item_id": item["id"], "output_index": index}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{whole['status']}", "response": whole}
 
 
-def _opened(item: JsonObject) -> JsonObject:
+def _opened(item: JsonObject, manners: StreamManners) -> JsonObject:
     """An item as it is announced. Its ciphertext there is not the final one and opens nowhere (contracts.md §12.1)."""
     opened = dict(item)
     if "status" in opened:
@@ -40,8 +47,9 @@ def _opened(item: JsonObject) -> JsonObject:
     for name in ("content", "summary"):
         if name in opened:
             opened[name] = []
-    if opened.get("encrypted_content"):
-        opened["encrypted_content"] = opened["encrypted_content"][:-48]
+    ciphertext = opened.pop("encrypted_content", None)
+    if ciphertext and manners.announces_ciphertext:
+        opened["encrypted_content"] = ciphertext[:-48]
     if "arguments" in opened:
         opened["arguments"] = ""
     return opened

@@ -8,6 +8,7 @@ from thoughtline.sim.tokens import XAI as XAI_SPELLING
 from thoughtline.sim.values import Answer, Redacted, Think, Usage
 from thoughtline.sim.wire import JsonObject, as_object, digest, string
 from thoughtline.sim.wires.responses import ResponsesStyle, echoed, is_stored, uuid_of, wants_ciphertext
+from thoughtline.sim.wires.responses_stream import StreamManners
 
 
 def openai_bound(exchange: Exchange) -> tuple[str, ...]:
@@ -95,6 +96,37 @@ def _deepseek_around(exchange: Exchange, answer: Answer) -> JsonObject:
     return {**around, "text": {"format": {"type": "text"}, "verbosity": None}}
 
 
+_COPILOT_LEAVES_OUT = (
+    "background",
+    "completed_at",
+    "error",
+    "frequency_penalty",
+    "max_tool_calls",
+    "metadata",
+    "presence_penalty",
+    "store",
+    "top_logprobs",
+    "user",
+)
+
+
+def _copilot_around(exchange: Exchange, answer: Answer) -> JsonObject:
+    """A whole answer is shorter than the one in the last event of a stream, and tells what it cost (recorded)."""
+    around = _openai_around(exchange, answer)
+    del around["prompt_cache_key"]
+    around["reasoning"] = {"context": "current_turn", **around["reasoning"]}
+    if exchange.is_streaming:
+        return around
+    kept = {key: value for key, value in around.items() if key not in _COPILOT_LEAVES_OUT}
+    batch = {"batch_size": 1_000_000, "cost_per_batch": 175_000_000_000}
+    details = [{**batch, "token_count": answer.usage.output, "token_type": "output"}]
+    return {**kept, "output_text": None, "copilot_usage": {"token_details": details, "total_nano_aiu": 1000}}
+
+
+def _copilot_reasoning(exchange: Exchange, answer: Answer, item_id: str, piece: Think | Redacted) -> JsonObject:
+    return {**_openai_reasoning(exchange, answer, item_id, piece), "content": []}
+
+
 def _xai_around(exchange: Exchange, answer: Answer) -> JsonObject:
     return {**_around(exchange, answer), "text": {"format": {"type": "text"}}}
 
@@ -125,10 +157,16 @@ OPENAI = ResponsesStyle(
     _openai_reasoning,
     _openai_around,
     _usage,
-    has_obfuscation=True,
+    manners=StreamManners(obfuscates=True, announces_ciphertext=True),
 )
 AZURE = OPENAI._replace(around=_azure_around)
-COPILOT = OPENAI._replace(has_phase=True, has_obfuscation=False, keeps=False)
+COPILOT = OPENAI._replace(
+    around=_copilot_around,
+    reasoning=_copilot_reasoning,
+    has_phase=True,
+    manners=StreamManners(announces_ciphertext=True),
+    keeps=False,
+)
 DEEPSEEK = OPENAI._replace(
     item_id=lambda kind, digits, number: uuid_of(kind, digits, str(number)),
     reply_id=lambda digits: uuid_of(digits),
@@ -136,7 +174,7 @@ DEEPSEEK = OPENAI._replace(
     reasoning=_deepseek_reasoning,
     around=_deepseek_around,
     has_phase=True,
-    has_obfuscation=False,
+    manners=StreamManners(),
     keeps=False,
 )
 XAI = OPENAI._replace(
@@ -147,5 +185,5 @@ XAI = OPENAI._replace(
     reasoning=_xai_reasoning,
     around=_xai_around,
     usage=_xai_usage,
-    has_obfuscation=False,
+    manners=StreamManners(),
 )
