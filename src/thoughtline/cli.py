@@ -40,8 +40,13 @@ def _run_sim(chosen: argparse.Namespace) -> int:
         known = f"simulators: {', '.join(SIMULATORS)}" if row is None else f"profiles: {', '.join(row.profiles)}"
         print(f"thoughtline sim: no {chosen.profile if row else chosen.name or 'NAME given'}; {known}", file=sys.stderr)
         return 2
-    print(f"{row.name} on http://{chosen.host}:{chosen.port}  (what it saw: open that address in a browser)")
-    serve(row.name, chosen.profile, chosen.host, chosen.port)
+    serve(
+        row.name,
+        chosen.profile,
+        chosen.host,
+        chosen.port,
+        lambda url: print(f"{row.name} on {url} (a page to look at)"),
+    )
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from importlib import resources
@@ -108,7 +109,11 @@ async def _live(receive: Receive, send: Send) -> None:
             return
 
 
-def serve(name: str, profile: str | None, host: str, port: int) -> None:
-    """Serve a simulator until it is interrupted."""
+def serve(name: str, profile: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:
+    """Serve a simulator until it is interrupted. `tell` gets its address once it listens; port 0 lets the system choose."""
     app = simulator_app(name, profile, seed=time.time_ns())
-    uvicorn.run(app, host=host, port=port, log_level="warning", loop="auto", http="auto")
+    with socket.create_server((host, port), backlog=512) as listener:
+        tell(f"http://{host}:{listener.getsockname()[1]}")
+        # A stream that is cut on purpose is no error worth a line.
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+        server.run(sockets=[listener])
