@@ -17,6 +17,7 @@ from thoughtline.turns import FormatName, Reply
 
 Body = dict[str, Any]
 TOOLS = {"weather": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
+NOTHING: Body = {}
 HTTP = httpx.Client(timeout=60)
 
 
@@ -29,7 +30,7 @@ class Case(NamedTuple):
     model: str
     dialect: Dialect
     profile: str | None = None
-    extra: Body = {}
+    extra: Body = NOTHING
     stream_path: str = ""
 
     @property

@@ -60,7 +60,7 @@ class Reminter:
             self._learn_response(exchange, reply)
 
     def _learn_items(self, items: Any, message_id: str) -> None:
-        letters = {ReasoningText: "t", ReasoningEncrypted: "r", Text: "x", ToolCall: "u"}
+        letters: dict[Any, str] = {ReasoningText: "t", ReasoningEncrypted: "r", Text: "x", ToolCall: "u"}
         skeleton = "".join(letters.get(type(item), "o") for item in items)
         number = 0
         for item in items:

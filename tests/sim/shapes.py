@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from thoughtline.formats.aws_event_stream import EventStream
@@ -44,7 +45,7 @@ def payloads_of(stream: bytes, content_type: str) -> list[Any]:
 
 
 def kind_of(payload: dict[str, Any]) -> str:
-    """What an event is: its type, with what it is about; of a chat chunk, the members of its delta that say something."""
+    """What an event is: its type, with what it is about; of a chat chunk, the members that say something."""
     if "type" in payload:
         about = payload.get("delta") if isinstance(payload.get("delta"), dict) else {}
         about = about or payload.get("content_block") or payload.get("item") or payload.get("part") or {}
@@ -83,7 +84,7 @@ def steps_of(payloads: list[Any]) -> set[tuple[str, str]]:
     """Which kind of event came right after which; repetitions of one kind are one. Pings come at any time."""
     kinds = ["begin", *(kind for kind in map(kind_of, payloads) if kind != "ping"), "end of stream"]
     collapsed = [kind for place, kind in enumerate(kinds) if kinds[place - 1 : place] != [kind]]
-    return set(zip(collapsed, collapsed[1:], strict=False))
+    return set(pairwise(collapsed))
 
 
 def recorded_stream(exchange: dict[str, Any]) -> tuple[bytes, str] | None:

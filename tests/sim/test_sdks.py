@@ -20,7 +20,7 @@ OPENING += (
 OPENING += "---\nthink: Enough.\nsay: It is warm.\n"
 
 
-def cases(format: str) -> Any:
+def cases(format: str) -> pytest.MarkDecorator:
     found = [case for case in CASES if case.format == format]
     return pytest.mark.parametrize("case", found, ids=[case.id for case in found])
 

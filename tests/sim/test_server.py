@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import functools
 import json
+import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -15,8 +19,8 @@ from hypothesis import strategies as st
 
 from tests.sim.faces import CASES, HTTP, Case, Dialogue, streamed
 from tests.sim.serving import served
-from tests.sim.test_refusals import called, case_of
-from thoughtline.sim import SIMULATORS
+from tests.sim.violations import called, case_of
+from thoughtline.sim import SIMULATORS, Request
 
 DEEPSEEK = case_of("deepseek")
 
@@ -51,7 +55,11 @@ def test_two_hundred_streams_at_once() -> None:
 # anything
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=8,
 )
@@ -91,16 +99,47 @@ def test_no_request_breaks_it(case: Case, body: Any) -> None:
     assert response.status_code in (200, 400, 404, 422), response.text
 
 
+def places_of(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where something stands in a JSON value."""
+    keys: Any = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield (*place, key)
+        yield from places_of(value[key], (*place, key))
+
+
+def anything(dice: random.Random, depth: int = 0) -> Any:
+    if depth > 3 or dice.random() < 0.4:
+        return dice.choice([None, True, 0, -1, 2.5, "", "x", [], {}, *VALUES])
+    if dice.random() < 0.5:
+        return [anything(dice, depth + 1) for _ in range(dice.randint(0, 3))]
+    return {dice.choice([*WORDS, *TOP]): anything(dice, depth + 1) for _ in range(dice.randint(0, 4))}
+
+
+SPOILED = "hi\nscript:\nthink: a\nredacted\ncall: weather {}\ncall: weather {}\n---\nthink:\nsay: b\n---\nsay: c"
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_no_broken_message_breaks_it(case: Case, data: st.DataObject) -> None:
-    """A good conversation with anything at all put somewhere into its history."""
-    dialogue = Dialogue(case, "hello\nscript:\nthink: a\ncall: weather {}\n---\nsay: b")
-    dialogue.go_on(dialogue.ask())
-    message = data.draw(st.sampled_from(dialogue.history))
-    message[data.draw(st.sampled_from(sorted(message)))] = data.draw(near)
-    assert dialogue.post().status_code in (200, 400, 404, 422)
+def test_no_spoiled_conversation_breaks_it(case: Case) -> None:
+    """A good conversation, changed in two places, two hundred times. No socket: what fails here fails loudly."""
+    dialogue = Dialogue(case, SPOILED)
+    for _ in range(2):
+        dialogue.go_on(dialogue.ask())
+    simulation = served(case.simulator, case.profile).app.simulation
+    dice = random.Random(case.id)
+    for turn in range(200):
+        body = copy.deepcopy(dialogue.body)
+        for _ in range(2):
+            *way, last = dice.choice(list(places_of(body)))
+            holder: Any = functools.reduce(lambda value, key: value[key], way, body)
+            if dice.random() < 0.25:
+                holder.pop(last)
+            else:
+                holder[last] = anything(dice)
+        path = (case.stream_path if turn % 2 and case.stream_path else case.path).replace("{model}", case.model)
+        request = Request(
+            "POST", path.partition("?")[0], {}, {"authorization": "Bearer key-1"}, json.dumps(body).encode()
+        )
+        assert simulation.respond(request).status in (200, 400, 404, 422)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"text"', b"\xff", b"[" * 5000, b'{"a":"\\ud800"}'])
@@ -156,14 +195,11 @@ def test_a_stream_that_breaks_off(case: Case) -> None:
     dialogue = Dialogue(case, "breaks\nscript:\nthink: a long thought, and more of it\nsay: never said\ncut 3\nchunk 4")
     path = (case.stream_path or case.path).replace("{model}", case.model)
     body = dialogue.body if case.stream_path else {**dialogue.body, "stream": True}
-    received = b""
-    with (
-        pytest.raises(httpx.RemoteProtocolError),
-        HTTP.stream("POST", served(case.simulator, case.profile).url + path, json=body) as response,
-    ):
-        for piece in response.iter_raw():
-            received += piece
-    reply = streamed(case, received)
+    received: list[bytes] = []
+    url = served(case.simulator, case.profile).url + path
+    with HTTP.stream("POST", url, json=body) as response, pytest.raises(httpx.RemoteProtocolError):
+        received.extend(response.iter_raw())
+    reply = streamed(case, b"".join(received))
     assert all(candidate.finish is None for candidate in reply.candidates)
 
 

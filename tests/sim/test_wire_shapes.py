@@ -53,8 +53,8 @@ COMPARED: dict[tuple[str, str], Compared] = {
     ("azure", "openai_responses"): Compared(("openai-responses", "azure"), (("openai-responses", "openai"),)),
     ("copilot", "openai_responses"): Compared(("openai-responses", "copilot"), (("openai-responses", "openai"),)),
 }
-"""Not held against any: Kimi, MiMo, MiniMax, vLLM, OpenAI's and Copilot's chat and the Anthropic faces of DeepSeek, Kimi,
-MiMo and MiniMax were not recorded; Gemini's OpenAI face only in a shape of 2.5 that is gone."""
+"""Not held against any: Kimi, MiMo, MiniMax, vLLM, OpenAI's and Copilot's chat and the Anthropic faces of DeepSeek,
+Kimi, MiMo and MiniMax were not recorded; Gemini's OpenAI face only in a shape of 2.5 that is gone."""
 
 NOT_RECORDED = {"bedrock": ("toolUse", "contentBlockStart")}
 """No recorded Converse stream calls a tool: those events follow the service's documentation."""

@@ -110,7 +110,7 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 def serve(name: str, profile: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:
-    """Serve a simulator until it is interrupted. `tell` gets its address once it listens; port 0 lets the system choose."""
+    """Serve a simulator until it is interrupted. `tell` gets its address; port 0 lets the system choose one."""
     app = simulator_app(name, profile, seed=time.time_ns())
     with socket.create_server((host, port), backlog=512) as listener:
         tell(f"http://{host}:{listener.getsockname()[1]}")

@@ -13,7 +13,7 @@ _OVER = Step((Think("Nothing is left to do."), Say("The script is over.")))
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """The tools of a request. `forced` names the one that must be called; `may_call` is false for `tool_choice: none`."""
+    """The tools of a request. `forced` names the one that must be called; `tool_choice: none` forbids all."""
 
     tools: tuple[Tool, ...] = ()
     forced: str | None = None

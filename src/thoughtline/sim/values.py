@@ -15,7 +15,7 @@ from thoughtline.sim.wire import JsonObject
 Role = Literal["system", "user", "assistant", "tool"]
 FinishWord = Literal["stop", "tool_calls", "length"]
 Verdict = Literal["whole", "altered", "missing", "invented", "unknown", "none"]
-"""What became of a turn's reasoning: `invented` came where there was none, `unknown` is a turn that was not said here."""
+"""What became of a turn's reasoning: `invented` came where there was none, `unknown` is of a turn not said here."""
 
 
 class Think(Struct, frozen=True):

@@ -122,11 +122,11 @@ STYLE = MessagesStyle(
 def prefix_of(body: JsonObject, count: int) -> str:
     """A digest of all that stands before a message: system, tools, earlier messages; markers and thinking left out."""
     messages = objects(body.get("messages"))[:count]
-    called = {block.get("name") for message in messages for block in blocks_of(message)}
+    called = {string(block.get("name")) for message in messages for block in blocks_of(message)}
     tools = [
         tool
         for tool in objects(body.get("tools"))
-        if tool.get("defer_loading") is not True or tool.get("name") in called
+        if tool.get("defer_loading") is not True or string(tool.get("name")) in called
     ]
     said = [[message.get("role"), _without_thinking(message)] for message in messages]
     system = body.get("system")
@@ -204,8 +204,8 @@ def signature_given(exchange: Exchange) -> Refusal | None:
 
 
 def signature_known(exchange: Exchange) -> Refusal | None:
-    """(d3, d4) Minted here, for this account; by this model, unless the profile drops what another model made. Text that
-    was changed is no longer what was signed; in the latest turn that is told by (d2)."""
+    """(d3, d4) Minted here, for this account; by this model, unless the profile drops what another model made. Changed
+    text is no longer what was signed; in the latest turn that is told by (d2)."""
     latest = last_person(exchange.heard)
     for block in thinking_blocks(exchange):
         is_foreign = block.claims is None or (exchange.profile != "bound" and block.claims["model"] != exchange.model)
@@ -230,7 +230,7 @@ def _is_changed(block: Block) -> bool:
 
 
 def binding(exchange: Exchange) -> Refusal | None:
-    """Profile `bound`: another model's blocks are dropped; a changed prefix ends this block and every later one (d8)."""
+    """Profile `bound`: another model's blocks are dropped; a changed prefix ends this block and all later ones (d8)."""
     if exchange.profile != "bound":
         return None
     settings = as_object(as_object(exchange.body.get("thinking")).get("block_binding"))
@@ -245,7 +245,8 @@ def binding(exchange: Exchange) -> Refusal | None:
         is_broken = is_broken or claims["prefix"] != prefix_of(exchange.body, block.message)
         if is_broken and not drops:
             return anthropic_error(
-                f"{block.path}: Invalid `signature` in `thinking` block. The block is bound to a different conversation. "
+                f"{block.path}: Invalid `signature` in `thinking` block. The block is bound to a different "
+                "conversation. "
                 'Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block". '
                 f"That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header."
             )
@@ -328,8 +329,10 @@ def starts_with_thinking(exchange: Exchange) -> Refusal | None:
         return None
     return anthropic_error(
         f"messages.{first.index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When "
-        "`thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set "
-        "of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid "
+        "`thinking` is enabled, a final `assistant` message must start with a thinking block "
+        "(preceeding the lastmost set "
+        "of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from "
+        "previous turns. To avoid "
         f"this requirement, disable `thinking`. Please consult our documentation at {DOCS}"
     )
 

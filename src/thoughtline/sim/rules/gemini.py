@@ -72,7 +72,8 @@ def _check(exchange: Exchange, calls: Iterator[SignedCall], is_in_array: bool) -
 
 def _missing(call: SignedCall) -> str:
     return (
-        "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, "
+        "Function call is missing a thought_signature in functionCall parts. This is required for tools "
+        "to work correctly, "
         "and missing thought_signature may lead to degraded model performance. Additional data, function call "
         f"`default_api:{call.name}` , position {call.position}. Please refer to "
         "https://ai.google.dev/gemini-api/docs/thought-signatures for more details."

@@ -98,7 +98,7 @@ def _merged(heard: Iterator[Heard]) -> list[JsonObject]:
     """Tool results that follow each other are one user message."""
     made: list[JsonObject] = []
     for message in heard:
-        if message.results and made and made[-1]["content"][0].get("type") == "tool_result":
+        if message.results and made and _is_results(made[-1]):
             made[-1]["content"].append(_tool_result(message))
         elif message.results:
             made.append({"role": "user", "content": [_tool_result(message)]})
@@ -107,6 +107,10 @@ def _merged(heard: Iterator[Heard]) -> list[JsonObject]:
         else:
             made.append({"role": "user", "content": [{"type": "text", "text": message.text}]})
     return made
+
+
+def _is_results(message: JsonObject) -> bool:
+    return any(block.get("type") == "tool_result" for block in message["content"][:1])
 
 
 def _tool_result(message: Heard) -> JsonObject:
@@ -161,8 +165,10 @@ def _gemini(exchange: Exchange) -> Refusal | None:
     """A signature is the encrypted entry whose id is the call's."""
     upstream = []
     for message in objects(exchange.body.get("messages")):
-        seals = {entry.get("id"): entry.get("data") for entry in objects(message.get("reasoning_details"))}
-        calls = [_with_seal(call, string(seals.get(call.get("id")))) for call in objects(message.get("tool_calls"))]
+        seals = {string(entry.get("id")): entry.get("data") for entry in objects(message.get("reasoning_details"))}
+        calls = [
+            _with_seal(call, string(seals.get(string(call.get("id"))))) for call in objects(message.get("tool_calls"))
+        ]
         upstream.append({**message, "tool_calls": calls} if calls else message)
     body = {**exchange.body, "messages": upstream}
     refusal = gemini.chat_is_signed(exchange._replace(body=body, heard=chat.hear(body)))

@@ -49,7 +49,8 @@ def status_not_null(exchange: Exchange) -> Refusal | None:
     for index, item in enumerate(items_of(exchange.body)):
         if "status" in item and item["status"] is None:
             return openai_error(
-                f"Invalid type for 'input[{index}].status': expected one of 'in_progress', 'completed', or 'incomplete', "
+                f"Invalid type for 'input[{index}].status': expected one of 'in_progress', 'completed', or "
+                "'incomplete', "
                 "but got null instead.",
                 400,
                 f"input[{index}].status",
@@ -103,7 +104,8 @@ def items_kept(exchange: Exchange) -> Refusal | None:
         known = exchange.ledger.response_of_item(exchange.account, name)
         if is_lookup and name and (known is None or not known.is_stored):
             return _refuse(
-                f"Item with id '{name}' not found. Items are not persisted when `store` is set to false. Try again with "
+                f"Item with id '{name}' not found. Items are not persisted when `store` is set to false. Try "
+                "again with "
                 "`store` set to true, or remove this item from your input.",
                 404,
             )
@@ -188,7 +190,8 @@ def xai_ciphertext_opens(exchange: Exchange) -> Refusal | None:
         is_sealed = kind_of(item) == "reasoning" and bool(token)
         if is_sealed and exchange.mint.open(string(token), ("xai",), XAI) is None:
             return xai_error(
-                "Could not decrypt the provided encrypted_content. Ensure the value is the unmodified encrypted_content "
+                "Could not decrypt the provided encrypted_content. Ensure the value is the unmodified "
+                "encrypted_content "
                 "from a previous response."
             )
     return None

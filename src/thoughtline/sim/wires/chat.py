@@ -36,6 +36,9 @@ _ROLES: dict[str, Role] = {
 }
 
 
+_NONE: JsonObject = {}
+
+
 class ChatStyle(NamedTuple):
     """A provider's way with chat."""
 
@@ -47,15 +50,15 @@ class ChatStyle(NamedTuple):
     no_content: Json = None
     leaves_out_content: bool = False
     calls_have_index: bool = False
-    message_extras: JsonObject = {}
-    choice_extras: JsonObject = {}
+    message_extras: JsonObject = _NONE
+    choice_extras: JsonObject = _NONE
     whole_extras: Callable[[Answer], JsonObject] = lambda answer: {}
     chunk_extras: Callable[[Answer], JsonObject] = lambda answer: {}
     first_delta: JsonObject | None = None
-    delta_extras: JsonObject = {}
-    think_extras: JsonObject = {}
-    say_extras: JsonObject = {}
-    last_delta: JsonObject = {}
+    delta_extras: JsonObject = _NONE
+    think_extras: JsonObject = _NONE
+    say_extras: JsonObject = _NONE
+    last_delta: JsonObject = _NONE
     role_in_first_delta: bool = False
     says_null_finish: bool = True
     splits_arguments: bool = True

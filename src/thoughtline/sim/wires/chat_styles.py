@@ -1,5 +1,5 @@
-"""The chat providers as rows. What an answer looks like was read off recorded ones; where none was recorded (Kimi, MiMo,
-MiniMax, vLLM, Copilot chat, OpenAI chat) it follows the documents that contracts.md names."""
+"""The chat providers as rows. What an answer looks like was read off recorded ones; where none was recorded (Kimi,
+MiMo, MiniMax, vLLM, Copilot's and OpenAI's chat) it follows what contracts.md says and names."""
 
 from __future__ import annotations
 
