@@ -84,6 +84,56 @@ def test_without_a_script_it_is_a_small_agent(case: Case) -> None:
     assert not dialogue.wire.calls(dialogue.ask())
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+def test_a_turn_that_ends_at_the_limit(case: Case, is_streaming: bool) -> None:
+    """`stop: length`, in each provider's own word."""
+    dialogue = Dialogue(case, f"limit {is_streaming}\nscript:\nthink: a\nsay: b\nstop: length")
+    content = dialogue.post(is_streaming=is_streaming).content
+    reply = streamed(case, content) if is_streaming else decoded(case, content)
+    finish = reply.candidates[0].finish
+    assert finish is not None
+    assert finish.reason == "length"
+
+
+SIGNED = [case for case in CASES if case.simulator == "anthropic" or "bedrock_converse-us.anthropic" in case.id]
+
+
+@pytest.mark.parametrize("case", SIGNED, ids=lambda case: case.id)
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+def test_signed_blocks_that_show_nothing(case: Case, is_streaming: bool) -> None:
+    """`think:` without text is a block with a signature and no words, and goes back as one."""
+    opening = f"empty {is_streaming}\nscript:\nthink:\nredacted\nredacted\ncall: weather {{}}\n---\nsay: b"
+    dialogue = Dialogue(case, opening)
+    dialogue.go_on(dialogue.ask(is_streaming=is_streaming))
+    assert dialogue.post().status_code == 200
+    assert verdicts_of(dialogue) == ["whole"]
+
+
+WITHOUT_IDS = [case for case in CASES if case.format in ("gemini_generate", "ollama_chat")]
+
+
+@pytest.mark.parametrize("case", WITHOUT_IDS, ids=lambda case: case.id)
+def test_calls_without_ids(case: Case) -> None:
+    """`no-ids`, where a wire lets a call have none: the conversation goes on all the same."""
+    dialogue = Dialogue(case, "ids\nscript:\nthink: a\ncall: weather {}\nno-ids\n---\nsay: b")
+    whole = dialogue.ask()
+    assert [call.id for call in dialogue.wire.calls(whole)] == [""]
+    dialogue.go_on(whole)
+    assert dialogue.post().status_code == 200
+
+
+def test_kimis_call_ids_collide() -> None:
+    """Two turns, two calls, one id: a client that takes it for a key is wrong."""
+    case = next(case for case in CASES if case.simulator == "kimi" and case.format == "openai_chat")
+    dialogue = Dialogue(case, SIX_TURNS.format(mark="collide"))
+    first = dialogue.ask()
+    dialogue.go_on(first)
+    second = dialogue.ask()
+    assert [call.id for call in dialogue.wire.calls(first)] == ["functions.weather:0", "functions.weather:1"]
+    assert [call.id for call in dialogue.wire.calls(second)] == ["functions.weather:0"]
+
+
 R1 = Case("deepseek-r1", "openai_chat", "/chat/completions", "deepseek-reasoner", providers.DEEPSEEK)
 NOVA = converse("us.amazon.nova-2-lite", providers.BEDROCK_PLAIN, {"reasoningConfig": {"type": "enabled"}})
 

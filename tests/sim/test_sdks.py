@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -209,6 +210,17 @@ def test_google_genai(case: Case, is_streaming: bool) -> None:
         results = [types.Part.from_function_response(name=call.name, response={"result": "21"}) for call in calls]
         contents.append(types.Content(role="user", parts=results or [types.Part(text="Thanks.")]))
     check(case, text)
+
+
+def test_the_example_of_the_docs() -> None:
+    """It runs as it stands, and ends as it says it does."""
+    page = (Path(__file__).parents[2] / "docs" / "simulators.md").read_text()
+    example = page.partition("```python\n")[2].partition("```")[0]
+    code = example.replace("http://127.0.0.1:8700", served("deepseek").url)
+    told = example.rstrip().splitlines()[-1].removeprefix("# openai.BadRequestError: ")
+    with pytest.raises(openai.BadRequestError) as caught:
+        exec(compile(code, "docs/simulators.md", "exec"), {})
+    assert told in str(caught.value)
 
 
 def test_errors_reach_the_caller_of_the_sdk() -> None:
