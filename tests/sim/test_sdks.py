@@ -26,6 +26,7 @@ def cases(format: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", found, ids=[case.id for case in found])
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:The model:DeprecationWarning")
 both_ways = pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 
 

@@ -236,13 +236,13 @@ def binding(exchange: Exchange) -> Refusal | None:
     settings = as_object(as_object(exchange.body.get("thinking")).get("block_binding"))
     drops = settings.get("prefix_mismatch_behavior") == "drop_block"
     dropped: list[JsonObject] = []
-    is_broken = False
     for block in thinking_blocks(exchange):
         claims = block.claims or {}
         if not _reads(exchange.model, claims["model"]):
             dropped.append(_dropped(block, "model_binding_mismatch"))
             continue
-        is_broken = is_broken or claims["prefix"] != prefix_of(exchange.body, block.message)
+        # A prefix holds all that came before: once it is broken, so is that of every later block.
+        is_broken = claims["prefix"] != prefix_of(exchange.body, block.message)
         if is_broken and not drops:
             return anthropic_error(
                 f"{block.path}: Invalid `signature` in `thinking` block. The block is bound to a different "
@@ -272,13 +272,10 @@ def latest_turn_unchanged(exchange: Exchange) -> Refusal | None:
     gone = {note["path"] for note in exchange.notes.get("input_transformations", [])}
     blocks = [block for block in thinking_blocks(exchange) if block.message > latest and block.path not in gone]
     messages = objects(exchange.body.get("messages"))
-    homes: dict[str, int] = {}
     for block in blocks:
-        claims = block.claims or {}
-        home = homes.setdefault(claims["message"], block.message)
         siblings = [other for other in blocks if other.message == block.message]
-        is_moved = home != block.message or not _fits(block, siblings, blocks_of(messages[block.message]), bool(gone))
-        if _is_changed(block) or is_moved:
+        fits = bool(gone) or _fits(block, siblings, blocks_of(messages[block.message]))
+        if _is_changed(block) or not fits:
             return anthropic_error(
                 f"{block.path}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
                 "modified. These blocks must remain as they were in the original response."
@@ -286,11 +283,10 @@ def latest_turn_unchanged(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def _fits(block: Block, siblings: list[Block], blocks: list[JsonObject], has_dropped: bool) -> bool:
-    """Whether the thinking around this block is the thinking that was made with it, in its order."""
+def _fits(block: Block, siblings: list[Block], blocks: list[JsonObject]) -> bool:
+    """Whether the thinking and the calls around this block are those it was made with, in their order. A message that
+    was split in two fits neither half."""
     claims = block.claims or {}
-    if has_dropped:
-        return True
     numbers = [(sibling.claims or {})["number"] for sibling in siblings]
     made = str(claims["skeleton"])
     now = skeleton_of(blocks)
