@@ -6,7 +6,9 @@ python -m tools.docs --check    fail if any of them is not what the code says
 
 from __future__ import annotations
 
+import argparse
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +19,9 @@ from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import ROWS, Contract
 from thoughtline.replay.rules import RULES
+from thoughtline.sim.exchange import Simulator
+from thoughtline.sim.script import WORDS
+from thoughtline.sim.simulators import SIMULATORS
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
@@ -24,7 +29,37 @@ NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
 
 def cli() -> str:
     """The help of the command line."""
-    return f"{NOTE}\n# Command line\n\n```\n{parser().format_help()}```\n"
+    os.environ["COLUMNS"] = "100"  # argparse wraps by the width of the terminal; a page has one of its own
+    root = parser()
+    helps = [root.format_help(), *(command.format_help() for command in _commands(root))]
+    return f"{NOTE}\n# Command line\n\n" + "\n".join(f"```\n{text}```\n" for text in helps)
+
+
+def _commands(root: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    found = [action for action in root._actions if isinstance(action, argparse._SubParsersAction)]
+    return [command for action in found for command in action.choices.values()]
+
+
+def simulators() -> str:
+    """The simulators and the words of their scripts."""
+    rows = [
+        f"| `{row.name}` | {row.about} | {_faces(row)} | {', '.join(row.profiles) if len(row.profiles) > 1 else ''} |"
+        for row in SIMULATORS.values()
+    ]
+    words = [f"| `{word.name}` | `{word.example}` | {word.meaning} |" for word in WORDS]
+    return "\n".join(
+        [
+            f"{NOTE}\n# Simulators: the tables\n",
+            "How to use them: [simulators](simulators.md). A face is a wire format that the provider speaks; the first "
+            "profile is the one used if none is named.\n",
+            "| name | what it is | faces | profiles |\n|---|---|---|---|",
+            *rows,
+            "\nThe words of a script, one a line; `---` begins the next turn.\n",
+            "| word | example | meaning |\n|---|---|---|",
+            *words,
+            "",
+        ]
+    )
 
 
 def contracts() -> str:
@@ -79,6 +114,10 @@ def formats() -> str:
     )
 
 
+def _faces(row: Simulator) -> str:
+    return ", ".join(f"`{face.wire.format}`" for face in row.faces if face.counts is None)
+
+
 def _first_line(name: str) -> str:
     module = sys.modules[f"thoughtline.formats.{name}"]
     text = (module.__doc__ or "").strip().split("\n\n")[0]
@@ -90,6 +129,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "contracts.md": contracts,
     "formats.md": formats,
     "rules.md": rules,
+    "simulator-tables.md": simulators,
 }
 
 

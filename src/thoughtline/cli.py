@@ -30,8 +30,41 @@ def _audit(options: argparse.Namespace) -> int:
     return audit_command.run(options)
 
 
+def _add_sim_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which provider; --list names them")
+    parser.add_argument("--list", action="store_true", help="name the simulators, their profiles and what they are")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8700, help="port to listen on (default: 8700)")
+    parser.add_argument("--profile", help="which of the provider's contracts; the first one listed if not given")
+
+
+def _run_sim(chosen: argparse.Namespace) -> int:
+    from thoughtline.sim.app import serve
+    from thoughtline.sim.simulators import SIMULATORS
+
+    if chosen.list:
+        for each in SIMULATORS.values():
+            profiles = f" [{', '.join(each.profiles)}]" if len(each.profiles) > 1 else ""
+            print(f"{each.name:14}{each.about}{profiles}")
+        return 0
+    row = SIMULATORS.get(chosen.name)
+    if row is None or chosen.profile not in (None, *row.profiles):
+        known = f"simulators: {', '.join(SIMULATORS)}" if row is None else f"profiles: {', '.join(row.profiles)}"
+        print(f"thoughtline sim: no {chosen.profile if row else chosen.name or 'NAME given'}; {known}", file=sys.stderr)
+        return 2
+    serve(
+        row.name,
+        chosen.profile,
+        chosen.host,
+        chosen.port,
+        lambda url: print(f"{row.name} on {url} (a page to look at)"),
+    )
+    return 0
+
+
 COMMANDS: tuple[Command, ...] = (
     Command("audit", "say what a provider would refuse in a request, where and why", _audit_arguments, _audit),
+    Command("sim", "answer as a strict provider would, on loopback", _add_sim_arguments, _run_sim),
 )
 
 

@@ -1,0 +1,83 @@
+"""Families that refuse a field for being there: Mistral, Groq, Cerebras; and what Ollama and Copilot look at."""
+
+from __future__ import annotations
+
+from thoughtline.sim.exchange import Exchange
+from thoughtline.sim.refusals import (
+    cerebras_error,
+    copilot_error,
+    groq_error,
+    mistral_extra_forbidden,
+    openai_error,
+    plain_error,
+)
+from thoughtline.sim.tokens import ANTHROPIC
+from thoughtline.sim.values import Refusal
+from thoughtline.sim.wire import Json, as_object, digest, objects, string
+
+_MISTRAL_KEYS = {"role", "content", "tool_calls", "prefix", "name", "tool_call_id", "weight"}
+_UNSUPPORTED = ("reasoning_content", "reasoning_details", "reasoning_text", "reasoning_opaque", "thinking")
+_OLLAMA_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "ultra", "max", "none")
+_NOT_THINKING = ("llama", "gemma2", "gemma3", "mistral", "phi")
+"""Beginnings of Ollama model names that can't think."""
+
+
+def mistral_extra_keys(exchange: Exchange) -> Refusal | None:
+    """422, one detail for each key (contracts.md §15 d)."""
+    found: list[tuple[list[Json], Json]] = []
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        for key in message:
+            if key not in _MISTRAL_KEYS:
+                found.append((["body", "messages", index, string(message.get("role")), key], message[key]))
+    return mistral_extra_forbidden(found) if found else None
+
+
+def groq_properties(exchange: Exchange) -> Refusal | None:
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        for key in _UNSUPPORTED:
+            if key in message:
+                place = f"'messages.{index}'"
+                return groq_error(
+                    f"{place} : for 'role:{string(message.get('role'))}' the following must be satisfied"
+                    f"[({place} : property '{key}' is unsupported)]"
+                )
+    return None
+
+
+def cerebras_properties(exchange: Exchange) -> Refusal | None:
+    """All of them at once, one a line."""
+    places: list[str] = [name for name in ("reasoning", "enable_thinking") if name in exchange.body]
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        places += [f"messages.{index}.{string(message.get('role'))}.{key}" for key in _UNSUPPORTED if key in message]
+    if not places:
+        return None
+    return cerebras_error("\n".join(f"{place}: property '{place}' is unsupported" for place in places))
+
+
+def ollama_can_think(exchange: Exchange) -> Refusal | None:
+    if exchange.body.get("think") and exchange.model.startswith(_NOT_THINKING):
+        return plain_error(f'"{exchange.model}" does not support thinking')
+    return None
+
+
+def ollama_effort_known(exchange: Exchange) -> Refusal | None:
+    """The compatible endpoint."""
+    told = exchange.body.get("reasoning_effort") or as_object(exchange.body.get("reasoning")).get("effort")
+    if told is None or told in _OLLAMA_EFFORTS:
+        return None
+    words = ", ".join(f'"{word}"' for word in _OLLAMA_EFFORTS[:-1])
+    return openai_error(f'invalid reasoning value: "{told}" (must be {words}, or "{_OLLAMA_EFFORTS[-1]}")')
+
+
+def copilot_opaque_opens(exchange: Exchange) -> Refusal | None:
+    """A token of another model or account, or one whose text was changed (contracts.md §29)."""
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        token = message.get("reasoning_opaque")
+        if token is None:
+            continue
+        bound = ("copilot", exchange.model, exchange.account)
+        claims = exchange.mint.open(string(token), bound, ANTHROPIC)
+        text = message.get("reasoning_text")
+        if claims is None or (text is not None and claims["text"] != digest(string(text))):
+            return copilot_error(f"messages.{index}.content.0: Invalid `signature` in `thinking` block")
+    return None

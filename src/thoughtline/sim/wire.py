@@ -1,0 +1,64 @@
+"""What simulators share when they read and write JSON: a request may say anything, so nothing here trusts its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import msgspec
+
+Json: TypeAlias = Any
+JsonObject: TypeAlias = dict[str, Any]
+
+
+def compact(value: Json) -> bytes:
+    """JSON as the providers send it: no spaces, keys in the order they were written."""
+    return msgspec.json.encode(value)
+
+
+def canonical(value: Json) -> str:
+    """JSON whose key order says nothing: two equal values have one text."""
+    return msgspec.json.encode(value, order="sorted").decode()
+
+
+def canonical_arguments(arguments: Json) -> str:
+    """The arguments of a call, given as an object or as JSON text, in one spelling."""
+    if isinstance(arguments, str):
+        try:
+            return canonical(msgspec.json.decode(arguments or "{}"))
+        except msgspec.DecodeError:
+            return arguments
+    return canonical({} if arguments is None else arguments)
+
+
+def digest(*parts: str) -> str:
+    """A short name for these strings; where one ends and the next begins matters."""
+    framed = b"".join(len(part.encode()).to_bytes(8, "big") + part.encode() for part in parts)
+    return sha256(framed).hexdigest()[:24]
+
+
+def as_object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Json) -> list[JsonObject]:
+    """The objects of a list; whatever else stands in it is left out."""
+    return [element for element in value if isinstance(element, dict)] if isinstance(value, list) else []
+
+
+def string(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def text_of(content: Json) -> str:
+    """The words of a `content`: a string, or the text parts of a list."""
+    if isinstance(content, str):
+        return content
+    return "".join(string(part.get("text")) for part in objects(content))
+
+
+def pieces_of(text: str, size: int) -> Iterator[str]:
+    """A text as the deltas of a stream: at most `size` characters each, none if it is empty."""
+    for start in range(0, len(text), max(1, size)):
+        yield text[start : start + max(1, size)]

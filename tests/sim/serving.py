@@ -1,0 +1,48 @@
+"""Simulators behind real sockets: each is served once per test process, on a port that the system chooses."""
+
+from __future__ import annotations
+
+import functools
+import socket
+import threading
+
+import uvicorn
+
+from thoughtline.sim.app import SimulatorApp, simulator_app
+
+NOW = 1_763_200_000.0
+
+
+class _Server(uvicorn.Server):
+    """Says when it listens, so that nobody has to wait and see."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listens = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listens.set()
+
+
+class Served:
+    """A simulator and its address."""
+
+    def __init__(self, app: SimulatorApp, url: str) -> None:
+        self.app = app
+        self.url = url
+
+
+def served(name: str, profile: str | None = None) -> Served:
+    """The simulator, listening. Its thread ends with the process."""
+    return _served(name, profile)
+
+
+@functools.cache
+def _served(name: str, profile: str | None) -> Served:
+    app = simulator_app(name, profile, seed=7, now=lambda: NOW)
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    server = _Server(uvicorn.Config(app, log_level="critical", lifespan="on"))
+    threading.Thread(target=server.run, args=([listener],), daemon=True).start()
+    assert server.listens.wait(30), f"{name} did not start"
+    return Served(app, f"http://127.0.0.1:{listener.getsockname()[1]}")
