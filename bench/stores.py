@@ -17,7 +17,7 @@ import random
 import sqlite3
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -31,7 +31,7 @@ from thoughtline.stores import MemoryStore, Store, StoreSettings, durable_store,
 from thoughtline.stores import sqlite_work as work
 from thoughtline.stores.base import MAX_PER_KEY, RENEW_AFTER
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import Row, key_digest, rows_of
+from thoughtline.stores.rows import Row, key_digest, rows_of, split
 from thoughtline.turns import Provenance
 
 SETTINGS = StoreSettings(
@@ -79,6 +79,10 @@ class Contender:
     async def raw_save(self, rows: list[Row]) -> object:
         raise NotImplementedError
 
+    async def fill(self, rows: Iterator[Row]) -> None:
+        while some := list(itertools.islice(rows, FILL)):
+            await self.raw_save(some)
+
     async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
         """Identities and packed bytes."""
         raise NotImplementedError
@@ -123,6 +127,18 @@ class Sqlite(Contender):
         now = time.time()
         work.save(self._connection, rows, now, now + SETTINGS.ttl_seconds)
         return self._connection.execute("COMMIT")
+
+    async def fill(self, rows: Iterator[Row]) -> None:
+        """In one transaction, pointers last and sorted: row by row each of them dirties a page of its own."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        now, pointers = time.time(), []
+        for row in rows:
+            values = (row.identity, 1, now, now + SETTINGS.ttl_seconds, row.chars, row.size, row.digests, row.data)
+            (seq,) = self._connection.execute(work._INSERT, values).fetchone()
+            pointers += [(digest, seq) for digest in split(row.digests)]
+        pointers.sort()
+        self._connection.executemany("INSERT INTO lookups VALUES (?, ?)", pointers)
+        self._connection.execute("COMMIT")
 
     async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
         now, execute = time.time(), self._connection.execute
@@ -258,14 +274,13 @@ def find_calls(contender: Contender, keys: list[Key], calls: int, size: int) -> 
 async def fill(contender: Contender, count: int, sample: list[Key]) -> None:
     """Up to so many entries. One in fifty is a turn that can be asked for, and a key of it is kept; the others are rows
     of the same size that are written without being packed, to get to a million in minutes."""
-    bodies = rows_of(make_turns(200), Packer())
-    for _ in range(0, count, FILL):
-        turns = make_turns(FILL if count <= FILL or isinstance(contender, Memory) else FILL // 50)
+    bodies = rows_of(make_turns(200), PACKER)
+    real = count if count <= FILL or isinstance(contender, Memory) else count // 50
+    for _ in range(0, real, FILL):
+        turns = make_turns(FILL)
         await contender.store.save(turns)
         sample += [random.choice(turn.keys) for turn in turns]
-        rest = FILL - len(turns)
-        if rest:
-            await contender.raw_save([filler(random.choice(bodies)) for _ in range(rest)])
+    await contender.fill(filler(random.choice(bodies)) for _ in range(count - real))
 
 
 def filler(row: Row) -> Row:

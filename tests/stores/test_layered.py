@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, s
 from thoughtline.errors import StoreUnavailable
 from thoughtline.records import Key, Record
 from thoughtline.stores import Filter, Found, LayeredStore, Note, Saved, Store, durable_store
+from thoughtline.stores.background import Periodic
 from thoughtline.stores.waiting import MAX_SECONDS, Waiting
 
 
@@ -233,3 +235,19 @@ async def test_closing_writes_what_waits(tmp_path: Path) -> None:
     await again.open()
     assert await again.find("tenant", [lineage(1)]) == {lineage(1): (turn(1),)}
     await again.close()
+
+
+async def test_background_work_that_swallows_its_cancellation_still_ends() -> None:
+    """A driver that catches the cancellation of a query does not keep its store from closing."""
+    begun = asyncio.Event()
+
+    async def stubborn() -> None:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    periodic = Periodic(stubborn, lambda: 3600.0)
+    periodic.start()
+    periodic.wake()
+    await begun.wait()
+    await periodic.stop()

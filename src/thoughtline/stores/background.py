@@ -19,10 +19,12 @@ class Periodic:
         self._action = action
         self._seconds = seconds
         self._woken = asyncio.Event()
+        self._is_stopping = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         if self._task is None:
+            self._is_stopping = False
             self._task = asyncio.create_task(self._run())
 
     def wake(self) -> None:
@@ -31,11 +33,13 @@ class Periodic:
     async def stop(self) -> None:
         task, self._task = self._task, None
         if task is not None:
+            # A driver may swallow the cancellation on its way out of a query: the flag ends the loop all the same.
+            self._is_stopping = True
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     async def _run(self) -> None:
-        while True:
+        while not self._is_stopping:
             # Not `wait_for`: Python 3.11's loses a cancellation that comes with the result (python/cpython#86296).
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds()):
