@@ -9,7 +9,19 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from thoughtline.errors import DecodeError, EncodeError, Fault, ForeignSeal, LimitExceeded, ThoughtlineError
+from thoughtline.errors import (
+    DecodeError,
+    EncodeError,
+    Fault,
+    ForeignSeal,
+    LimitExceeded,
+    NewerStore,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+    ThoughtlineError,
+    WrongKey,
+)
 from thoughtline.formats import json_text
 from thoughtline.formats.aws_event_stream import EventStream, encode_message
 from thoughtline.formats.framing import JsonLines, ServerSentEvents
@@ -25,6 +37,11 @@ ERRORS: dict[str, tuple[ThoughtlineError, Fault, int]] = {
     "limit, of an upstream": (LimitExceeded("x").from_upstream(), Fault.UPSTREAM, 502),
     "encode": (EncodeError("x"), Fault.OURS, 500),
     "foreign seal": (ForeignSeal("x"), Fault.OURS, 500),
+    "store": (StoreError("x"), Fault.OURS, 503),
+    "store unavailable": (StoreUnavailable("x"), Fault.OURS, 503),
+    "store refused": (StoreRefused("x"), Fault.OURS, 503),
+    "newer store": (NewerStore("x"), Fault.OURS, 503),
+    "wrong key": (WrongKey("x"), Fault.OURS, 503),
 }
 
 

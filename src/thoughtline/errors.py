@@ -42,8 +42,8 @@ class ThoughtlineError(Exception):
 class DecodeError(ThoughtlineError):
     """Bytes that can't be read as their format.
 
-    `place` is a JSON pointer into the body (`/messages/3/role`), `byte N` where the bytes are no JSON at all, or
-    `event N` in a stream, counted from 0.
+    `place` is a JSON pointer into the body (`/messages/3/role`), `byte N` where the bytes are no JSON at all, or either
+    of them behind `stream`.
     """
 
     fault = Fault.CLIENT

@@ -51,7 +51,7 @@ class PayloadStreamDecoder(ABC):
                 break  # cut in the middle of an event: the missing finish says so
         try:
             self._close(events)
-        except DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError) as error:
             raise _named(error) from None
         return events
 

@@ -1,7 +1,7 @@
 """`<think>…</think>` at the head of visible text, for models that are known to put their reasoning there.
 
 Only a tag that opens the text counts. Between the tags is the reasoning, after them the text, both with their white
-space: joined again they are the text that came.
+space: joined again they are the text that came, but for white space before the tag and an end that never came.
 """
 
 from __future__ import annotations
