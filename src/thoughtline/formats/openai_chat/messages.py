@@ -124,16 +124,20 @@ def decode_items(message: Message, dialect: Dialect) -> tuple[Item, ...]:
     return tuple(items)
 
 
+_USUAL_CARRIER = ("reasoning_content",)
+
+
 def carriers_of(message: Message) -> tuple[str, ...]:
     """The members of a message that hold reasoning, or a library's copy of it."""
+    if message.role != "assistant":
+        return ()
     if (
-        message.reasoning_content is None
-        and message.reasoning is None
+        message.reasoning is None
         and message.reasoning_details is None
         and message.reasoning_text is None
         and message.provider_specific_fields is NULL
     ):
-        return ()
+        return () if message.reasoning_content is None else _USUAL_CARRIER
     named = ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "provider_specific_fields")
     return tuple(name for name in named if getattr(message, name) not in (None, NULL))
 

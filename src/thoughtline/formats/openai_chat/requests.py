@@ -40,6 +40,8 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
     try:
         turns = [
             Turn(role_of(message.role, "other"), decode_items(message, dialect), at, 1, False, carriers_of(message))
+            if message.role == "assistant"
+            else Turn(role_of(message.role, "other"), decode_items(message, dialect), at)
             for at, message in enumerate(request.messages)
         ]
     except DecodeError:
