@@ -516,8 +516,8 @@ json_values = st.recursive(
 @settings(deadline=None)
 @given(status=st.integers(), body=st.binary())
 def test_no_bytes_raise(status: int, body: bytes) -> None:
-    """Any status and any bytes give an answer."""
-    classify(status, body)
+    """Any status and any bytes give an answer, and the same one again."""
+    assert classify(status, body) == classify(status, body)
 
 
 @settings(deadline=None)

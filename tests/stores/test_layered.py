@@ -240,14 +240,17 @@ async def test_closing_writes_what_waits(tmp_path: Path) -> None:
 async def test_background_work_that_swallows_its_cancellation_still_ends() -> None:
     """A driver that catches the cancellation of a query does not keep its store from closing."""
     begun = asyncio.Event()
+    ended: list[bool] = []
 
     async def stubborn() -> None:
         begun.set()
         with suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
+        ended.append(True)
 
     periodic = Periodic(stubborn, lambda: 3600.0)
     periodic.start()
     periodic.wake()
     await begun.wait()
     await periodic.stop()
+    assert ended == [True]

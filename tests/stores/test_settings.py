@@ -63,16 +63,16 @@ def test_nothing_but_a_refusal(text: str) -> None:
             assert decode(text) >= 0
 
 
-HOME = Path("/home/ada")
+HOME = Path("/ada")
 
 
 @pytest.mark.parametrize(
     ("platform", "environment", "folder"),
     [
-        ("linux", {}, "/home/ada/.local/share"),
+        ("linux", {}, "/ada/.local/share"),
         ("linux", {"XDG_DATA_HOME": "/data"}, "/data"),
-        ("darwin", {"XDG_DATA_HOME": "/data"}, "/home/ada/Library/Application Support"),
-        ("win32", {}, "/home/ada/AppData/Local"),
+        ("darwin", {"XDG_DATA_HOME": "/data"}, "/ada/Library/Application Support"),
+        ("win32", {}, "/ada/AppData/Local"),
         ("win32", {"LOCALAPPDATA": "/local"}, "/local"),
     ],
 )
