@@ -7,8 +7,9 @@ member or element is found by walking lengths, without reading what is inside.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import wraps
+from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -16,6 +17,7 @@ from msgspec import Raw
 from thoughtline.errors import DecodeError, EncodeError, LimitExceeded
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Json: TypeAlias = bytes | Raw
 Path: TypeAlias = Sequence[str | int]
 
@@ -56,6 +58,19 @@ class Member(NamedTuple):
 def pointer(path: Path) -> str:
     """A JSON pointer (RFC 6901)."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def of_upstream(read: Callable[P, T]) -> Callable[P, T]:
+    """For a function that reads what an upstream sent: what is wrong there is the upstream's fault."""
+
+    @wraps(read)
+    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except DecodeError as error:
+            raise error.from_upstream() from None
+
+    return reading
 
 
 def decode(decoder: msgspec.json.Decoder[T], text: Json, place: str = "") -> T:

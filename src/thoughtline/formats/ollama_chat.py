@@ -37,6 +37,7 @@ from thoughtline.formats.json_text import (
     is_given,
     members,
     object_of,
+    of_upstream,
     set_members,
 )
 from thoughtline.formats.streaming import PayloadStreamDecoder
@@ -238,15 +239,9 @@ def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
     return encode_conversation(prompted, "messages", encode_turn, "system", encode_system)
 
 
+@of_upstream
 def decode_response(body: bytes, dialect: Dialect = OLLAMA) -> Reply:
     """A whole response, errors included."""
-    try:
-        return _decode_response(body, dialect)
-    except DecodeError as error:
-        raise error.from_upstream() from None
-
-
-def _decode_response(body: bytes, dialect: Dialect) -> Reply:
     response = decode(_response_decoder, body)
     if is_given(response.error):
         return Reply("ollama_chat", (), body, None, response.model, None, response.error.copy())
@@ -286,7 +281,7 @@ def _usage(response: _Response) -> Usage | None:
 
 def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
     """The body of a whole response: as it came, but for what was edited."""
-    if reply.body and (not reply.is_edited or _decode_response(reply.body, dialect).candidates == _plain(reply)):
+    if reply.body and (not reply.is_edited or decode_response(reply.body, dialect).candidates == _plain(reply)):
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
     known = members(reply.body) if reply.body else {}

@@ -21,7 +21,6 @@ from thoughtline.stores.base import (
     RENEW_AFTER,
     Clock,
     Counters,
-    Entry,
     Filter,
     Found,
     Note,
@@ -32,7 +31,7 @@ from thoughtline.stores.base import (
     checked_limit,
 )
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.paging import decode_cursor, encode_cursor
+from thoughtline.stores.paging import decode_cursor
 from thoughtline.stores.postgres_schema import LOCK, migrate
 from thoughtline.stores.rows import (
     Hit,
@@ -40,9 +39,9 @@ from thoughtline.stores.rows import (
     column,
     columns,
     key_digest,
+    page_of,
     rows_of,
     unpack_found,
-    unpack_or_count,
 )
 from thoughtline.stores.settings import StoreSettings
 
@@ -73,6 +72,8 @@ _DELETE = """WITH gone AS (DELETE FROM thoughtline.records WHERE seq IN
     pointers AS (DELETE FROM thoughtline.lookups l USING gone, generate_series(0, length(gone.digests) / 16 - 1) AS part
         WHERE l.record = gone.seq AND l.digest = substring(gone.digests FROM part * 16 + 1 FOR 16))
     SELECT count(*) FROM gone"""
+
+_HELD = "SELECT coalesce(sum(size), 0) FROM thoughtline.records"
 
 _CLEAN = _DELETE.format(chosen="{chosen}", step=STEP, locked="SKIP LOCKED")
 
@@ -155,9 +156,7 @@ class PostgresStore:
             self._clock(),
             limit + 1,
         )
-        read = [(row, unpack_or_count(row[3], row[1], self._packer, self.counters)) for row in rows[:limit]]
-        entries = tuple(Entry(record, row[2]) for row, record in read if record is not None)
-        return Page(entries, encode_cursor(rows[limit - 1][0]) if len(rows) > limit else None)
+        return page_of(rows, limit, self._packer, self.counters)
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
         rows = await self._run(
@@ -265,18 +264,15 @@ class PostgresStore:
 
     async def _evict(self) -> int:
         """Drop what was used longest ago while there is too much."""
-        held = await self._run("fetchval", "SELECT coalesce(sum(size), 0) FROM thoughtline.records")
-        chosen = """seq IN (SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY expires_at, seq) - size AS before
-            FROM (SELECT seq, size, expires_at FROM thoughtline.records ORDER BY expires_at, seq LIMIT 1000) AS oldest
+        chosen = f"""seq IN (SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY expires_at, seq) - size AS before
+            FROM (SELECT seq, size, expires_at FROM thoughtline.records ORDER BY expires_at, seq LIMIT {STEP}) AS oldest
             ) AS summed WHERE before < $1)"""
-        excess, gone = held - self._settings.max_bytes, 0
-        while excess > 0:
+        gone = 0
+        while (excess := await self._run("fetchval", _HELD) - self._settings.max_bytes) > 0:
             dropped = await self._run("fetchval", _CLEAN.format(chosen=chosen), excess)
             if not dropped:
                 break
             gone += dropped
-            held = await self._run("fetchval", "SELECT coalesce(sum(size), 0) FROM thoughtline.records")
-            excess = held - self._settings.max_bytes
         return gone
 
     async def _run(self, method: str, statement: str, *values: object) -> Any:

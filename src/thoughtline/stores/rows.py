@@ -5,15 +5,16 @@ Digests are 16 bytes and hold the tenant: a look-up can't leave out whose it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 
 from msgspec import Struct
 
 from thoughtline.errors import DecodeError, WrongKey
 from thoughtline.records import Key, Record
-from thoughtline.stores.base import Counters, Deletion, Filter, Found, newest_first
+from thoughtline.stores.base import Counters, Deletion, Entry, Filter, Found, Page, newest_first
 from thoughtline.stores.packing import Packer
+from thoughtline.stores.paging import encode_cursor
 
 DIGEST = 16
 
@@ -116,6 +117,13 @@ def unpack_or_count(data: bytes, identity: bytes, packer: Packer, counters: Coun
     except (WrongKey, DecodeError):
         counters.unreadable += 1
         return None
+
+
+def page_of(rows: Sequence[tuple[int, bytes, float, bytes]], limit: int, packer: Packer, counters: Counters) -> Page:
+    """The page of these rows (number, identity, end of life, data): one more of them than `limit` says it goes on."""
+    read = [(unpack_or_count(data, identity, packer, counters), end) for _, identity, end, data in rows[:limit]]
+    entries = tuple(Entry(record, end) for record, end in read if record is not None)
+    return Page(entries, encode_cursor(rows[limit - 1][0]) if len(rows) > limit else None)
 
 
 def columns(where: Filter) -> Filter:

@@ -24,7 +24,6 @@ from thoughtline.stores.base import (
     RENEW_AFTER,
     Clock,
     Counters,
-    Entry,
     Filter,
     Found,
     Note,
@@ -35,8 +34,8 @@ from thoughtline.stores.base import (
     checked_limit,
 )
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.paging import decode_cursor, encode_cursor
-from thoughtline.stores.rows import Hit, column, columns, key_digest, rows_of, unpack_found, unpack_or_count
+from thoughtline.stores.paging import decode_cursor
+from thoughtline.stores.rows import Hit, column, columns, key_digest, page_of, rows_of, unpack_found
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import Writer, unavailable
@@ -115,9 +114,7 @@ class SqliteStore:
         where = columns(where)
         limit, before, now = checked_limit(limit), decode_cursor(cursor), self._clock()
         rows = await self._read_aside(lambda connection: work.page(connection, where, now, before, limit + 1))
-        read = [(row, unpack_or_count(row[3], row[1], self._packer, self.counters)) for row in rows[:limit]]
-        entries = tuple(Entry(record, row[2]) for row, record in read if record is not None)
-        return Page(entries, encode_cursor(rows[limit - 1][0]) if len(rows) > limit else None)
+        return page_of(rows, limit, self._packer, self.counters)
 
     async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
         limit, tenant = checked_limit(limit), None if tenant is None else column(tenant)

@@ -11,7 +11,7 @@ from thoughtline.errors import DecodeError
 from thoughtline.formats.anthropic_messages.blocks import decode_blocks, encode_block
 from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage, encode_finish, encode_usage
 from thoughtline.formats.conversation import encode_conversation
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Item, Role, Text
 from thoughtline.providers import ANTHROPIC, Dialect
@@ -91,15 +91,9 @@ def _encode_content(items: tuple[Item, ...], dialect: Dialect) -> bytes:
     return array(encode_block(item, dialect) for item in items)
 
 
+@of_upstream
 def decode_response(body: bytes, dialect: Dialect = ANTHROPIC) -> Reply:
     """A whole Messages response, errors included."""
-    try:
-        return _decode_response(body, dialect)
-    except DecodeError as error:
-        raise error.from_upstream() from None
-
-
-def _decode_response(body: bytes, dialect: Dialect) -> Reply:
     response = decode(_response_decoder, body)
     if response.content is None:
         error = response.error.copy() if is_given(response.error) else Raw(body)

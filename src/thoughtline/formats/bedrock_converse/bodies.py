@@ -7,10 +7,19 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.bedrock_converse.blocks import decode_blocks, encode_block
 from thoughtline.formats.conversation import encode_conversation
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, replace_at, set_members
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    encode,
+    is_given,
+    object_of,
+    of_upstream,
+    replace_at,
+    set_members,
+)
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Role
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
@@ -101,15 +110,9 @@ def encode_request(transcript: Transcript, dialect: Dialect = BEDROCK_CLAUDE) ->
     return encode_conversation(transcript, "messages", encode_turn, "system", encode_system)
 
 
+@of_upstream
 def decode_response(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Reply:
     """A whole Converse response, errors included."""
-    try:
-        return _decode_response(body, dialect)
-    except DecodeError as error:
-        raise error.from_upstream() from None
-
-
-def _decode_response(body: bytes, dialect: Dialect) -> Reply:
     response = decode(_response_decoder, body)
     message = response.output.message if response.output else None
     if message is None:

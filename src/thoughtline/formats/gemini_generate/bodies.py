@@ -21,6 +21,7 @@ from thoughtline.formats.json_text import (
     is_given,
     members,
     object_of,
+    of_upstream,
     replace_at,
     set_members,
     span_at,
@@ -130,15 +131,9 @@ def _with_parts(content: bytes, parts: bytes) -> bytes:
     return set_members(content, [("parts", parts)])
 
 
+@of_upstream
 def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
     """A whole response, errors included (which come in an array where the request was a stream)."""
-    try:
-        return _decode_response(body, dialect)
-    except DecodeError as error:
-        raise error.from_upstream() from None
-
-
-def _decode_response(body: bytes, dialect: Dialect) -> Reply:
     first = next(iter(decode_list(body)), body) if is_array(body.lstrip()) else body
     response = decode(_response_decoder, first)
     candidates = tuple(

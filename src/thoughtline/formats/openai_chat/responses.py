@@ -15,6 +15,7 @@ from thoughtline.formats.json_text import (
     is_array,
     is_given,
     object_of,
+    of_upstream,
     replace_at,
     span_at,
 )
@@ -46,15 +47,9 @@ _decoder = msgspec.json.Decoder(_Response)
 _message_decoder = msgspec.json.Decoder(Message)
 
 
+@of_upstream
 def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     """A whole chat response, errors included."""
-    try:
-        return _decode_response(body, dialect)
-    except DecodeError as error:
-        raise error.from_upstream() from None
-
-
-def _decode_response(body: bytes, dialect: Dialect) -> Reply:
     # Gemini's compatible endpoint wraps its errors in an array.
     whole = next(iter(decode_list(body)), Raw(body)) if is_array(body.lstrip()) else Raw(body)
     response = decode(_decoder, whole)

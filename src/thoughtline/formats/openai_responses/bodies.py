@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError
 from thoughtline.formats.conversation import encode_conversation, text_member
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.openai_responses.elements import decode_element, encode_elements, encode_message
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage, encode_status, encode_usage
 from thoughtline.formats.thinking import thinking_switch
@@ -123,12 +123,10 @@ def _wire_role(role: Role) -> str:
     return "developer" if role == "system" else "user" if role == "other" else role
 
 
+@of_upstream
 def decode_response(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Reply:
     """A whole response, errors included."""
-    try:
-        return reply_of(decode(response_decoder, body), body, dialect)
-    except DecodeError as error:
-        raise error.from_upstream() from None
+    return reply_of(decode(response_decoder, body), body, dialect)
 
 
 def reply_of(response: Response, body: bytes, dialect: Dialect) -> Reply:
