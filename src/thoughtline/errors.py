@@ -5,6 +5,8 @@
     │   └── LimitExceeded    bytes that go beyond a bound we set               client or upstream, 413 or 502
     ├── EncodeError          a typed value that its target wire can't hold    ours, 500
     │   └── ForeignSeal      a seal that another provider made                ours, 500
+    ├── AddressError         a request that has no address upstream           ours, 500
+    │   └── AddressRefused   a path or model that could lead out of it        client, 400
     └── StoreError           a store that can't do what it was asked           ours, 503
         ├── StoreUnavailable it may work again later: down, full, locked       ours, 503
         ├── StoreRefused     it never will without a change of settings        ours, 503
@@ -80,6 +82,16 @@ class EncodeError(ThoughtlineError):
 
 class ForeignSeal(EncodeError):
     """A signature or encrypted block on its way to a provider that did not make it."""
+
+
+class AddressError(ThoughtlineError):
+    """A request for which settings give no address: a provider without one, a format that it does not speak."""
+
+
+class AddressRefused(AddressError):
+    """A path or a model's name that could lead out of its provider's address."""
+
+    fault = Fault.CLIENT
 
 
 class StoreError(ThoughtlineError):
