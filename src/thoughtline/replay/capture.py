@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
 from thoughtline.items import Item, ReasoningText
-from thoughtline.records import Record, RecordId, encode_record
+from thoughtline.records import Outcome, Record, RecordId, encode_record
 from thoughtline.replay.keys import Identity, trail_of
 from thoughtline.replay.visible import digest, visible_of
 from thoughtline.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
@@ -42,12 +42,14 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
     return Reply(format, candidates, b"", started.id, started.model, usage, error)
 
 
-def capture(request: Transcript, reply: Reply, provenance: Provenance, now: float) -> tuple[Record, ...]:
+def capture(
+    request: Transcript, reply: Reply, provenance: Provenance, now: float, outcome: Outcome | None = None
+) -> tuple[Record, ...]:
     """What to remember of a reply: one record for each answer that shows anything. A failed reply leaves nothing.
 
-    A turn without reasoning is remembered too: as the fact that it had none.
+    A turn without reasoning is remembered too: as the fact that it had none. `outcome` is what was done to the request.
     """
-    identity = Identity(provenance.tenant, provenance.session, provenance.agent)
+    identity = Identity(provenance.tenant, provenance.told_session, provenance.agent)
     trail = trail_of(request)
     records = []
     for candidate in reply.candidates:
@@ -55,7 +57,7 @@ def capture(request: Transcript, reply: Reply, provenance: Provenance, now: floa
         keys = trail.keys(visible_of(items), items, identity)
         if keys:
             keys = tuple(dict.fromkeys((*keys, trail.prefix())))
-            record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete)
+            record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete, outcome)
             records.append(replace(record, id=_id_of(record)))
     return tuple(records)
 
@@ -72,4 +74,4 @@ def _is_filler(item: Item) -> bool:
 
 def _id_of(record: Record) -> RecordId:
     """The same turn captured twice is the same record, whenever that was."""
-    return RecordId(digest(encode_record(replace(record, created_at=0.0))).hex())
+    return RecordId(digest(encode_record(replace(record, created_at=0.0, outcome=None))).hex())

@@ -187,12 +187,12 @@ def _has_distinctive_call(match: Match, step: Step) -> bool:
 
 def _other_session(match: Match, identity: Identity) -> bool:
     """Both say which session they are of, and it is not the same."""
-    session = match.record.provenance.session
+    session = match.record.provenance.told_session
     return identity.session is not None and session is not None and session != identity.session
 
 
 def _same_session(match: Match, identity: Identity) -> bool:
-    return identity.session is not None and match.record.provenance.session == identity.session
+    return identity.session is not None and match.record.provenance.told_session == identity.session
 
 
 def _rank(match: Match, step: Step, identity: Identity) -> Rank:
