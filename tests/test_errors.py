@@ -10,6 +10,8 @@ import pytest
 from msgspec import Raw
 
 from thoughtline.errors import (
+    AddressError,
+    AddressRefused,
     DecodeError,
     EncodeError,
     Fault,
@@ -37,6 +39,8 @@ ERRORS: dict[str, tuple[ThoughtlineError, Fault, int]] = {
     "limit, of an upstream": (LimitExceeded("x").from_upstream(), Fault.UPSTREAM, 502),
     "encode": (EncodeError("x"), Fault.OURS, 500),
     "foreign seal": (ForeignSeal("x"), Fault.OURS, 500),
+    "address": (AddressError("x"), Fault.OURS, 500),
+    "address, refused": (AddressRefused("x"), Fault.CLIENT, 400),
     "store": (StoreError("x"), Fault.OURS, 503),
     "store unavailable": (StoreUnavailable("x"), Fault.OURS, 503),
     "store refused": (StoreRefused("x"), Fault.OURS, 503),

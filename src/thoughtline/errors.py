@@ -6,6 +6,8 @@
     ├── EncodeError          a typed value that its target wire can't hold    ours, 500
     │   └── ForeignSeal      a seal that another provider made                ours, 500
     ├── Declined             a request that we don't pass on                   its own, with a code and a remedy
+    ├── AddressError         a request that has no address upstream           ours, 500
+    │   └── AddressRefused   a path or model that could lead out of it        client, 400
     └── StoreError           a store that can't do what it was asked           ours, 503
         ├── StoreUnavailable it may work again later: down, full, locked       ours, 503
         ├── StoreRefused     it never will without a change of settings        ours, 503
@@ -96,6 +98,16 @@ class Declined(ThoughtlineError):
     @property
     def status(self) -> int:
         return self._status
+
+
+class AddressError(ThoughtlineError):
+    """A request for which settings give no address: a provider without one, a format that it does not speak."""
+
+
+class AddressRefused(AddressError):
+    """A path or a model's name that could lead out of its provider's address."""
+
+    fault = Fault.CLIENT
 
 
 class StoreError(ThoughtlineError):

@@ -64,9 +64,7 @@ def _route(method: str, path: str, provider: str | None) -> Route:
             if found is not None and (provider is not None or _is_plain(path, pattern.format)):
                 named = found.groupdict()
                 streams = named.get("stream") in ("streamG", "-stream")
-                return Route(
-                    pattern.action, pattern.format, provider, path, unquote(named.get("model") or ""), streams
-                )
+                return Route(pattern.action, pattern.format, provider, path, unquote(named.get("model") or ""), streams)
     if method == "GET" and provider is None and _MODELS.fullmatch(path):
         return Route("models", None, None, path)
     return Route("passthrough", None, provider, path)

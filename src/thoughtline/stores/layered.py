@@ -97,6 +97,11 @@ class LayeredStore:
         except StoreError as error:
             log.warning("a store could not be closed: %s", error)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the durable store works and nothing waits to be written."""
+        return self._settled.is_set()
+
     async def settled(self) -> None:
         """Returns when the durable store works and nothing waits to be written."""
         await self._settled.wait()
