@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -175,7 +176,8 @@ class Relay:
         problem = None if saving.cancelled() else saving.exception()
         if problem is not None:
             self.note = f"not remembered: {type(problem).__name__}"
-            log.error("a turn could not be remembered", exc_info=problem)
+            where = "".join(traceback.format_tb(problem.__traceback__)[-3:])  # its message might quote content
+            log.error("a turn could not be remembered: %s\n%s", type(problem).__name__, where)
 
     async def settle(self) -> None:
         """Wait for what is still being saved."""
