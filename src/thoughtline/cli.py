@@ -62,7 +62,18 @@ def _run_sim(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    """A command without options."""
+
+
+def _run_demo(chosen: argparse.Namespace) -> int:
+    from thoughtline.demo import run
+
+    return run()
+
+
 COMMANDS: tuple[Command, ...] = (
+    Command("demo", "show a session that breaks, and the same one that doesn't", _no_arguments, _run_demo),
     Command("audit", "say what a provider would refuse in a request, where and why", _audit_arguments, _audit),
     Command("sim", "answer as a strict provider would, on loopback", _add_sim_arguments, _run_sim),
 )

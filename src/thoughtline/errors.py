@@ -5,6 +5,7 @@
     │   └── LimitExceeded    bytes that go beyond a bound we set               client or upstream, 413 or 502
     ├── EncodeError          a typed value that its target wire can't hold    ours, 500
     │   └── ForeignSeal      a seal that another provider made                ours, 500
+    ├── Declined             a request that we don't pass on                   its own, with a code and a remedy
     ├── AddressError         a request that has no address upstream           ours, 500
     │   └── AddressRefused   a path or model that could lead out of it        client, 400
     ├── SettingsError        settings that can't be used, all that is wrong   ours, 500
@@ -85,6 +86,21 @@ class EncodeError(ThoughtlineError):
 
 class ForeignSeal(EncodeError):
     """A signature or encrypted block on its way to a provider that did not make it."""
+
+
+class Declined(ThoughtlineError):
+    """A request that is not passed on, or an upstream that gave no answer: with a stable code and a remedy."""
+
+    def __init__(self, status: int, code: str, problem: str, remedy: str = "") -> None:
+        super().__init__(problem)
+        self._status = status
+        self.code = code
+        self.remedy = remedy
+        self.fault = Fault.CLIENT if status < 500 else Fault.UPSTREAM if status in (502, 504) else Fault.OURS
+
+    @property
+    def status(self) -> int:
+        return self._status
 
 
 class AddressError(ThoughtlineError):

@@ -1,0 +1,52 @@
+"""Running the gateway: a server for the application, in one process or in several on one port and one store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from thoughtline.gateway.app import Gateway
+
+GRACE_SECONDS = 30
+"""How long streams may go on after a stop was asked for."""
+
+KEEP_ALIVE_SECONDS = 75
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """HTTP/1.1 with a bound on the head of a request: the parser itself has none."""
+
+    _head_bytes = 0
+
+    def data_received(self, data: bytes) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self._head_bytes += len(data)
+            if self._head_bytes > (self.config.h11_max_incomplete_event_size or 0) + len(data):
+                self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n\r\n")
+                self.transport.close()
+                return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._head_bytes = 0
+        super().on_headers_complete()
+
+
+def server_config(app: Gateway | Callable[[], Gateway], max_header_bytes: int = 64 * 2**10) -> uvicorn.Config:
+    """uvicorn as we use it: no websockets, no headers of its own, nothing in its log but what is broken."""
+    return uvicorn.Config(
+        app,
+        factory=not isinstance(app, Gateway),
+        http=BoundedProtocol,
+        h11_max_incomplete_event_size=max_header_bytes,
+        ws="none",
+        lifespan="on",
+        server_header=False,
+        date_header=False,
+        access_log=False,
+        log_level="critical",
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
