@@ -267,8 +267,15 @@ class PostgresStore:
         return await _ask(self._run_on(self._pool, job))
 
     async def _run_on(self, pool: asyncpg.Pool, job: Callable[[Any], Awaitable[Result]]) -> Result:
-        async with pool.acquire(timeout=self._settings.timeout_seconds) as connection:
+        connection = await pool.acquire(timeout=self._settings.timeout_seconds)
+        try:
             return await job(connection)
+        except (asyncio.CancelledError, TimeoutError):
+            # Given back as it is, asyncpg would wait for the server to say that it has stopped, as long again.
+            connection.terminate()
+            raise
+        finally:
+            await pool.release(connection)
 
     async def _check_key(self, connection: asyncpg.Connection) -> None:
         await connection.execute(
