@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,8 +10,13 @@ import pytest
 
 from tests.clients.programs import CLAUDE_CODE, CODEX, Place, Program, Task, Trap, run
 from tests.clients.upstreams import reach, start
+from thoughtline.clients import address_of, fill, find
 
 pytestmark = pytest.mark.programs
+
+# Without a script a simulator calls the first tool, which in Claude Code starts another agent. Codex puts a message of
+# its own before the prompt, so there the script is not seen, and the simulator says the same of its own accord.
+GREETING = "Hello\nscript:\nsay: Here is the answer you asked for."
 
 
 class Row(NamedTuple):
@@ -67,3 +73,26 @@ def test_a_task_with_tools(row: Row, place: Place) -> None:
     assert upstream.refusals() == []
     assert upstream.verdicts() == [["whole"] * turns for turns in range(5)]
     assert place.trap.asked == []
+
+
+@pytest.mark.parametrize(
+    ("program", "simulator"), [(CLAUDE_CODE, "anthropic"), (CODEX, "openai")], ids=["claude", "codex"]
+)
+def test_what_connect_prints(program: Program, simulator: str, place: Place) -> None:
+    """The program, told nothing but what `thoughtline connect` says, gets its answer."""
+    client = find(program.name)
+    assert client is not None
+    upstream = start(simulator)
+    address = address_of(client, upstream.url, simulator)
+    steps = {step.language: fill(step.lines, address) for step in client.steps}
+    (place.home / ".codex").mkdir()
+    (place.home / ".codex" / "config.toml").write_text(steps.get("toml", ""))
+
+    def environment(place: Place, task: Task) -> dict[str, str]:
+        words = shlex.split(steps["shell"].replace("export ", ""))
+        return dict(word.split("=", 1) for word in words)
+
+    told = program._replace(settings=environment)
+    outcome = run(told, told.begin(GREETING), place, Task("", "", ""))
+    assert (outcome.status, outcome.answer) == (0, "Here is the answer you asked for."), outcome.remarks
+    assert upstream.watched.seen
