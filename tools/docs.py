@@ -16,6 +16,7 @@ from pathlib import Path
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
+from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill
 from thoughtline.configuration.example import written
 from thoughtline.configuration.keys import (
     CONTRACT,
@@ -51,7 +52,8 @@ def cli() -> str:
 
 def _commands(root: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     found = [action for action in root._actions if isinstance(action, argparse._SubParsersAction)]
-    return [command for action in found for command in action.choices.values()]
+    commands = [command for action in found for command in action.choices.values()]
+    return [each for command in commands for each in (command, *_commands(command))]
 
 
 def simulators() -> str:
@@ -74,6 +76,32 @@ def simulators() -> str:
             "",
         ]
     )
+
+
+def clients() -> str:
+    """What to set in each client."""
+    names = [f"| `{row.name}` | {_spoken(row)} | {row.habit} |" for row in CLIENTS]
+    text = (
+        "`thoughtline connect CLIENT --provider P --model M --url U` prints this for your provider, model and address. "
+        "Under `/{provider}` a model has the provider's own name; at the gateway's root it is `provider/model`.\n"
+    )
+    head = "| client | speaks | what it does to reasoning |\n|---|---|---|"
+    return "\n".join([f"{NOTE}\n# Clients\n", text, head, *names, "", *(_client(row) for row in CLIENTS)])
+
+
+def _spoken(row: Client) -> str:
+    return ", ".join(f"`{name}`" for name in row.formats)
+
+
+def _client(row: Client) -> str:
+    address = address_of(row, DEFAULT_URL)
+    fence = {"words": "", "shell": "sh"}
+    steps = [
+        f"{step.where}\n\n```{fence.get(step.language, step.language)}\n{fill(step.lines, address).strip()}\n```\n"
+        for step in row.steps
+    ]
+    notes = [f"- {fill(note, address)}" for note in row.notes]
+    return "\n".join([f"## {row.title}\n", *steps, *notes, *([""] if notes else [])])
 
 
 def contracts() -> str:
@@ -221,6 +249,7 @@ def _first_line(name: str) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli,
+    "clients.md": clients,
     "contracts.md": contracts,
     "formats.md": formats,
     "rules.md": rules,

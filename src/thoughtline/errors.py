@@ -121,8 +121,13 @@ class Problem(NamedTuple):
     message: str
     remedy: str
 
+    @property
+    def told(self) -> str:
+        """All but the remedy."""
+        return f"{self.place}: {self.key}: {self.message}" if self.key else f"{self.place}: {self.message}"
+
     def __str__(self) -> str:
-        return f"{self.place}: {self.key + ': ' if self.key else ''}{self.message} ({self.remedy})"
+        return f"{self.told} ({self.remedy})"
 
 
 class SettingsError(ThoughtlineError):
