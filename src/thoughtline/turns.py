@@ -33,6 +33,10 @@ SYSTEM_MEMBER = -1
 """A turn that stands in a member of its own beside the conversation, such as Anthropic's `system`."""
 
 
+UNTOLD_SESSION = "~"
+"""How the name of a session begins that no client told: it is for people, and finds nothing."""
+
+
 class Turn(Struct, frozen=True, gc=False):
     """One step of a conversation.
 
@@ -170,3 +174,8 @@ class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
     dialect: str
     session: str | None = None
     agent: str | None = None
+
+    @property
+    def told_session(self) -> str | None:
+        """The session as a client named it; None if we made up a name for people to look at."""
+        return None if self.session is None or self.session.startswith(UNTOLD_SESSION) else self.session

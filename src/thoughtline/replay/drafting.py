@@ -26,9 +26,9 @@ from thoughtline.replay.call_names import CallNames, unrepeated
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
-from thoughtline.replay.keys import Identity, Step, plain_token
+from thoughtline.replay.keys import Identity, Step, plain_token, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
-from thoughtline.replay.plans import Counts, Issuer, Plan, is_issued_by
+from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
 from thoughtline.replay.scopes import required_turns
 from thoughtline.replay.weaving import (
     as_text,
@@ -53,13 +53,20 @@ class Draft:
     """A plan in the making."""
 
     def __init__(
-        self, transcript: Transcript, contract: Contract, identity: Identity, found: Found, issuer: Issuer
+        self,
+        transcript: Transcript,
+        contract: Contract,
+        identity: Identity,
+        found: Found,
+        issuer: Issuer,
+        policy: Policy,
     ) -> None:
         self._transcript = transcript
         self._contract = contract
         self._identity = identity
         self._found = found
         self._issuer = issuer
+        self._policy = policy
         self._assistant = [position for position, turn in enumerate(transcript.turns) if turn.role == "assistant"]
         self._required = frozenset(required_turns(transcript, contract, self._assistant))
         self._items: dict[int, tuple[Item, ...]] = {}
@@ -90,6 +97,25 @@ class Draft:
             elif self._refuses_unsigned and any(map(_is_unsigned, items)):
                 kept = tuple(item for item in items if not _is_unsigned(item))
                 self._set(position, kept, "truncated", "thinking without a signature")
+        if self._policy.refused:
+            self._drop_refused()
+
+    def _drop_refused(self) -> None:
+        for position in self._assistant:
+            items = self._now(position)
+            if any(map(self._is_refused, items)):
+                kept = tuple(bare for item in items if (bare := self._without_refused(item)) is not None)
+                kept = unnamed(kept) if self._transcript.format == "openai_responses" else kept
+                self._set(position, kept, "foreign", "a seal that this provider has refused")
+
+    def _is_refused(self, item: Item) -> bool:
+        seal = seal_of(item)
+        return seal is not None and seal_key(seal.data) in self._policy.refused
+
+    def _without_refused(self, item: Item) -> Item | None:
+        if not self._is_refused(item):
+            return item
+        return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else None
 
     @property
     def _refuses_unsigned(self) -> bool:
@@ -146,6 +172,8 @@ class Draft:
 
     def _sendable(self, record: Record) -> tuple[Item, ...] | None:
         """A record's items in a shape that this contract takes; None if there is none."""
+        if self._policy.refused and any(self._is_refused(item) for item in record.items):
+            return None
         takes_text = self._contract.takes == "text"
         if not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details"):
             is_same_wire = record.is_complete and record.provenance.format == self._transcript.format
@@ -340,6 +368,15 @@ class Draft:
                 self._set(position, bare, "forbidden", "this provider refuses reasoning in the history")
             if turn.carriers:
                 self._moved.add(position)
+
+    def amend(self) -> None:
+        """What a refusal asks for that is about the request as a whole."""
+        if self._policy.pauses_thinking and ("thinking", _PAUSED) not in self._members:
+            self._members.append(("thinking", _PAUSED))
+        if self._policy.drops_ids and self._transcript.format == "openai_responses":
+            for position, turn in enumerate(self._transcript.turns):
+                if turn.role == "assistant" and any(is_named(item) for item in self._now(position)):
+                    self._set(position, unnamed(self._now(position)), "stale-id", "ids that this provider refused")
 
     # --- the result -----------------------------------------------------------------------------------------------
 

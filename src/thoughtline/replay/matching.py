@@ -221,12 +221,12 @@ def _has_distinctive_call(look: Look, step: Step) -> bool:
 
 def _other_session(record: Record, identity: Identity) -> bool:
     """Both say which session they are of, and it is not the same."""
-    session = record.provenance.session
+    session = record.provenance.told_session
     return identity.session is not None and session is not None and session != identity.session
 
 
 def _same_session(look: Look, identity: Identity) -> bool:
-    return identity.session is not None and look.record.provenance.session == identity.session
+    return identity.session is not None and look.record.provenance.told_session == identity.session
 
 
 def _rank(look: Look, step: Step, identity: Identity) -> Rank:

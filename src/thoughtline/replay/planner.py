@@ -14,23 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from thoughtline.records import Key
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.replay.contracts import Contract
 from thoughtline.replay.drafting import Draft
 from thoughtline.replay.keys import Identity, Spot, Step, frame_of, walk
 from thoughtline.replay.matching import Found, match_by_lineage
-from thoughtline.replay.plans import Counts, Issuer, Plan
+from thoughtline.replay.plans import Counts, Issuer, Plan, Policy
 from thoughtline.turns import Transcript
 
 __all__ = ["Counts", "Issuer", "Needs", "Plan", "Policy", "may_restore", "needs", "plan"]
-
-
-class Policy(Struct, frozen=True, gc=False):
-    """What a setting may change: the ladder of a contract, as a whole."""
-
-    ladder: tuple[Rung, ...] | None = None
 
 
 DEFAULT_POLICY = Policy()
@@ -83,7 +75,7 @@ def plan(
     policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
     """What to do about a request, given what is remembered."""
-    work = Draft(transcript, contract, needed.identity, found, issuer)
+    work = Draft(transcript, contract, needed.identity, found, issuer, policy)
     work.clean({position for step in needed.steps if step.is_bare for position in step.positions})
     if contract.takes == "nothing":
         work.strip_everything()
@@ -95,6 +87,7 @@ def plan(
     work.ask_for_ciphertext()
     work.mend_calls()
     work.move_fields()
+    work.amend()
     return work.done()
 
 

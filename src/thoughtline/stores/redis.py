@@ -21,7 +21,7 @@ from redis.exceptions import NoScriptError, RedisError
 from thoughtline.errors import StoreUnavailable
 from thoughtline.records import Key, Record
 from thoughtline.stores import redis_scripts as scripts
-from thoughtline.stores.background import Periodic
+from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
     MAX_PAGE,
@@ -46,6 +46,7 @@ from thoughtline.stores.paging import decode_pair_cursor, encode_pair_cursor
 from thoughtline.stores.redis_scripts import Script
 from thoughtline.stores.rows import (
     Hit,
+    Part,
     Row,
     call_digest,
     column,
@@ -53,6 +54,7 @@ from thoughtline.stores.rows import (
     key_digest,
     row_of,
     rows_of,
+    sum_parts,
     unpack_found,
     unpack_or_count,
 )
@@ -89,9 +91,8 @@ class RedisStore:
         self._packer = packer
         self._is_open = False
         self._free = asyncio.Semaphore(CONNECTIONS)
-        self._written_bytes = 0
         self._repacking: set[asyncio.Task[object]] = set()
-        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
+        self._cleaner = Cleaner(self.clean, settings)
         self._cleaning = asyncio.Lock()
 
     @classmethod
@@ -135,7 +136,7 @@ class RedisStore:
         *_, marks = await self._run(commands)
         if marks:
             await self._undo(records, marks, now)
-        self._note_written(sum(row.size for group in rows.values() for row in group))
+        self._cleaner.note_written(sum(row.size for group in rows.values() for row in group))
         return Saved.DURABLE
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
@@ -178,20 +179,15 @@ class RedisStore:
         return gone
 
     async def stats(self) -> Stats:
-        by_provider: dict[str, int] = {}
-        by_model: dict[str, int] = {}
-        entries = chars = size = 0
+        parts: list[Part] = []
         made: list[float] = []
         for tenant in await self._tenants(Filter()):
             for (_, provider, model), scope in (await self._scopes(tenant)).items():
-                by_provider[provider] = by_provider.get(provider, 0) + int(scope["e"])
-                by_model[model] = by_model.get(model, 0) + int(scope["e"])
-                entries, chars, size = entries + int(scope["e"]), chars + int(scope["c"]), size + int(scope["b"])
+                parts.append(Part(provider, model, int(scope["e"]), int(scope["c"]), int(scope["b"])))
             order = f"{_prefix(tenant)}o"
             ends = await self._run([("ZRANGE", order, at, at, "WITHSCORES") for at in (0, -1)])
             made += [_score(end) for end in ends if end]
-        ends_at = (min(made, default=None), max(made, default=None))
-        return self.counters.into(Stats(0, 0, entries, chars, size, by_provider, by_model, *ends_at))
+        return self.counters.into(sum_parts(parts, min(made, default=None), max(made, default=None)))
 
     async def clean(self) -> int:
         async with self._cleaning:
@@ -305,12 +301,6 @@ class RedisStore:
             task: asyncio.Task[object] = asyncio.create_task(self._run(commands))
             self._repacking.add(task)
             task.add_done_callback(self._repacking.discard)
-
-    def _note_written(self, size: int) -> None:
-        self._written_bytes += size
-        if self._written_bytes > self._settings.max_bytes / 20:
-            self._written_bytes = 0
-            self._cleaner.wake()
 
     async def _migrate(self) -> None:
         newest = MIGRATIONS[-1].number

@@ -1,0 +1,101 @@
+"""Who is asking, and with which key to ask on.
+
+Without client keys of our own, a caller's credential passes through and is what its tenant is derived from. With them,
+only a known key gets in, and the providers' keys stay inside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from thoughtline.catalogue import Provider
+from thoughtline.errors import Declined
+from thoughtline.gateway.headers import credential_of
+
+
+class KnownKey(Protocol):
+    """A client key of ours, as far as admission needs it."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def tenant(self) -> str: ...
+
+
+class KnowsKeys(Protocol):
+    @property
+    def is_empty(self) -> bool: ...
+
+    def find(self, credential: str) -> KnownKey | None: ...
+
+
+class NoKeys:
+    """Nobody needs a key of ours."""
+
+    is_empty = True
+
+    def find(self, credential: str) -> None:
+        return None
+
+
+class Caller(NamedTuple):
+    """Who is asking. `credential` is what it showed; `key_id` is set if that was one of our own keys."""
+
+    tenant: str
+    credential: str
+    key_id: str | None = None
+
+
+def tenant_of(credential: str, peer: str) -> str:
+    """A name for whoever holds a credential. Without one, callers of this machine are one, others are their address."""
+    if credential:
+        return "t-" + _hashed(b"tenant", credential)
+    return "local" if _is_loopback(peer) else "a-" + _hashed(b"address", peer)
+
+
+def account_of(credential: str) -> str:
+    """A name for the account that a credential belongs to, as the provider sees it."""
+    return _hashed(b"account", credential)
+
+
+def admit(headers: Mapping[bytes, bytes], query: str, peer: str, keys: KnowsKeys) -> Caller:
+    """The caller, or a refusal that doesn't tell what was wrong with its key."""
+    credential = credential_of(headers, query)
+    if keys.is_empty:
+        return Caller(tenant_of(credential, peer), credential)
+    known = keys.find(credential)
+    if known is None:
+        raise Declined(
+            401, "unknown_key", "This gateway takes its own client keys.", "`thoughtline keys add NAME` makes one."
+        )
+    return Caller(known.tenant, credential, known.id)
+
+
+def key_for(caller: Caller, provider: Provider) -> str:
+    """The key to ask a provider with; empty if the caller's own goes up as it came."""
+    if provider.api_keys:
+        return provider.api_keys[0]
+    if caller.key_id is not None and provider.auth != "none":
+        raise Declined(
+            403,
+            "no_provider_key",
+            f"The gateway has no key for {provider.name}.",
+            f'Set [providers.{provider.name}] api_key = "${{ENV}}".',
+        )
+    return ""
+
+
+def _hashed(purpose: bytes, value: str) -> str:
+    # Keys of providers are long and random, so a plain digest can't be undone by guessing.
+    return hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=16, person=purpose[:16]).hexdigest()
+
+
+def _is_loopback(peer: str) -> bool:
+    try:
+        return not peer or ipaddress.ip_address(peer).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,84 @@
+"""What the gateway works with: settings and all that was made from them, in one value that a reload replaces."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from thoughtline import providers as dialects
+from thoughtline.catalogue import Provider
+from thoughtline.gateway.access import KnowsKeys
+from thoughtline.gateway.journal import Journal
+from thoughtline.gateway.upstream import Upstreams
+from thoughtline.lessons import Lessons
+from thoughtline.providers import Dialect
+from thoughtline.replay.contracts import BY_NAME, Contract
+from thoughtline.replayer import ContractBook, Replayer
+from thoughtline.settings import Settings
+from thoughtline.stores import Clock, LayeredStore, Store
+
+_DIALECTS = {value.name: value for value in vars(dialects).values() if isinstance(value, Dialect)}
+
+
+class State(NamedTuple):
+    """All that a request needs."""
+
+    settings: Settings
+    store: Store
+    lessons: Lessons
+    book: ContractBook
+    replayer: Replayer
+    upstreams: Upstreams
+    keys: KnowsKeys
+    journal: Journal
+    admin_token: str | None = None
+    clock: Clock = time.time
+
+    @property
+    def is_durable(self) -> bool:
+        return isinstance(self.store, LayeredStore)
+
+    @property
+    def store_health(self) -> str:
+        if isinstance(self.store, LayeredStore):
+            return "ok" if self.store.is_settled else "degraded"
+        return "ok"
+
+
+def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
+    """The contracts as the settings have them."""
+    fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
+    return ContractBook(lessons, settings.contracts, fixed, settings.replay.on_miss)
+
+
+def _fixed(provider: Provider) -> Contract | None:
+    """The contract that a provider's settings name, in the dialect that they name."""
+    if provider.contract is None:
+        return None
+    contract = BY_NAME[provider.contract]
+    return replace(contract, dialect=_DIALECTS[provider.dialect]) if provider.dialect else contract
+
+
+def make_state(
+    settings: Settings,
+    store: Store,
+    keys: KnowsKeys,
+    journal: Journal,
+    admin_token: str | None = None,
+    clock: Clock = time.time,
+) -> State:
+    """All of it, from settings and an open store. Without a token the management addresses are closed."""
+    lessons = Lessons(store, clock)
+    book = contract_book(settings, lessons)
+    replayer = Replayer(store, lessons, book, clock)
+    token = admin_token or settings.server.admin_token
+    return State(settings, store, lessons, book, replayer, Upstreams(), keys, journal, token, clock)
+
+
+def with_settings(state: State, settings: Settings) -> State:
+    """The same store, connections and lessons under other settings."""
+    book = contract_book(settings, state.lessons)
+    replayer = Replayer(state.store, state.lessons, book, state.clock)
+    return state._replace(settings=settings, book=book, replayer=replayer)
