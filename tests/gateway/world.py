@@ -19,6 +19,7 @@ import uvicorn
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.journal import Journal, Line
 from thoughtline.gateway.serving import server_config
@@ -28,15 +29,6 @@ from thoughtline.stores import Store, open_store
 
 Json = dict[str, Any]
 Result = TypeVar("Result")
-
-
-class NoKeys:
-    """Nobody needs a key of ours."""
-
-    is_empty = True
-
-    def find(self, credential: str) -> None:
-        return None
 
 
 class Running:

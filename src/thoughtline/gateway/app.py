@@ -6,6 +6,7 @@ Management and probes have fixed addresses; every other one is a client's reques
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
@@ -19,6 +20,8 @@ MakeState: TypeAlias = Callable[[], Awaitable[State]]
 """Opens the store and all else, in the loop that will serve."""
 
 Handler: TypeAlias = Callable[[State, Scope, Receive, Send], Awaitable[None]]
+
+log = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 5.0
 """How old another replica's lessons, keys and settings may be here."""
@@ -95,6 +98,7 @@ class Gateway:
         try:
             await self.start()
         except ThoughtlineError as error:
+            log.critical("%s", error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.startup.complete"})

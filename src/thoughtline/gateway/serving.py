@@ -1,9 +1,10 @@
-"""Running the gateway: a server for the application, one process or several on one port."""
+"""Running the gateway: a server for the application, in one process or in several on one port and one store."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -13,7 +14,7 @@ from thoughtline.gateway.app import Gateway
 GRACE_SECONDS = 30
 """How long streams may go on after a stop was asked for."""
 
-MAX_HEADER_BYTES = 64 * 2**10
+KEEP_ALIVE_SECONDS = 75
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -30,7 +31,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self.cycle is None or self.cycle.response_complete:
             self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEADER_BYTES + len(data):
+            if self._head_bytes > (self.config.h11_max_incomplete_event_size or 0) + len(data):
                 self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n\r\n")
                 self.transport.close()
                 return
@@ -41,11 +42,13 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
 
-def server_config(app: Gateway) -> uvicorn.Config:
+def server_config(app: Gateway | Callable[[], Gateway], max_header_bytes: int = 64 * 2**10) -> uvicorn.Config:
     """uvicorn as we use it: no websockets, no headers of its own, nothing in its log but what is broken."""
     return uvicorn.Config(
         app,
+        factory=not isinstance(app, Gateway),
         http=BoundedProtocol,
+        h11_max_incomplete_event_size=max_header_bytes,
         ws="none",
         lifespan="on",
         server_header=False,
@@ -53,5 +56,5 @@ def server_config(app: Gateway) -> uvicorn.Config:
         access_log=False,
         log_level="critical",
         timeout_graceful_shutdown=GRACE_SECONDS,
-        timeout_keep_alive=75,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )

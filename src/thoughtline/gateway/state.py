@@ -33,6 +33,7 @@ class State(NamedTuple):
     upstreams: Upstreams
     keys: KnowsKeys
     journal: Journal
+    admin_token: str | None = None
     clock: Clock = time.time
 
     @property
@@ -60,12 +61,20 @@ def _fixed(provider: Provider) -> Contract | None:
     return replace(contract, dialect=_DIALECTS[provider.dialect]) if provider.dialect else contract
 
 
-def make_state(settings: Settings, store: Store, keys: KnowsKeys, journal: Journal, clock: Clock = time.time) -> State:
+def make_state(
+    settings: Settings,
+    store: Store,
+    keys: KnowsKeys,
+    journal: Journal,
+    admin_token: str | None = None,
+    clock: Clock = time.time,
+) -> State:
+    """All of it, from settings and an open store. Without a token the management addresses are closed."""
     lessons = Lessons(store, clock)
     book = contract_book(settings, lessons)
-    return State(
-        settings, store, lessons, book, Replayer(store, lessons, book, clock), Upstreams(), keys, journal, clock
-    )
+    replayer = Replayer(store, lessons, book, clock)
+    token = admin_token or settings.server.admin_token
+    return State(settings, store, lessons, book, replayer, Upstreams(), keys, journal, token, clock)
 
 
 def with_settings(state: State, settings: Settings) -> State:
