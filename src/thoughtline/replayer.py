@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.errors import DecodeError, StoreError
+from thoughtline.errors import DecodeError, EncodeError, StoreError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.items import seal_of
 from thoughtline.lessons import TTL_SECONDS, Lessons
@@ -99,7 +99,7 @@ class Prepared(Struct, frozen=True, gc=False):
     plan: Plan | None = None
     healings: int = 0
     corrections: tuple[Correction, ...] = ()
-    problem: DecodeError | None = None
+    problem: DecodeError | EncodeError | None = None
 
     @property
     def counts(self) -> Counts:
@@ -167,7 +167,11 @@ class Replayer:
         found = await self._found(needed)
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found)
-        prepared = _planned(prepared)
+        try:
+            prepared = _planned(prepared)
+        except EncodeError as problem:  # what was planned can't be written: better nothing than no request
+            body = _bodies(transcript.format).encode_request(transcript, contract.dialect)
+            return replace(prepared, body=body, problem=problem)
         self._store.counters.replays += prepared.counts.restored
         return prepared
 
@@ -178,7 +182,10 @@ class Replayer:
         refusal = classify(status, answer)
         if refusal is None or refusal.remedy in ("pass_on", "restore_exact"):
             return None
-        again = _planned(await self._amended(prepared, refusal))
+        try:
+            again = _planned(await self._amended(prepared, refusal))
+        except (DecodeError, EncodeError):
+            return None
         return None if again.body == prepared.body else again
 
     async def keep_lessons(self, prepared: Prepared) -> None:
@@ -212,13 +219,14 @@ class Replayer:
     async def _amended(self, prepared: Prepared, refusal: Refusal) -> Prepared:
         """The same request under the contract and policy that the refusal teaches."""
         where, contract, policy = prepared.destination, prepared.contract, prepared.policy
-        filler = contract.filler if prepared.counts.blank else None
+        filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
         now = self._clock()
         lesson = learn(refusal, where.provider, where.endpoint, where.model, now, TTL_SECONDS, filler)
         corrections = prepared.corrections
         if lesson is not None:
-            corrections = (*corrections, lesson)
             contract = corrected(contract, (lesson,), where.target, now)
+            if contract != prepared.contract:
+                corrections = (*corrections, lesson)
         if refusal.remedy in ("strip_seal", "drop_block", "drop_item"):
             policy = replace(policy, refused=policy.refused | _seals_at(prepared, refusal))
         elif refusal.remedy == "unpair":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -37,6 +38,18 @@ MAX_REFUSAL_BYTES = 4 * 2**20
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream", "application/jsonl")
 
 
+_REFUSALS = frozenset({400, 404, 413, 422})
+"""What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
+
+
+class _Refusal(NamedTuple):
+    """An error of the provider, and what was read of it."""
+
+    response: UpstreamResponse
+    body: bytes
+    is_whole: bool
+
+
 class Exchange:
     """A request that is being served."""
 
@@ -59,6 +72,7 @@ class Exchange:
         self._code = ""
         self._bytes_up = 0
         self._is_degraded = False
+        self._refusal: _Refusal | None = None
         self.id = secrets.token_hex(8)
 
     async def run(self, receive: Receive, send: Send) -> None:
@@ -102,15 +116,14 @@ class Exchange:
         response = await self._ask(choice, key)
         try:
             while response.status >= 400:
-                body, is_whole = await _read_refusal(response)
-                healed = await self._healed(response, body) if is_whole else None
+                healed = await self._refused(response)
                 if healed is None:
-                    await self._pass_refusal(response, body, is_whole, send)
+                    await self._pass_refusal(send)
                     return
                 await response.close()
                 self._prepared = healed
                 response = await self._ask(choice, key)
-            if self._prepared.healings:
+            if self._prepared.healings and self._state.settings.replay.learn:
                 await self._state.replayer.keep_lessons(self._prepared)
             await self._pass_down(response, receive, send)
         finally:
@@ -145,9 +158,13 @@ class Exchange:
         self._upstream_seconds += time.perf_counter() - began
         return response
 
-    async def _healed(self, response: UpstreamResponse, body: bytes) -> Prepared | None:
+    async def _refused(self, response: UpstreamResponse) -> Prepared | None:
+        """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self._prepared is not None
-        if not self._state.settings.replay.heal:
+        body, is_whole = await _read_refusal(response)
+        if self._refusal is None or response.status not in _REFUSALS:
+            self._refusal = _Refusal(response, body, is_whole)
+        if not is_whole or not self._state.settings.replay.heal:
             return None
         encoding = response.header("content-encoding")
         try:
@@ -156,10 +173,14 @@ class Exchange:
             return None
         return await self._state.replayer.heal(self._prepared, response.status, plain)
 
-    async def _pass_refusal(self, response: UpstreamResponse, body: bytes, is_whole: bool, send: Send) -> None:
+    async def _pass_refusal(self, send: Send) -> None:
         """The provider's own error, untouched."""
-        relay = Relay(response, self._down(response), None, self._keep, 0.0)
-        self._relay, self._status = relay, response.status
+        assert self._refusal is not None
+        assert self._prepared is not None
+        self._prepared = replace(self._prepared, healings=0)
+        first, body, is_whole = self._refusal
+        relay = Relay(first, self._down(first), None, self._keep, 0.0)
+        self._relay, self._status = relay, first.status
         await relay.pass_read(send, body, is_whole)
 
     async def _pass_down(self, response: UpstreamResponse, receive: Receive, send: Send) -> None:
