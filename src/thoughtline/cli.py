@@ -63,6 +63,18 @@ def _run_sim(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _serve_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.settings_options import add_server_options
+
+    add_server_options(parser)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from thoughtline import serve_command
+
+    return serve_command.run(options)
+
+
 def _no_arguments(parser: argparse.ArgumentParser) -> None:
     """A command without options."""
 
@@ -132,6 +144,7 @@ def _run_keys(chosen: argparse.Namespace) -> int:
 
 
 COMMANDS: tuple[Command, ...] = (
+    Command("serve", "run the gateway", _serve_arguments, _serve),
     Command("demo", "show a session that breaks, and the same one that doesn't", _no_arguments, _run_demo),
     Command("audit", "say what a provider would refuse in a request, where and why", _audit_arguments, _audit),
     Command(

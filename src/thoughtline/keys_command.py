@@ -23,6 +23,7 @@ from thoughtline.settings_options import flags_of
 from thoughtline.stores import durable_store
 
 DONE, NOT_FOUND, FAILED = 0, 1, 2
+_TABLE_WIDTH = 110
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,7 +68,9 @@ async def _list(settings: Settings, options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode({"keys": found}), indent=2).decode() + "\n")
     elif found:
-        Console(file=sys.stdout, highlight=False, soft_wrap=True).print(_table(found, time.time()))
+        console = Console(file=sys.stdout, highlight=False)
+        console.width = max(console.width, _TABLE_WIDTH)
+        console.print(_table(found, time.time()))
     else:
         sys.stdout.write("no keys: `thoughtline keys add NAME` makes one\n")
     return DONE
@@ -87,7 +90,9 @@ _ACTIONS = {"add": _add, "list": _list, "revoke": _revoke}
 
 
 def _table(keys: Sequence[ClientKey], now: float) -> Table:
-    table = Table("id", "name", "made", "expires", "requests/min", "streams", "state", box=None)
+    table = Table(box=None)
+    for name in ("id", "name", "made", "expires", "requests/min", "streams", "state"):
+        table.add_column(name, no_wrap=name != "name")
     for key in keys:
         limits = [str(limit or "—") for limit in (key.requests_per_minute, key.concurrent_streams)]
         state = "revoked" if key.revoked else "good" if key.is_good(now) else "expired"

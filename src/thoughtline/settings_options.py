@@ -14,19 +14,20 @@ MAX_NAME_LENGTH = 100
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
     """Where settings are read, and the store."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings (default: ./thoughtline.toml if there)")
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="settings; else thoughtline.toml here, or the user's"
+        "--store", metavar="URL", help="where to remember: sqlite:///…, redis://…, postgresql://…, memory://"
     )
-    parser.add_argument("--store", metavar="URL", help="where turns are kept, such as sqlite:///turns.db")
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
     """What is said of the gateway itself."""
     add_settings_options(parser)
-    parser.add_argument("--host", metavar="H", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, metavar="N", help="port to listen on (default: 8642)")
-    parser.add_argument("--upstream", metavar="URL", help="the provider to ask where a request names none")
-    parser.add_argument("--provider", metavar="NAME", help="the same by its name, or whose address the upstream is")
+    parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port to listen on; 0 lets the system choose (default: 8642)")
+    parser.add_argument("--upstream", metavar="URL", help="make the provider at this address the default")
+    parser.add_argument("--provider", metavar="NAME", help="which provider --upstream is; told by its host if known")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes on the one port (default: 1)")
 
 
 def flags_of(options: argparse.Namespace) -> Flags:

@@ -50,9 +50,8 @@ def look_at_clock(seen: list[Seen]) -> Check:
         return Check("clock", "ok", "no upstream told its time")
     nearest = min(skews, key=abs)
     if abs(nearest) > SKEW_SECONDS:
-        message = (
-            f"this machine's clock is {abs(nearest):.0f} s {'ahead of' if nearest > 0 else 'behind'} the upstreams'"
-        )
+        side = "ahead of" if nearest > 0 else "behind"
+        message = f"this machine's clock is {abs(nearest):.0f} s {side} the upstreams'"
         return Check("clock", "warn", message, "let it be set by the network: what is kept expires by it")
     return Check("clock", "ok", "it agrees with the upstreams'")
 

@@ -5,6 +5,7 @@ route → caller → body → provider and model → prepare → upstream ⟲ he
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from typing import NamedTuple
@@ -90,6 +91,7 @@ class Exchange:
         state, route = self._state, self._route
         client = self._scope.get("client") or ("", 0)
         self._caller = admit(self._headers, self._query, client[0], state.keys)
+        state.limits.admit(self._caller.key, time.monotonic())
         declared = self._headers.get(b"content-length", b"")
         body = await read_body(receive, declared, state.settings.server.max_body_bytes)
         encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
@@ -113,6 +115,12 @@ class Exchange:
         self._prepared = await self._state.replayer.prepare(body, destination, identity, rename)
         if self._prepared.transcript is not None and self._prepared.transcript.is_streaming:
             self._is_streaming = True
+        with self._state.limits.stream(self._caller.key if self._is_streaming else None):
+            await self._converse(choice, key, receive, send)
+
+    async def _converse(self, choice: Choice, key: str, receive: Receive, send: Send) -> None:
+        """Ask, mend what is refused, pass the answer on."""
+        assert self._prepared is not None
         response = await self._ask(choice, key)
         try:
             while response.status >= 400:
@@ -144,7 +152,7 @@ class Exchange:
 
     async def _send_up(self, provider: Provider, method: str, url: str, key: str, body: bytes) -> UpstreamResponse:
         received: Headers = self._scope["headers"]
-        if self._caller.key_id is not None:
+        if self._caller.key is not None:
             received = without_credentials(received)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
@@ -256,6 +264,8 @@ class Exchange:
         self._status, self._code = declined.status, declined.code
         body = envelope(declined, self._route.format, self.id)
         headers: Headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if declined.retry_after_seconds is not None:
+            headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
     def _line(self) -> Line:

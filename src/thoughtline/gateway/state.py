@@ -11,6 +11,7 @@ from thoughtline import providers as dialects
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.journal import Journal
+from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
 from thoughtline.providers import Dialect
@@ -33,6 +34,7 @@ class State(NamedTuple):
     upstreams: Upstreams
     keys: KnowsKeys
     journal: Journal
+    limits: KeyLimits
     admin_token: str | None = None
     clock: Clock = time.time
 
@@ -74,7 +76,7 @@ def make_state(
     book = contract_book(settings, lessons)
     replayer = Replayer(store, lessons, book, clock)
     token = admin_token or settings.server.admin_token
-    return State(settings, store, lessons, book, replayer, Upstreams(), keys, journal, token, clock)
+    return State(settings, store, lessons, book, replayer, Upstreams(), keys, journal, KeyLimits(), token, clock)
 
 
 def with_settings(state: State, settings: Settings) -> State:
