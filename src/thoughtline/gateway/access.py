@@ -23,6 +23,8 @@ class KnowsKeys(Protocol):
 
     def find(self, credential: str) -> ClientKey | None: ...
 
+    async def refresh(self) -> None: ...
+
 
 class NoKeys:
     """Nobody needs a key of ours."""
@@ -31,6 +33,9 @@ class NoKeys:
 
     def find(self, credential: str) -> None:
         return None
+
+    async def refresh(self) -> None:
+        """There is nothing to learn."""
 
 
 class Caller(NamedTuple):

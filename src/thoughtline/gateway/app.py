@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
-from thoughtline.errors import ThoughtlineError
+from thoughtline.errors import StoreError, ThoughtlineError
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.routing import route_of
@@ -121,4 +121,12 @@ class Gateway:
     async def _refresh(self) -> None:
         while True:
             await asyncio.sleep(REFRESH_SECONDS)
-            await self.state.lessons.refresh()
+            try:
+                await self.refresh()
+            except StoreError as error:
+                log.warning("what other replicas did is not known: %s", error)
+
+    async def refresh(self) -> None:
+        """Learn what others have learned, and which keys they made and revoked."""
+        await self.state.keys.refresh()
+        await self.state.lessons.refresh()
