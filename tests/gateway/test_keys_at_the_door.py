@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import httpx
 import pytest
 from msgspec.structs import replace
 
+from tests.doctor.scripted import answering
 from tests.gateway.world import Running, running
 from tests.sim.serving import served
 from thoughtline.catalogue import PROVIDERS
@@ -43,3 +45,17 @@ async def test_from_the_first_key_to_after_the_last(tmp_path: Path, first: str) 
         gateway.wait_for(gateway.app.refresh())
         assert [ask(gateway, secret), ask(gateway, "sk-anything")] == [401, 401]
     await command.close()
+
+
+async def test_a_providers_key_is_shown_as_the_face_wants_it() -> None:
+    """Google's own face has a header for it, its OpenAI face takes a bearer token."""
+    async with answering(200) as google:
+        row = replace(PROVIDERS["gemini"], base_url=f"http://127.0.0.1:{google.port}", bases={}, api_keys=("inside",))
+        with running({}, Settings(providers={"gemini": row})) as gateway:
+            chat = f"{gateway.url}/gemini/v1/chat/completions"
+            own = f"{gateway.url}/gemini/v1beta/models/gemini-3-pro:generateContent"
+            await asyncio.to_thread(httpx.post, chat, json=BODY | {"model": "gemini-3-pro"})
+            await asyncio.to_thread(httpx.post, own, json={"contents": []})
+    assert "authorization: Bearer inside" in google.heads[0]
+    assert "x-goog-api-key: inside" in google.heads[1]
+    assert "authorization" not in google.heads[1]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from thoughtline.addresses import Action, address, passthrough_address, with_query_key
-from thoughtline.catalogue import Provider
+from thoughtline.catalogue import Provider, auth_for
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway.access import Caller, account_of, admit, key_for
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
@@ -148,7 +148,10 @@ class Exchange:
             action=action,
             query=self._query,
         )
-        return await self._send_up(choice.provider, "POST", url, key, self._prepared.body)
+        provider, auth = choice.provider, auth_for(choice.provider, choice.format)
+        if auth != provider.auth:
+            provider = replace(provider, auth=auth)
+        return await self._send_up(provider, "POST", url, key, self._prepared.body)
 
     async def _send_up(self, provider: Provider, method: str, url: str, key: str, body: bytes) -> UpstreamResponse:
         received: Headers = self._scope["headers"]

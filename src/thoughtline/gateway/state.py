@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from thoughtline import providers as dialects
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.access import KnowsKeys
@@ -52,15 +50,13 @@ class State(NamedTuple):
 def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
     """The contracts as the settings have them."""
     fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
-    return ContractBook(lessons, settings.contracts, fixed, settings.replay.on_miss)
+    kept_in = {name: _DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
+    return ContractBook(lessons, settings.contracts, fixed, settings.replay.on_miss, kept_in)
 
 
 def _fixed(provider: Provider) -> Contract | None:
-    """The contract that a provider's settings name, in the dialect that they name."""
-    if provider.contract is None:
-        return None
-    contract = BY_NAME[provider.contract]
-    return replace(contract, dialect=_DIALECTS[provider.dialect]) if provider.dialect else contract
+    """The contract that a provider's settings name."""
+    return BY_NAME[provider.contract] if provider.contract is not None else None
 
 
 def make_state(
