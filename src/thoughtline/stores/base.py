@@ -93,6 +93,13 @@ class SessionSummary(Struct, frozen=True):
     newest_at: float
 
 
+class Share(Struct, frozen=True):
+    """What of a store belongs to one provider or model."""
+
+    entries: int
+    chars: int
+
+
 class Stats(Struct, frozen=True):
     """What a store holds, and what it has done since it was opened in this process."""
 
@@ -101,8 +108,8 @@ class Stats(Struct, frozen=True):
     disk_entries: int = 0
     disk_chars: int = 0
     disk_bytes: int = 0
-    by_provider: dict[str, int] = {}
-    by_model: dict[str, int] = {}
+    by_provider: dict[str, Share] = {}
+    by_model: dict[str, Share] = {}
     oldest_at: float | None = None
     newest_at: float | None = None
     hits: int = 0
@@ -201,6 +208,15 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish what was begun, and let go."""
+
+
+def shares(parts: Iterable[tuple[str, int, int]]) -> dict[str, Share]:
+    """The share of each name, from its parts: name, entries, characters."""
+    total: dict[str, Share] = {}
+    for name, entries, chars in parts:
+        known = total.get(name, Share(0, 0))
+        total[name] = Share(known.entries + entries, known.chars + chars)
+    return total
 
 
 def unique(keys: Iterable[Key]) -> list[Key]:

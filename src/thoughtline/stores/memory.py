@@ -28,6 +28,7 @@ from thoughtline.stores.base import (
     Stats,
     checked_limit,
     newest_first,
+    shares,
     unique,
 )
 from thoughtline.stores.paging import decode_cursor, encode_cursor
@@ -204,19 +205,13 @@ class MemoryStore:
 
 def describe(index: MemoryIndex) -> Stats:
     """What an index holds."""
-    by_provider: dict[str, int] = {}
-    by_model: dict[str, int] = {}
-    made: list[float] = []
-    for held in index.held():
-        record = held.record
-        by_provider[record.provenance.provider] = by_provider.get(record.provenance.provider, 0) + 1
-        by_model[record.model] = by_model.get(record.model, 0) + 1
-        made.append(record.created_at)
+    all_held = tuple(index.held())
+    made = [held.record.created_at for held in all_held]
     return Stats(
         memory_entries=len(index),
         memory_chars=index.chars,
-        by_provider=by_provider,
-        by_model=by_model,
+        by_provider=shares((held.record.provenance.provider, 1, held.chars) for held in all_held),
+        by_model=shares((held.record.model, 1, held.chars) for held in all_held),
         oldest_at=min(made, default=None),
         newest_at=max(made, default=None),
     )

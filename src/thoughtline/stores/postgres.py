@@ -35,12 +35,14 @@ from thoughtline.stores.paging import decode_cursor
 from thoughtline.stores.postgres_schema import LOCK, migrate
 from thoughtline.stores.rows import (
     Hit,
+    Part,
     call_digest,
     column,
     columns,
     key_digest,
     page_of,
     rows_of,
+    sum_parts,
     unpack_found,
 )
 from thoughtline.stores.settings import StoreSettings
@@ -184,14 +186,8 @@ class PostgresStore:
             """SELECT provider, model, count(*), sum(chars), sum(size), min(created_at), max(created_at)
             FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope GROUP BY 1, 2""",
         )
-        by_provider: dict[str, int] = {}
-        by_model: dict[str, int] = {}
-        for provider, model, count, *_ in rows:
-            by_provider[provider] = by_provider.get(provider, 0) + count
-            by_model[model] = by_model.get(model, 0) + count
-        entries, chars, size = (sum(row[at] for row in rows) for at in (2, 3, 4))
         oldest, newest = min((row[5] for row in rows), default=None), max((row[6] for row in rows), default=None)
-        return self.counters.into(Stats(0, 0, entries, chars, size, by_provider, by_model, oldest, newest))
+        return self.counters.into(sum_parts([Part(*row[:5]) for row in rows], oldest, newest))
 
     async def clean(self) -> int:
         async with self._cleaning:

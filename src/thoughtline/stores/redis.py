@@ -46,6 +46,7 @@ from thoughtline.stores.paging import decode_pair_cursor, encode_pair_cursor
 from thoughtline.stores.redis_scripts import Script
 from thoughtline.stores.rows import (
     Hit,
+    Part,
     Row,
     call_digest,
     column,
@@ -53,6 +54,7 @@ from thoughtline.stores.rows import (
     key_digest,
     row_of,
     rows_of,
+    sum_parts,
     unpack_found,
     unpack_or_count,
 )
@@ -178,20 +180,15 @@ class RedisStore:
         return gone
 
     async def stats(self) -> Stats:
-        by_provider: dict[str, int] = {}
-        by_model: dict[str, int] = {}
-        entries = chars = size = 0
+        parts: list[Part] = []
         made: list[float] = []
         for tenant in await self._tenants(Filter()):
             for (_, provider, model), scope in (await self._scopes(tenant)).items():
-                by_provider[provider] = by_provider.get(provider, 0) + int(scope["e"])
-                by_model[model] = by_model.get(model, 0) + int(scope["e"])
-                entries, chars, size = entries + int(scope["e"]), chars + int(scope["c"]), size + int(scope["b"])
+                parts.append(Part(provider, model, int(scope["e"]), int(scope["c"]), int(scope["b"])))
             order = f"{_prefix(tenant)}o"
             ends = await self._run([("ZRANGE", order, at, at, "WITHSCORES") for at in (0, -1)])
             made += [_score(end) for end in ends if end]
-        ends_at = (min(made, default=None), max(made, default=None))
-        return self.counters.into(Stats(0, 0, entries, chars, size, by_provider, by_model, *ends_at))
+        return self.counters.into(sum_parts(parts, min(made, default=None), max(made, default=None)))
 
     async def clean(self) -> int:
         async with self._cleaning:

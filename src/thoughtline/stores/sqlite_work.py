@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from thoughtline.stores.base import DELETION_KEPT_SECONDS, Deletion, Filter, Note, SessionSummary, Stats
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import Row, call_digest, is_barred, split
+from thoughtline.stores.rows import Part, Row, call_digest, is_barred, split, sum_parts
 
 STEP = 200
 """Records that one transaction of a long deletion takes out: some milliseconds."""
@@ -170,29 +170,14 @@ def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> 
 
 
 def stats(connection: sqlite3.Connection) -> Stats:
-    by_provider: dict[str, int] = {}
-    by_model: dict[str, int] = {}
-    entries = chars = size = 0
     rows = connection.execute(
         "SELECT provider, model, sum(entries), sum(chars), sum(bytes) FROM scopes WHERE entries > 0 GROUP BY 1, 2"
-    )
-    for provider, model, count, length, held in rows:
-        by_provider[provider] = by_provider.get(provider, 0) + count
-        by_model[model] = by_model.get(model, 0) + count
-        entries, chars, size = entries + count, chars + length, size + held
+    ).fetchall()
     ends = [
         connection.execute(f"SELECT created_at FROM records ORDER BY seq {order} LIMIT 1").fetchone() or (None,)
         for order in ("ASC", "DESC")
     ]
-    return Stats(
-        disk_entries=entries,
-        disk_chars=chars,
-        disk_bytes=size,
-        by_provider=by_provider,
-        by_model=by_model,
-        oldest_at=ends[0][0],
-        newest_at=ends[1][0],
-    )
+    return sum_parts([Part(*row) for row in rows], ends[0][0], ends[1][0])
 
 
 def put_note(connection: sqlite3.Connection, note: Note) -> None:
