@@ -80,7 +80,7 @@ class Lessons:
 def key_of(one: Correction) -> str:
     """The name by which a correction can be reset."""
     parts = (one.provider, one.endpoint, one.model, one.change, one.field, one.scope, one.filler or "")
-    return digest(*(part.encode() for part in parts)).hex()
+    return digest(msgspec.json.encode(parts)).hex()
 
 
 def _by_target(corrections: Iterable[Correction]) -> dict[tuple[str, str, str], tuple[Correction, ...]]:

@@ -88,8 +88,8 @@ def session_of(headers: Mapping[bytes, bytes], body: bytes) -> Session:
 def untold_session(transcript: Transcript) -> str:
     """A name for a conversation whose client names none: how it began. Told apart from all that clients say."""
     opening = next((turn for turn in transcript.turns if turn.role == "user"), None)
-    words = (item.text.strip() for item in (opening.items if opening else ()) if isinstance(item, Text))
-    return UNTOLD_SESSION + digest(b"opening", *(word.encode("utf-8", "replace") for word in words)).hex()[:24]
+    words = "".join(item.text for item in (opening.items if opening else ()) if isinstance(item, Text))
+    return UNTOLD_SESSION + digest(words.strip().encode("utf-8", "replace")).hex()[:24]
 
 
 def _name(told: str) -> str | None:

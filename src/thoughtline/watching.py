@@ -83,7 +83,8 @@ class Watch:
             if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
         )
         reply = Reply(transcript.format, candidates, b"", self._started.id, self._started.model)
-        return capture(transcript, reply, self._provenance(reply), now, outcome)
+        spot = self._prepared.needed.end if self._prepared.needed else None
+        return capture(transcript, reply, self._provenance(reply), now, spot, outcome)
 
     def _provenance(self, reply: Reply) -> Provenance:
         where, who, transcript = self._prepared.destination, self._prepared.identity, self._prepared.transcript

@@ -83,9 +83,13 @@ def running(
     held: list[Any] = []
 
     async def main() -> None:
-        kept = store or await open_store(store_url, settings.store)
         log = io.BytesIO()
-        app = Gateway(make_state(settings, kept, NoKeys(), Journal(log)))
+
+        async def opened() -> State:
+            kept = store or await open_store(store_url, settings.store)
+            return make_state(settings, kept, NoKeys(), Journal(log))
+
+        app = Gateway(opened)
         server = uvicorn.Server(server_config(app))
         held.extend((app, log, server, asyncio.get_running_loop()))
         serving = asyncio.ensure_future(server.serve([listener]))

@@ -9,10 +9,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
+from thoughtline.errors import ThoughtlineError
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.routing import route_of
 from thoughtline.gateway.state import State
+
+MakeState: TypeAlias = Callable[[], Awaitable[State]]
+"""Opens the store and all else, in the loop that will serve."""
 
 Handler: TypeAlias = Callable[[State, Scope, Receive, Send], Awaitable[None]]
 
@@ -60,8 +64,10 @@ ADDRESSES: tuple[Address, ...] = (
 class Gateway:
     """ASGI over a state that a reload replaces."""
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    state: State
+
+    def __init__(self, make_state: MakeState) -> None:
+        self._make_state = make_state
         self._fixed = {(one.method, one.path): one.serve for one in ADDRESSES}
         self._refreshing: asyncio.Task[None] | None = None
 
@@ -86,13 +92,18 @@ class Gateway:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
-        await self.start()
+        try:
+            await self.start()
+        except ThoughtlineError as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.stop()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def start(self) -> None:
+        self.state = await self._make_state()
         await self.state.lessons.refresh()
         self._refreshing = asyncio.ensure_future(self._refresh())
 

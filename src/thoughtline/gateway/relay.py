@@ -8,7 +8,9 @@ after a crash finds it. When the client goes away the response is read on for th
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
+import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -18,6 +20,8 @@ from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.watching import MAX_BYTES, StreamWatch, Watch
+
+log = logging.getLogger(__name__)
 
 MAX_WHOLE_BYTES = 32 * 2**20
 """A whole response is gathered before it goes on, up to here; what is larger goes on unread."""
@@ -162,9 +166,18 @@ class Relay:
         began = time.perf_counter()
         saving = asyncio.ensure_future(self._keep(self._watch))
         self._saving.add(saving)
-        saving.add_done_callback(self._saving.discard)
+        saving.add_done_callback(self._saved)
         await asyncio.wait((saving,), timeout=self._hold_seconds)
         self.held_seconds += time.perf_counter() - began
+
+    def _saved(self, saving: asyncio.Task[None]) -> None:
+        """A record that could not be made or kept is told, and is no business of the client's."""
+        self._saving.discard(saving)
+        problem = None if saving.cancelled() else saving.exception()
+        if problem is not None:
+            self.note = f"not remembered: {type(problem).__name__}"
+            where = "".join(traceback.format_tb(problem.__traceback__)[-3:])  # its message might quote content
+            log.error("a turn could not be remembered: %s\n%s", type(problem).__name__, where)
 
     async def settle(self) -> None:
         """Wait for what is still being saved."""

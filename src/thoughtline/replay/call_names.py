@@ -29,7 +29,14 @@ class CallNames:
             if is_same_call(call, own) and call.id and own.id and call.id != own.id:
                 self._own[call.id] = own.id
 
-    def mended(self, item: Item) -> Item:
+    def mended(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """The items under the ids their maker knows; the very same ones if these are."""
+        for item in items:
+            if isinstance(item, (ToolCall, ToolResult)) and self._mended(item) is not item:
+                return tuple(map(self._mended, items))
+        return items
+
+    def _mended(self, item: Item) -> Item:
         """The item under the id its maker knows, and without a signature that another gateway hid in it."""
         match item:
             case ToolCall(id=str() as name) if (own := self._name(name)) != name:
@@ -40,14 +47,14 @@ class CallNames:
                 return item
 
     def _name(self, name: str) -> str:
-        return self._own.get(name, name).split(_SMUGGLED)[0] or name
+        own = self._own.get(name, name)
+        return own.split(_SMUGGLED)[0] or name if _SMUGGLED in own else own
 
 
 def unrepeated(turns: Sequence[Turn], position: int, items: tuple[Item, ...]) -> tuple[Item, ...]:
     """The items of a turn without results that stand there twice. As many as there were calls are never too many."""
-    results = [item for item in items if isinstance(item, ToolResult)]
-    calls = [item for item in _before(turns, position) if isinstance(item, ToolCall)]
-    if len(results) <= max(1, len(calls)):
+    results = [item for item in items if isinstance(item, ToolResult)] if len(items) > 1 else ()
+    if len(results) < 2 or len(results) <= sum(isinstance(item, ToolCall) for item in _before(turns, position)):
         return items
     seen: set[tuple[str | None, str | None, bytes]] = set()
     kept = []

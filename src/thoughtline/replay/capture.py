@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
 from thoughtline.items import Item, ReasoningText
 from thoughtline.records import Outcome, Record, RecordId, encode_record
-from thoughtline.replay.keys import Identity, trail_of
+from thoughtline.replay.keys import Identity, Spot, frame_of, walk
 from thoughtline.replay.visible import digest, visible_of
 from thoughtline.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
@@ -43,20 +43,28 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
 
 
 def capture(
-    request: Transcript, reply: Reply, provenance: Provenance, now: float, outcome: Outcome | None = None
+    request: Transcript,
+    reply: Reply,
+    provenance: Provenance,
+    now: float,
+    spot: Spot | None = None,
+    outcome: Outcome | None = None,
 ) -> tuple[Record, ...]:
     """What to remember of a reply: one record for each answer that shows anything. A failed reply leaves nothing.
 
-    A turn without reasoning is remembered too: as the fact that it had none. `outcome` is what was done to the request.
+    A turn without reasoning is remembered too: as the fact that it had none. `spot` is the `end` of what was needed to
+    plan the request, if it was planned: it knows what stands around a conversation only where thinking is bound to it.
+    `outcome` is what was done to the request.
     """
     identity = Identity(provenance.tenant, provenance.told_session, provenance.agent)
-    trail = trail_of(request)
+    if spot is None:
+        spot = walk(request, identity, frame_of(request)).end
     records = []
     for candidate in reply.candidates:
         items = tuple(_own(item) for item in candidate.turn.items if not _is_filler(item))
-        keys = trail.keys(visible_of(items), items, identity)
+        keys = spot.keys(visible_of(items), items, identity)
         if keys:
-            keys = tuple(dict.fromkeys((*keys, trail.prefix())))
+            keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
             record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete, outcome)
             records.append(replace(record, id=_id_of(record)))
     return tuple(records)

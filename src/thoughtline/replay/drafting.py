@@ -65,7 +65,8 @@ class Draft:
         self._found = found
         self._issuer = issuer
         self._policy = policy
-        self._required = frozenset(required_turns(transcript, contract))
+        self._assistant = [position for position, turn in enumerate(transcript.turns) if turn.role == "assistant"]
+        self._required = frozenset(required_turns(transcript, contract, self._assistant))
         self._items: dict[int, tuple[Item, ...]] = {}
         self._moved: set[int] = set()
         self._members: list[tuple[str, bytes | None]] = []
@@ -84,17 +85,27 @@ class Draft:
 
     def clean(self) -> None:
         """Take out what this provider would refuse whatever is remembered."""
-        takes_plain_text = self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE
-        for position, turn in enumerate(self._transcript.turns):
-            if turn.role != "assistant" or self._contract.name == "unknown":
-                continue
-            items = turn.items
-            if takes_plain_text and any(is_sealed(item) for item in items):
-                self._set(position, as_text(items, self._contract), "foreign", "a seal that this provider can't read")
-            elif self._refuses_unsigned and any(_is_unsigned(item) for item in items):
-                kept = tuple(item for item in items if not _is_unsigned(item))
-                self._set(position, kept, "truncated", "thinking without a signature")
-            elif self._policy.refused and any(self._is_refused(item) for item in items):
+        if self._contract.name == "unknown":
+            return
+        if self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE:
+            for position in self._assistant:
+                items = self._now(position)
+                if any(map(is_sealed, items)):
+                    text = as_text(items, self._contract)
+                    self._set(position, text, "foreign", "a seal that this provider can't read")
+        elif self._refuses_unsigned:
+            for position in self._assistant:
+                items = self._now(position)
+                if any(map(_is_unsigned, items)):
+                    kept = tuple(item for item in items if not _is_unsigned(item))
+                    self._set(position, kept, "truncated", "thinking without a signature")
+        if self._policy.refused:
+            self._drop_refused()
+
+    def _drop_refused(self) -> None:
+        for position in self._assistant:
+            items = self._now(position)
+            if any(map(self._is_refused, items)):
                 kept = tuple(bare for item in items if (bare := self._without_refused(item)) is not None)
                 kept = unnamed(kept) if self._transcript.format == "openai_responses" else kept
                 self._set(position, kept, "foreign", "a seal that this provider has refused")
@@ -166,19 +177,18 @@ class Draft:
         if self._policy.refused and any(self._is_refused(item) for item in record.items):
             return None
         takes_text = self._contract.takes == "text"
-        is_own = is_issued_by(record, self._issuer, self._contract)
-        is_same_wire = is_own and record.is_complete and record.provenance.format == self._transcript.format
-        if is_same_wire and (not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details")):
-            return record.items
+        if not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details"):
+            is_same_wire = record.is_complete and record.provenance.format == self._transcript.format
+            if is_same_wire and is_issued_by(record, self._issuer, self._contract):
+                return record.items
         if not takes_text:
             return None
         items = as_text(record.items, self._contract)
-        return items if any(isinstance(item, REASONING_KINDS) for item in items) else None
+        return items if items and isinstance(items[0], REASONING_KINDS) else None
 
     def _restore(self, step: Step, record: Record, items: tuple[Item, ...], is_glued: bool) -> None:
         again = record.id in self._used and self._contract.kind == "authenticity"
         self._used.add(record.id)
-        seals_only = tuple(item for item in items if not isinstance(item, REASONING_KINDS))
         for number, position in enumerate(step.positions):
             shown = self._now(position)
             if is_glued:
@@ -186,7 +196,9 @@ class Draft:
             repeats = number > 0 and not (self._contract.kind == "presence" and position in self._required)
             if again or repeats:
                 self._covered.add(position)
-            target = weave(seals_only if again or repeats else items, shown)
+                target = weave([item for item in items if not isinstance(item, REASONING_KINDS)], shown)
+            else:
+                target = weave(items, shown)
             if self._transcript.format == "openai_responses":
                 target = _paired(target, record)
             if self._contract.dialect == KIMI:  # counts on its own form of ids
@@ -221,12 +233,8 @@ class Draft:
 
     def _is_own_words(self, shown: tuple[Item, ...], target: tuple[Item, ...]) -> bool:
         """Plain text that differs from the original by more than damage is the client's own business."""
-        if self._contract.takes != "text":
-            return False
-        own, original = _text_of(shown), _text_of(target)
-        if not own.strip():
-            return False
-        return "".join(own.split()) not in "".join(original.split())
+        own = _text_of(shown) if self._contract.takes == "text" else ""
+        return bool(own.strip()) and "".join(own.split()) not in "".join(_text_of(target).split())
 
     def _is_all_google_wants(self, shown: tuple[Item, ...], target: tuple[Item, ...]) -> bool:
         """Every signature is in its place; the summary of a thought need not come back."""
@@ -250,9 +258,8 @@ class Draft:
         """Calls and results as their maker wrote them, each result once."""
         for position in range(len(self._transcript.turns)):
             items = self._now(position)
-            mended = tuple(self._names.mended(item) for item in items)
-            mended = unrepeated(self._transcript.turns, position, mended)
-            if mended != items:
+            mended = unrepeated(self._transcript.turns, position, self._names.mended(items))
+            if mended is not items and mended != items:
                 self._items[position] = mended
 
     # --- Responses ----------------------------------------------------------------------------------------------------
@@ -295,7 +302,10 @@ class Draft:
             return first is None or first.seal is not None
         if self._contract.scope == "loop_head":
             return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
-        return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
+        for item in items:  # noqa: SIM110 - on the hot path, where a generator costs more than its loop
+            if isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item):
+                return True
+        return False
 
     def _is_hollow(self, position: int, item: Item) -> bool:
         """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
@@ -342,15 +352,15 @@ class Draft:
         carrier = self._contract.dialect.carrier
         if carrier not in _MOVABLE or self._contract.name == "unknown":
             return
-        for position, turn in enumerate(self._transcript.turns):
-            if turn.role == "assistant" and turn.carriers and turn.carriers != (carrier,):
+        for position in self._assistant:
+            carriers = self._transcript.turns[position].carriers
+            if carriers and carriers != (carrier,):
                 self._moved.add(position)
 
     def strip_everything(self) -> None:
         """A provider that takes no reasoning gets none."""
-        for position, turn in enumerate(self._transcript.turns):
-            if turn.role != "assistant":
-                continue
+        for position in self._assistant:
+            turn = self._transcript.turns[position]
             bare = without_reasoning(turn.items)
             if bare != turn.items:
                 self._set(position, bare, "forbidden", "this provider refuses reasoning in the history")
@@ -388,7 +398,7 @@ _PAIRS = (Text, ToolCall)
 
 
 def _text_of(items: tuple[Item, ...]) -> str:
-    return "".join(item.text for item in items if isinstance(item, ReasoningText))
+    return "".join([item.text for item in items if isinstance(item, ReasoningText)])
 
 
 def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) -> Item | None:

@@ -21,6 +21,7 @@ Rank = tuple[bool, ...]
 
 MOST_PER_KEY = 16
 """Records looked at for one key: as many as a store gives. More that share a key are not told apart by looking."""
+_BY_LINEAGE: frozenset[Evidence] = frozenset({"lineage"})
 
 
 class Match(NamedTuple):
@@ -42,6 +43,9 @@ def match_step(
     step: Step, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
     """The one record that is this step's. `used` are the records that earlier steps of the request were found to be."""
+    known = match_by_lineage(step, found, identity)
+    if known is not None:
+        return known
     looks = _candidates(step, found, identity)
     candidates = [match for match in looks if _is_enough(match, step, identity, used)]
     if not candidates:
@@ -61,6 +65,25 @@ def match_step(
         return Ambiguous(len(complete))
     # In one lineage the newest wins: a turn asked again after a hang-up.
     return max(complete, key=lambda match: match.record.created_at)
+
+
+def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | None:
+    """The one record with the very history of a step, if nothing can speak against it.
+
+    That could be only a record of this session where it is of another, or the reasoning that the client sent with the
+    step. So whatever other keys would find, this is the match.
+    """
+    records = found.get(step.lineage, ()) if step.lineage is not None else ()
+    if len(records) != 1:
+        return None
+    record = records[0]
+    if step.lineage not in record.keys or record.provenance.tenant != identity.tenant:
+        return None
+    match = Match(record, _BY_LINEAGE, step.visible)
+    if _other_session(match, identity):
+        return None
+    own = tuple(_thoughts(step.items))
+    return match if not own or own == tuple(_thoughts(record.items)) else None
 
 
 def match_merged(step: Step, found: Found, identity: Identity) -> tuple[Record, ...]:

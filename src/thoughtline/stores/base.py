@@ -219,10 +219,6 @@ def shares(parts: Iterable[tuple[str, int, int]]) -> dict[str, Share]:
     return total
 
 
-def unique(keys: Iterable[Key]) -> list[Key]:
-    return list(dict.fromkeys(keys))
-
-
 def checked_limit(limit: int) -> int:
     if not 1 <= limit <= MAX_PAGE:
         raise StoreRefused(f"a page holds 1 to {MAX_PAGE} entries, not {limit}")

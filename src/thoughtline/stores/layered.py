@@ -34,7 +34,6 @@ from thoughtline.stores.base import (
     Stats,
     Store,
     newest_first,
-    unique,
 )
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
@@ -58,7 +57,7 @@ class LayeredStore:
         self._clock = clock
         self._front = MemoryStore(settings, clock)
         self._front.index.on_drop = self._forget_known
-        self._known: dict[tuple[str, Key], float] = {}
+        self._known: dict[str, dict[Key, float]] = {}
         self._finds: dict[int, set[tuple[str, Key]]] = {}
         self._waiting = Waiting() if waiting is None else waiting
         self._waiting_notes: dict[tuple[str, str], Note] = {}
@@ -125,12 +124,12 @@ class LayeredStore:
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()
-        keys = unique(keys)
-        found = {key: self._front.index.get(tenant, key, now) for key in keys}
-        ask = [key for key in keys if not found[key] or self._known.get((tenant, key), 0.0) <= now]
+        found = self._front.index.find(tenant, keys, now)
+        known = self._known.get(tenant, {})
+        ask = [key for key, records in found.items() if not records or known.get(key, 0.0) <= now]
         if ask and self._can_read:
-            found |= await self._find_durable(tenant, ask)
-        return self.counters.count({key: found[key] for key in keys})
+            found.update(await self._find_durable(tenant, ask))
+        return self.counters.count(found)
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         return await self._read(lambda store: store.list_entries(where, limit, cursor))
@@ -206,7 +205,7 @@ class LayeredStore:
         records = tuple(record for record in records if not _is_deleted(record, deleted))
         there = {record.id for record in records}
         is_touched = (tenant, key) in touched
-        own = [record for record in index.get(tenant, key, now) if record.id not in there]
+        own = [record for record in index.find(tenant, (key,), now)[key] if record.id not in there]
         if not is_touched:
             for record in own:
                 if (tenant, record.id) not in self._waiting:
@@ -214,7 +213,7 @@ class LayeredStore:
         for record in reversed(records):
             index.put(record, now)
         if records and not is_touched and all((tenant, record.id) in index for record in records):
-            self._known[tenant, key] = now + self._settings.trust_seconds
+            self._known.setdefault(tenant, {})[key] = now + self._settings.trust_seconds
         kept = [record for record in own if (tenant, record.id) in index]
         return newest_first((*records, *kept))
 
@@ -222,8 +221,12 @@ class LayeredStore:
         return [deletion for deletion in self._front.deletions if not any(deletion is known for known in before)]
 
     def _forget_known(self, record: Record) -> None:
+        tenant = record.provenance.tenant
+        known = self._known.get(tenant, {})
         for key in record.keys:
-            self._known.pop((record.provenance.tenant, key), None)
+            known.pop(key, None)
+        if not known:
+            self._known.pop(tenant, None)
 
     async def _read(self, ask: Callable[[Store], Awaitable[Result]]) -> Result:
         """From the durable store, or from memory while that fails."""
