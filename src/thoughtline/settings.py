@@ -20,7 +20,10 @@ TagMode = Literal["off", "markers", "lift"]
 
 
 class ServerSettings(Struct, frozen=True):
-    """`[server]`. `admin_token` is None until one is made at the first start."""
+    """`[server]`. `admin_token` is None until one is made at the first start.
+
+    `bus_directory` is where the workers of one start tell each other what happens; whoever starts several makes one.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8642
@@ -29,6 +32,7 @@ class ServerSettings(Struct, frozen=True):
     max_header_bytes: int = 64 * 2**10
     admin_token: str | None = None
     insecure: bool = False
+    bus_directory: str | None = None
 
 
 class ReplaySettings(Struct, frozen=True):

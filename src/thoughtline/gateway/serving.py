@@ -31,6 +31,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         super().on_headers_complete()
 
+    def shutdown(self) -> None:
+        """The server is about to stop; called for each connection."""
+        if isinstance(self.config.app, Gateway):
+            self.config.app.leave()
+        super().shutdown()
+
 
 def server_config(app: Gateway) -> uvicorn.Config:
     """uvicorn as we use it: no websockets, no headers of its own, nothing in its log but what is broken."""
