@@ -19,6 +19,7 @@ import uvicorn
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.serving import server_config
@@ -73,6 +74,7 @@ def running(
     settings: Settings | None = None,
     store_url: str = "memory://",
     store: Store | None = None,
+    keys: KnowsKeys | None = None,
 ) -> Iterator[Running]:
     """A gateway whose providers are at these addresses: the name of a row, or a whole row under any name."""
     settings = settings or Settings()
@@ -87,7 +89,7 @@ def running(
 
         async def opened() -> State:
             kept = store or await open_store(store_url, settings.store)
-            return make_state(settings, kept, NoKeys(), Journal(log))
+            return make_state(settings, kept, keys or NoKeys(), Journal(log))
 
         app = Gateway(opened)
         server = uvicorn.Server(server_config(app))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit, urlunsplit
+import re
 
 MASK = "***"
+_URL = re.compile(r"(?P<scheme>[\w+.-]+:(?://)?)(?:(?P<who>[^/?#]*)@)?(?P<place>[^?#]*)(?:\?(?P<query>[^#]*))?.*", re.S)
 _PLAIN_OPTIONS = frozenset({"synchronous"})
 
 
@@ -14,17 +15,15 @@ def masked(secret: str | None) -> str | None:
 
 
 def masked_url(url: str) -> str:
-    """An address without its password, and without the values of its query, which may be one."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return MASK
-    who, at, place = parts.netloc.rpartition("@")
-    name = who.partition(":")[0] + ":" + MASK if ":" in who else MASK if parts.scheme.startswith("http") else who
-    query = "&".join(_masked_option(option) for option in parts.query.split("&") if option)
-    return urlunsplit((parts.scheme, f"{name}@{place}" if at else place, parts.path, query, ""))
+    """An address without who asks it, and without the values of its query: either may be a secret."""
+    found = _URL.fullmatch(url)
+    if found is None:
+        return MASK if url else ""
+    who = f"{MASK}@" if found["who"] else ""
+    query = "&".join(map(_masked_option, filter(None, (found["query"] or "").split("&"))))
+    return f"{found['scheme']}{who}{found['place']}{'?' if query else ''}{query}"
 
 
 def _masked_option(option: str) -> str:
-    name, _, _ = option.partition("=")
+    name = option.partition("=")[0]
     return option if name in _PLAIN_OPTIONS else f"{name}={MASK}"

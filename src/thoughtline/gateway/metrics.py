@@ -7,11 +7,11 @@ Fed by the journal, one line for each request; nothing is counted for each piece
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from operator import attrgetter
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from thoughtline.gateway.journal import Line
@@ -82,7 +82,7 @@ class Metrics:
 
     def page(self) -> bytes:
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-            return generate_latest(self._registry)
+            return generate_latest(_Shown(self._registry))
         gathered = CollectorRegistry()
         MultiProcessCollector(gathered)  # type: ignore[no-untyped-call] # it has none
         return generate_latest(gathered)
@@ -102,6 +102,19 @@ class Metrics:
             self._own.labels(format).observe,
             self._upstream.labels(provider).observe,
         )
+
+
+class _Shown(CollectorRegistry):
+    """A registry without the time at which each series began: a gauge for every counter that nobody asks for."""
+
+    def __init__(self, inner: CollectorRegistry) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._inner.collect():
+            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family
 
 
 class _StoreFigures:

@@ -17,9 +17,10 @@ class BoundedProtocol(HttpToolsProtocol):
     """HTTP/1.1 with a bound on the head of a request: the parser itself has none."""
 
     _head_bytes = 0
+    _is_in_head = True
 
     def data_received(self, data: bytes) -> None:
-        if self.cycle is None or self.cycle.response_complete:
+        if self._is_in_head:
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEADER_BYTES + len(data):
                 self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n\r\n")
@@ -28,8 +29,13 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
 
     def on_headers_complete(self) -> None:
-        self._head_bytes = 0
+        self._is_in_head = False
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The next bytes are a head again. A body that nobody waits for any more is none, however long it is."""
+        self._head_bytes, self._is_in_head = 0, True
+        super().on_message_complete()
 
     def shutdown(self) -> None:
         """The server is about to stop; called for each connection."""

@@ -60,7 +60,7 @@ def _schemes() -> Json:
 
 def _operation(row: Row) -> Json:
     operation: Json = {
-        "operationId": re.sub(r"\W+", "_", f"{row.method.lower()}{row.path}").strip("_"),
+        "operationId": re.sub(r"\W+", "_", row.method.lower() + (row.path if row.path != "/" else "/page")).strip("_"),
         "summary": row.summary,
         "security": _SECURITY[row.access],
         "parameters": [*_path_parameters(row.path), *map(_parameter, msgspec.structs.fields(row.query))],

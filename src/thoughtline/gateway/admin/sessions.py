@@ -36,7 +36,9 @@ async def sessions_page(state: State, query: SessionsQuery) -> SessionPage:
 
 async def session_view(state: State, session: str, query: SessionQuery) -> SessionView:
     """Raises where there is no such session, or several."""
-    tenant = query.tenant or await _only_tenant(state, session)
+    if "\0" in session:
+        raise _unknown(session)  # no store can hold such a name, and some stumble over it
+    tenant = await _only_tenant(state, session) if query.tenant is None else query.tenant
     page = await entries_page(state, Filter(tenant=tenant, session=session), query.limit, query.cursor)
     if not page.entries and query.cursor is None:
         raise _unknown(session)
