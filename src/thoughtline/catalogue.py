@@ -47,6 +47,10 @@ class Provider(Struct, frozen=True):
     streams_only: bool = False
     paths: dict[FormatName, str] = {}
 
+    def __repr__(self) -> str:
+        """Without keys and headers, which are secrets."""
+        return f"Provider({self.name!r}, {self.base_url!r}, {len(self.api_keys)} keys)"
+
 
 _CHAT: tuple[FormatName, ...] = ("openai_chat",)
 _OPENAI: tuple[FormatName, ...] = ("openai_chat", "openai_responses")

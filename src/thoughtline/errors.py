@@ -8,6 +8,7 @@
     ├── Declined             a request that we don't pass on                   its own, with a code and a remedy
     ├── AddressError         a request that has no address upstream           ours, 500
     │   └── AddressRefused   a path or model that could lead out of it        client, 400
+    ├── SettingsError        settings that can't be used, all that is wrong   ours, 500
     └── StoreError           a store that can't do what it was asked           ours, 503
         ├── StoreUnavailable it may work again later: down, full, locked       ours, 503
         ├── StoreRefused     it never will without a change of settings        ours, 503
@@ -20,7 +21,9 @@ content: reasoning, signatures and credentials do not appear in them, so all of 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
+from typing import NamedTuple
 
 
 class Fault(Enum):
@@ -108,6 +111,26 @@ class AddressRefused(AddressError):
     """A path or a model's name that could lead out of its provider's address."""
 
     fault = Fault.CLIENT
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with what somebody wrote: where, which key, what, and what to do. Never the value."""
+
+    place: str
+    key: str
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.key + ': ' if self.key else ''}{self.message} ({self.remedy})"
+
+
+class SettingsError(ThoughtlineError):
+    """Settings that can't be used. `problems` is everything that was found, not only the first."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 class StoreError(ThoughtlineError):

@@ -143,6 +143,11 @@ def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
     return tuple(item for item in items if isinstance(item, REASONING_KINDS))
 
 
+def is_reasoning(item: Item) -> bool:
+    """Whether an item is reasoning or carries a seal: either placement."""
+    return isinstance(item, REASONING_KINDS) or seal_of(item) is not None
+
+
 def seal_of(item: Item) -> Seal | None:
     """The opaque token an item carries, whichever of the two placements it has."""
     if isinstance(item, (Text, ToolCall, Unknown)):

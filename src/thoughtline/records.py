@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from thoughtline.errors import DecodeError
 from thoughtline.items import (
-    REASONING_KINDS,
     Item,
     Reasoning,
     ReasoningEncrypted,
@@ -21,8 +20,8 @@ from thoughtline.items import (
     ReasoningSummary,
     ReasoningText,
     ToolCall,
+    is_reasoning,
     reasoning_of,
-    seal_of,
 )
 from thoughtline.turns import Provenance
 
@@ -70,10 +69,7 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def has_reasoning(self) -> bool:
         """A turn without any is worth remembering too: it must never get a neighbour's."""
-        for item in self.items:  # noqa: SIM110 - on the hot path, where a generator costs more than its loop
-            if isinstance(item, REASONING_KINDS) or seal_of(item) is not None:
-                return True
-        return False
+        return any(map(is_reasoning, self.items))
 
     @property
     def call_ids(self) -> tuple[str, ...]:

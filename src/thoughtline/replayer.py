@@ -22,7 +22,7 @@ from thoughtline.items import seal_of
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.records import Key, Outcome, Record
 from thoughtline.replay.contracts import Contract, Rung
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import Target, as_asked, resolve
 from thoughtline.replay.keys import Identity, seal_key
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.matching import Found
@@ -149,7 +149,7 @@ class Replayer:
 
     async def prepare(self, body: bytes, destination: Destination, identity: Identity, model: str = "") -> Prepared:
         """What to send for a request. `model` stands in for the one that the body names."""
-        contract = self._book.contract_for(destination.target)
+        contract = as_asked(self._book.contract_for(destination.target), body)
         try:
             transcript = _bodies(destination.format).decode_request(body, contract.dialect)
         except DecodeError as problem:

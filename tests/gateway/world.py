@@ -19,7 +19,7 @@ import uvicorn
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS, Provider
-from thoughtline.gateway.access import KnowsKeys
+from thoughtline.gateway.access import KnowsKeys, NoKeys
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.serving import server_config
@@ -28,15 +28,6 @@ from thoughtline.settings import Settings
 from thoughtline.stores import Store, open_store
 
 Json = dict[str, Any]
-
-
-class NoKeys:
-    """Nobody needs a key of ours."""
-
-    is_empty = True
-
-    def find(self, credential: str) -> None:
-        return None
 
 
 class Running:

@@ -243,6 +243,7 @@ class Dialogue:
         self.key = key
         self.wire = WIRES[case.format]
         self.headers: dict[str, str] = {}
+        self.base = served(case.simulator, case.profile).url
         self.body: Body = {
             **({"model": case.model} if "{model}" not in case.path else {}),
             self.wire.member: [self.wire.say(opening)],
@@ -256,13 +257,21 @@ class Dialogue:
         messages: list[Body] = self.body[self.wire.member]
         return messages
 
+    def outgoing(self) -> Body:
+        """The request as this client sends it: all that it knows."""
+        return self.body
+
+    def path(self, *, is_streaming: bool = False) -> str:
+        case = self.case
+        return (case.stream_path if is_streaming and case.stream_path else case.path).replace("{model}", case.model)
+
     def post(self, *, is_streaming: bool = False) -> httpx.Response:
         """The request as it stands."""
-        case = self.case
-        path = (case.stream_path if is_streaming and case.stream_path else case.path).replace("{model}", case.model)
-        body = self.body if case.stream_path else {**self.body, "stream": is_streaming}
+        body = self.outgoing()
+        if not self.case.stream_path:
+            body = {**body, "stream": is_streaming}
         headers = {"authorization": f"Bearer {self.key}", **self.headers}
-        return HTTP.post(served(case.simulator, case.profile).url + path, json=body, headers=headers)
+        return HTTP.post(self.base + self.path(is_streaming=is_streaming), json=body, headers=headers)
 
     def ask(self, *, is_streaming: bool = False) -> Body:
         """One turn of the model, kept as a whole body however it came."""

@@ -33,6 +33,15 @@ class KnowsKeys(Protocol):
     def find(self, credential: str) -> KnownKey | None: ...
 
 
+class NoKeys:
+    """Nobody needs a key of ours."""
+
+    is_empty = True
+
+    def find(self, credential: str) -> None:
+        return None
+
+
 class Caller(NamedTuple):
     """Who is asking. `credential` is what it showed; `key_id` is set if that was one of our own keys."""
 

@@ -68,6 +68,7 @@ class Gateway:
         try:
             await self.start()
         except ThoughtlineError as error:
+            log.critical("%s", error)
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.startup.complete"})

@@ -28,21 +28,21 @@ class _Zlib:
         self._window = window
         self._left = limit
         self._zlib = zlib.decompressobj(window)
-        self._is_first = True
+        self._head: bytes | None = b"" if window == zlib.MAX_WBITS else None
 
     def feed(self, data: bytes) -> bytes:
-        out = []
-        while data:
-            try:
-                piece = self._zlib.decompress(data, self._left + 1)
-            except zlib.error:
-                if not (self._is_first and self._window == zlib.MAX_WBITS):
-                    raise
+        if self._head is not None:
+            data = self._head + data
+            if len(data) < 2:
+                self._head = data
+                return b""
+            self._head = None
+            if not _has_zlib_header(data):
                 self._window = -zlib.MAX_WBITS  # raw deflate, as some servers send it
                 self._zlib = zlib.decompressobj(self._window)
-                self._is_first = False
-                continue
-            self._is_first = False
+        out = []
+        while data:
+            piece = self._zlib.decompress(data, self._left + 1)
             self._left -= len(piece)
             if self._left < 0:
                 raise LimitExceeded("a compressed body that is too large when unpacked")
@@ -51,6 +51,11 @@ class _Zlib:
             if self._zlib.eof and data:
                 self._zlib = zlib.decompressobj(self._window)
         return b"".join(out)
+
+
+def _has_zlib_header(data: bytes) -> bool:
+    """RFC 1950, 2.2: the method is deflate, and the first two bytes are a multiple of 31."""
+    return data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0
 
 
 class _Brotli:

@@ -116,6 +116,12 @@ class Journal:
                 asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self.flush)
             self._unwritten.append(self._encoder.encode(line))
 
+    def say(self, event: str, detail: str = "") -> None:
+        """Something that is not a request: for the log alone."""
+        if self._log is not None:
+            self._unwritten.append(self._encoder.encode({"event": event, "detail": detail}))
+            self.flush()
+
     def flush(self) -> None:
         """Write what is not written yet. Lines are gathered for a moment: a system call each would cost too much."""
         if self._log is None or not self._unwritten:

@@ -1,6 +1,10 @@
-"""Running the gateway: a server for the application, one process or several on one port."""
+"""Running the gateway: a server for the application, in one process or in several on one port and one store."""
 
 from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -10,19 +14,25 @@ from thoughtline.gateway.app import Gateway
 GRACE_SECONDS = 30
 """How long streams may go on after a stop was asked for."""
 
-MAX_HEADER_BYTES = 64 * 2**10
+KEEP_ALIVE_SECONDS = 75
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with a bound on the head of a request: the parser itself has none."""
+    """HTTP/1.1 with a bound on the head of a request: the parser itself has none. Small pieces go out at once."""
 
     _head_bytes = 0
     _is_in_head = True
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        # asyncio switches Nagle's delay off only for sockets that were made with IPPROTO_TCP, which those of
+        # `socket.create_server` are not: every second piece would wait 40 ms for the client's acknowledgement.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().connection_made(transport)
+
     def data_received(self, data: bytes) -> None:
         if self._is_in_head:
             self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEADER_BYTES + len(data):
+            if self._head_bytes > (self.config.h11_max_incomplete_event_size or 0) + len(data):
                 self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n\r\n")
                 self.transport.close()
                 return
@@ -39,16 +49,21 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """The server is about to stop; called for each connection."""
-        if isinstance(self.config.app, Gateway):
-            self.config.app.leave()
+        gateway = self.app
+        while not isinstance(gateway, Gateway) and hasattr(gateway, "app"):
+            gateway = gateway.app  # behind uvicorn's own middleware
+        if isinstance(gateway, Gateway):
+            gateway.leave()
         super().shutdown()
 
 
-def server_config(app: Gateway) -> uvicorn.Config:
+def server_config(app: Gateway | Callable[[], Gateway], max_header_bytes: int = 64 * 2**10) -> uvicorn.Config:
     """uvicorn as we use it: no websockets, no headers of its own, nothing in its log but what is broken."""
     return uvicorn.Config(
         app,
+        factory=not isinstance(app, Gateway),
         http=BoundedProtocol,
+        h11_max_incomplete_event_size=max_header_bytes,
         ws="none",
         lifespan="on",
         server_header=False,
@@ -56,5 +71,5 @@ def server_config(app: Gateway) -> uvicorn.Config:
         access_log=False,
         log_level="critical",
         timeout_graceful_shutdown=GRACE_SECONDS,
-        timeout_keep_alive=75,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )

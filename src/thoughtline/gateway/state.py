@@ -48,6 +48,7 @@ class State(NamedTuple):
     upstreams: Upstreams
     keys: KnowsKeys
     journal: Journal
+    admin_token: str | None
     loaded: Settings
     shared: SettingsPatch
     metrics: Metrics
@@ -81,7 +82,15 @@ def _fixed(provider: Provider) -> Contract | None:
     return replace(contract, dialect=_DIALECTS[provider.dialect]) if provider.dialect else contract
 
 
-def make_state(settings: Settings, store: Store, keys: KnowsKeys, journal: Journal, clock: Clock = time.time) -> State:
+def make_state(
+    settings: Settings,
+    store: Store,
+    keys: KnowsKeys,
+    journal: Journal,
+    admin_token: str | None = None,
+    clock: Clock = time.time,
+) -> State:
+    """All of it, from settings and an open store. Without a token the management addresses are closed."""
     lessons = Lessons(store, clock)
     book = contract_book(settings, lessons)
     metrics = Metrics()
@@ -95,6 +104,7 @@ def make_state(settings: Settings, store: Store, keys: KnowsKeys, journal: Journ
         Upstreams(),
         keys,
         journal,
+        admin_token or settings.server.admin_token,
         settings,
         SettingsPatch(),
         metrics,

@@ -29,14 +29,22 @@ class CallNames:
             if is_same_call(call, own) and call.id and own.id and call.id != own.id:
                 self._own[call.id] = own.id
 
-    def mended(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """The items under the ids their maker knows; the very same ones if these are."""
+    def are_good(self, items: tuple[Item, ...]) -> bool:
+        """Whether a turn can go as it is: its ids are their maker's, and it has one result at most."""
+        results = 0
         for item in items:
-            if isinstance(item, (ToolCall, ToolResult)) and self._mended(item) is not item:
-                return tuple(map(self._mended, items))
-        return items
+            if isinstance(item, ToolCall):
+                name = item.id
+            elif isinstance(item, ToolResult):
+                name = item.call_id
+                results += 1
+            else:
+                continue
+            if name is not None and (name in self._own or _SMUGGLED in name):
+                return False
+        return results < 2
 
-    def _mended(self, item: Item) -> Item:
+    def mended(self, item: Item) -> Item:
         """The item under the id its maker knows, and without a signature that another gateway hid in it."""
         match item:
             case ToolCall(id=str() as name) if (own := self._name(name)) != name:
@@ -47,14 +55,14 @@ class CallNames:
                 return item
 
     def _name(self, name: str) -> str:
-        own = self._own.get(name, name)
-        return own.split(_SMUGGLED)[0] or name if _SMUGGLED in own else own
+        return self._own.get(name, name).split(_SMUGGLED)[0] or name
 
 
 def unrepeated(turns: Sequence[Turn], position: int, items: tuple[Item, ...]) -> tuple[Item, ...]:
     """The items of a turn without results that stand there twice. As many as there were calls are never too many."""
-    results = [item for item in items if isinstance(item, ToolResult)] if len(items) > 1 else ()
-    if len(results) < 2 or len(results) <= sum(isinstance(item, ToolCall) for item in _before(turns, position)):
+    results = [item for item in items if isinstance(item, ToolResult)]
+    calls = [item for item in _before(turns, position) if isinstance(item, ToolCall)]
+    if len(results) <= max(1, len(calls)):
         return items
     seen: set[tuple[str | None, str | None, bytes]] = set()
     kept = []

@@ -10,7 +10,7 @@ from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone, Usage
 from thoughtline.items import Item, ReasoningText
 from thoughtline.records import Outcome, Record, RecordId, encode_record
 from thoughtline.replay.keys import Identity, Spot, frame_of, walk
-from thoughtline.replay.visible import digest, visible_of
+from thoughtline.replay.visible import digest
 from thoughtline.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
 
@@ -62,7 +62,7 @@ def capture(
     records = []
     for candidate in reply.candidates:
         items = tuple(_own(item) for item in candidate.turn.items if not _is_filler(item))
-        keys = spot.keys(visible_of(items), items, identity)
+        keys = spot.keys(items, identity)
         if keys:
             keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
             record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete, outcome)

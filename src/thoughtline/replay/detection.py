@@ -146,6 +146,16 @@ def resolve(target: Target) -> Contract:
     return found
 
 
+_SPLITS = re.compile(rb'"reasoning_split"\s*:\s*true')
+
+
+def as_asked(contract: Contract, body: bytes) -> Contract:
+    """The contract in the dialect that a request asks for: MiniMax splits reasoning from text if told to."""
+    if contract.dialect is dialects.MINIMAX_TAGS and _SPLITS.search(body):
+        return replace(contract, dialect=dialects.MINIMAX_SPLIT)
+    return contract
+
+
 def provider_of(target: Target) -> str:
     """The provider by name, or by the host of its endpoint; empty if neither is known."""
     name = target.provider.lower()

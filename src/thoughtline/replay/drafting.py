@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import msgspec
 from msgspec.structs import replace
 
@@ -83,22 +85,18 @@ class Draft:
 
     # --- what nobody would take ---------------------------------------------------------------------------------------
 
-    def clean(self) -> None:
-        """Take out what this provider would refuse whatever is remembered."""
-        if self._contract.name == "unknown":
-            return
-        if self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE:
-            for position in self._assistant:
-                items = self._now(position)
-                if any(map(is_sealed, items)):
-                    text = as_text(items, self._contract)
-                    self._set(position, text, "foreign", "a seal that this provider can't read")
-        elif self._refuses_unsigned:
-            for position in self._assistant:
-                items = self._now(position)
-                if any(map(_is_unsigned, items)):
-                    kept = tuple(item for item in items if not _is_unsigned(item))
-                    self._set(position, kept, "truncated", "thinking without a signature")
+    def clean(self, bare: Set[int]) -> None:
+        """Take out what this provider would refuse whatever is remembered. `bare` turns have nothing of that kind."""
+        takes_plain_text = self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE
+        for position in self._assistant:
+            if position in bare or self._contract.name == "unknown":
+                continue
+            items = self._now(position)
+            if takes_plain_text and any(map(is_sealed, items)):
+                self._set(position, as_text(items, self._contract), "foreign", "a seal that this provider can't read")
+            elif self._refuses_unsigned and any(map(_is_unsigned, items)):
+                kept = tuple(item for item in items if not _is_unsigned(item))
+                self._set(position, kept, "truncated", "thinking without a signature")
         if self._policy.refused:
             self._drop_refused()
 
@@ -203,7 +201,11 @@ class Draft:
                 target = _paired(target, record)
             if self._contract.dialect == KIMI:  # counts on its own form of ids
                 self._names.learn(target, record)
-            self._replace(position, target)
+            if step.is_bare and len(target) > len(shown):
+                self._items[position] = target
+                self._counts.restored += 1
+            else:
+                self._replace(position, target)
 
     def _restore_merged(self, step: Step, records: tuple[Record, ...]) -> bool:
         """Several steps that the client wrote into one: their reasoning one after the other, each before its calls."""
@@ -256,10 +258,13 @@ class Draft:
 
     def mend_calls(self) -> None:
         """Calls and results as their maker wrote them, each result once."""
-        for position in range(len(self._transcript.turns)):
-            items = self._now(position)
-            mended = unrepeated(self._transcript.turns, position, self._names.mended(items))
-            if mended is not items and mended != items:
+        for position, turn in enumerate(self._transcript.turns):
+            items = self._items.get(position, turn.items)
+            if self._names.are_good(items):
+                continue
+            mended = tuple(map(self._names.mended, items))
+            mended = unrepeated(self._transcript.turns, position, mended)
+            if mended != items:
                 self._items[position] = mended
 
     # --- Responses ----------------------------------------------------------------------------------------------------
@@ -302,10 +307,7 @@ class Draft:
             return first is None or first.seal is not None
         if self._contract.scope == "loop_head":
             return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
-        for item in items:  # noqa: SIM110 - on the hot path, where a generator costs more than its loop
-            if isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item):
-                return True
-        return False
+        return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
 
     def _is_hollow(self, position: int, item: Item) -> bool:
         """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""

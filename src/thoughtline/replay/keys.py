@@ -26,11 +26,11 @@ from thoughtline.items import Item, ToolCall, ToolResult, seal_of
 from thoughtline.records import Key
 from thoughtline.replay.visible import (
     Visible,
-    VisibleCall,
     digest,
     packed,
     result_text,
     said_by,
+    shown_of,
     visible_call,
     visible_of,
     without_cache_marks,
@@ -80,7 +80,7 @@ class Said(Struct, gc=False):
         return self.known
 
 
-class Spot(NamedTuple):
+class Spot(Struct, frozen=True, gc=False):
     """A point of a conversation, by what is visible before it: the digest of all, and what the last turns said.
 
     `frame` is what stands around it; empty where nobody asked.
@@ -102,16 +102,15 @@ class Spot(NamedTuple):
         """All that stands before, system prompt and tools included: what some models bind their thinking to."""
         return key("prefix", digest(self.lineage + self.frame))
 
-    def keys(self, visible: Visible, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
+    def keys(self, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
         """All keys of a step that stands here."""
         seals = [seal_key(seal.data) for item in items if (seal := seal_of(item)) is not None and seal.data]
-        if visible.is_empty:
+        shown = shown_of(items)
+        if shown.is_empty:
             return tuple(seals)
-        content = visible.content()
-        own = digest(content)
-        found = [key("lineage", self.after(content)), *seals]
-        calls = (item for item in items if isinstance(item, ToolCall))
-        found += [_key_of(call.id, shown) for call, shown in zip(calls, visible.calls, strict=True) if call.id]
+        own = digest(shown.content)
+        found = [key("lineage", self.after(shown.content)), *seals]
+        found += [call_key(item) for item in items if isinstance(item, ToolCall) and item.id]
         last = [said.digest() for said in self.last]
         if len(last) == _CONTEXT_TURNS:
             found.append(key("context", digest(b"".join(last) + own)))
@@ -133,22 +132,26 @@ class Step(Struct, gc=False):
 
     Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
-    the step is visible; the others are made when asked for.
+    the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
     """
 
     positions: tuple[int, ...]
     items: tuple[Item, ...]
-    visible: Visible
     spot: Spot
     identity: Identity
     lineage: Key | None
+    is_bare: bool
     parts: tuple[Step, ...] = ()
     made: tuple[Key, ...] | None = None
 
     @property
+    def visible(self) -> Visible:
+        return visible_of(self.items)
+
+    @property
     def keys(self) -> tuple[Key, ...]:
         if self.made is None:
-            self.made = self.spot.keys(self.visible, self.items, self.identity)
+            self.made = self.spot.keys(self.items, self.identity)
         return self.made
 
     @property
@@ -199,12 +202,12 @@ class Trail:
 
     def take(self, positions: tuple[int, ...], items: tuple[Item, ...], identity: Identity) -> Step:
         """The step that these turns are, which is part of the trail from now on."""
-        visible = visible_of(items)
+        shown = shown_of(items)
         spot = self.spot()
-        content = visible.content()
-        lineage = spot.after(content)
-        self.add(content, lineage)
-        return Step(positions, items, visible, spot, identity, None if visible.is_empty else key("lineage", lineage))
+        lineage = spot.after(shown.content)
+        self.add(shown.content, lineage)
+        own = None if shown.is_empty else key("lineage", lineage)
+        return Step(positions, items, spot, identity, own, shown.is_bare)
 
 
 def seal_key(data: str) -> Key:
@@ -217,11 +220,7 @@ def plain_token(data: str) -> str:
 
 
 def call_key(call: ToolCall) -> Key:
-    return _key_of(call.id or "", visible_call(call))
-
-
-def _key_of(call_id: str, visible: VisibleCall) -> Key:
-    return key("call", digest(packed("call", call_id, visible.name, visible.arguments)))
+    return key("call", digest(packed("call", call.id or "", *visible_call(call))))
 
 
 class Walk(NamedTuple):

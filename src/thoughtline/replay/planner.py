@@ -76,7 +76,7 @@ def plan(
 ) -> Plan:
     """What to do about a request, given what is remembered."""
     work = Draft(transcript, contract, needed.identity, found, issuer, policy)
-    work.clean()
+    work.clean({position for step in needed.steps if step.is_bare for position in step.positions})
     if contract.takes == "nothing":
         work.strip_everything()
         return work.done()

@@ -33,16 +33,34 @@ class Visible(NamedTuple):
     words: str
     calls: tuple[VisibleCall, ...]
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.words and not self.calls
 
-    def content(self) -> bytes:
-        """What a lineage counts of it. Calls count as a set with repetition: parallel calls have no order."""
-        if not self.calls:
-            return b"words:" + self.words.encode()
-        calls = self.calls if len(self.calls) == 1 else sorted(self.calls)
-        return packed("step", self.words, *(part for call in calls for part in call))
+class Shown(NamedTuple):
+    """A model step as a lineage counts it. `is_bare`: there is nothing but words and calls, and nothing sealed."""
+
+    content: bytes
+    is_bare: bool
+    is_empty: bool
+
+
+def shown_of(items: Iterable[Item]) -> Shown:
+    """What counts of a model step. Calls count as a set with repetition: parallel calls have no order."""
+    words = ""
+    calls = []
+    is_bare = True
+    for item in items:
+        if isinstance(item, Text):
+            words += item.text
+            is_bare = is_bare and item.seal is None
+        elif isinstance(item, ToolCall):
+            name, arguments = visible_call(item)
+            calls.append(f"{len(name)}:{name}{len(arguments)}:{arguments}")
+            is_bare = is_bare and item.seal is None
+        else:
+            is_bare = False
+    if len(calls) > 1:
+        calls.sort()
+    words = "".join(words.split())
+    return Shown(f"step:{len(words)}:{words}{''.join(calls)}".encode(), is_bare, not words and not calls)
 
 
 def packed(kind: str, *parts: str) -> bytes:
@@ -103,6 +121,8 @@ def canonical_json(text: str) -> str:
 
 def said_by(turn: Turn) -> bytes:
     """What a turn that is not the model's says: its text and its pictures; its results count by themselves."""
+    if len(turn.items) == 1 and isinstance(turn.items[0], Text):
+        return f"{turn.role}-says:{turn.items[0].text.strip()}".encode()
     texts = [item.text for item in turn.items if isinstance(item, Text)]
     others = [without_cache_marks(item.raw) for item in turn.items if isinstance(item, Unknown)]
     said = "\n".join(texts).strip()

@@ -46,6 +46,7 @@ Result = TypeVar("Result")
 BATCH = 200
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 5.0, 60.0
 PROBE = "thoughtline.probe"
+_TOO_LONG = "the store took too long"
 
 
 class LayeredStore:
@@ -188,7 +189,7 @@ class LayeredStore:
         before, touched = self._front.deletions, set[tuple[str, Key]]()
         self._finds[id(touched)] = touched
         try:
-            answer = await self._within_time(lambda: self._durable.find(tenant, keys))
+            answer = await self._find_in_time(tenant, keys)
         except StoreError as error:
             self._fail_read(error)
             return {}
@@ -196,6 +197,15 @@ class LayeredStore:
             del self._finds[id(touched)]
         deleted = self._deletions_since(before)
         return {key: self._promote(tenant, key, records, deleted, touched) for key, records in answer.items()}
+
+    async def _find_in_time(self, tenant: str, keys: list[Key]) -> Found:
+        """A request waits for this, and no longer than one call may take. A late answer is used, but is a failure."""
+        loop, limit = asyncio.get_running_loop(), self._settings.timeout_seconds
+        began = loop.time()
+        answer = await self._within_time(lambda: self._durable.find(tenant, keys), limit)
+        if loop.time() - began > limit:
+            self._fail_read(StoreUnavailable(_TOO_LONG))
+        return answer
 
     def _promote(
         self,
@@ -242,13 +252,13 @@ class LayeredStore:
                 self._fail_read(error)
         return await ask(self._front)
 
-    async def _within_time(self, ask: Callable[[], Awaitable[Result]]) -> Result:
-        """Twice the time a driver is given, so that a driver that keeps to it can say what is wrong."""
+    async def _within_time(self, ask: Callable[[], Awaitable[Result]], seconds: float | None = None) -> Result:
+        """Or twice the time a driver is given, so that a driver that keeps to it can say what is wrong."""
         try:
-            async with asyncio.timeout(2 * self._settings.timeout_seconds):
+            async with asyncio.timeout(2 * self._settings.timeout_seconds if seconds is None else seconds):
                 return await ask()
         except TimeoutError:
-            raise StoreUnavailable("the store took too long") from None
+            raise StoreUnavailable(_TOO_LONG) from None
 
     def _fail_read(self, error: StoreError) -> None:
         self._can_read = False
@@ -270,11 +280,11 @@ class LayeredStore:
         return IDLE_SECONDS if self._settled.is_set() else self._retry_seconds
 
     async def _retry(self) -> None:
-        """Ask what failed again; write what waits. It is up again when all of it went well."""
+        """Ask as a request would, and wait no longer; write what waits. It is up again when all of it went well."""
         self._waiting.drop_old(self._clock())
         try:
             await self._within_time(self._durable.open)
-            await self._within_time(lambda: self._durable.notes(PROBE))
+            await self._within_time(lambda: self._durable.find(PROBE, [Key(PROBE)]), self._settings.timeout_seconds)
             self._can_read = True
             await self._write_waiting()
         except StoreError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thoughtline.records import Key, Record
-from thoughtline.stores.background import Periodic
+from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
     MAX_PAGE,
@@ -37,7 +37,7 @@ class MemoryStore:
         self.index = MemoryIndex(settings.memory_entries, settings.memory_bytes, settings.ttl_seconds)
         self._notes: dict[tuple[str, str], Note] = {}
         self.deletions: tuple[Deletion, ...] = ()
-        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
+        self._cleaner = Cleaner(self.clean, settings)
 
     async def open(self) -> None:
         self._cleaner.start()

@@ -13,12 +13,11 @@ import asyncpg
 
 from thoughtline.errors import StoreUnavailable
 from thoughtline.records import Key, Record
-from thoughtline.stores.background import Periodic
+from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
     MAX_PAGE,
     MAX_PER_KEY,
-    RENEW_AFTER,
     Clock,
     Counters,
     Filter,
@@ -46,6 +45,7 @@ from thoughtline.stores.rows import (
     unpack_found,
 )
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.stores.uses import Uses
 
 Result = TypeVar("Result")
 
@@ -90,10 +90,8 @@ class PostgresStore:
         self._clock = clock
         self._packer = packer
         self._pool: asyncpg.Pool | None = None
-        self._renewals: set[int] = set()
-        self._stale: dict[bytes, bytes] = {}
-        self._written_bytes = 0
-        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
+        self._uses = Uses(packer, settings.ttl_seconds)
+        self._cleaner = Cleaner(self.clean, settings)
         self._cleaning = asyncio.Lock()
 
     async def open(self) -> None:
@@ -132,10 +130,7 @@ class PostgresStore:
             )
         ]  # fmt: skip
         await self._run("fetchval", _SAVE, *columns, now, now + self._settings.ttl_seconds)
-        self._written_bytes += sum(row.size for row in rows)
-        if self._written_bytes > self._settings.max_bytes / 20:
-            self._written_bytes = 0
-            self._cleaner.wake()
+        self._cleaner.note_written(sum(row.size for row in rows))
         return Saved.DURABLE
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
@@ -143,7 +138,7 @@ class PostgresStore:
         now = self._clock()
         rows = await self._run("fetch", _FIND, list(digests), now)
         for _, seq, identity, expires_at, data in rows:
-            self._note_use(seq, identity, expires_at, data, now)
+            self._uses.note(seq, identity, expires_at, data, now)
         hits = [Hit(identity, data, tuple(found)) for found, _, identity, _, data in rows]
         return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
 
@@ -237,26 +232,18 @@ class PostgresStore:
         )
         return gone
 
-    def _note_use(self, seq: int, identity: bytes, expires_at: float, data: bytes, now: float) -> None:
-        """Renewals, and records to be packed anew under the current key, wait for the next cleaning."""
-        if expires_at - now < self._settings.ttl_seconds * (1 - RENEW_AFTER):
-            self._renewals.add(seq)
-        packed = self._packer.repack(data, identity)
-        if packed is not None:
-            self._stale[identity] = packed
-
     async def _flush(self, connection: asyncpg.Connection | asyncpg.Pool) -> None:
-        seqs, self._renewals = sorted(self._renewals), set()
-        stale, self._stale = self._stale, {}
-        if seqs:
+        batch = self._uses.batch()
+        if batch.renewals:
             await connection.execute(
                 """UPDATE thoughtline.records SET expires_at = greatest(expires_at, $1) WHERE seq IN
                 (SELECT seq FROM thoughtline.records WHERE seq = ANY ($2) ORDER BY seq FOR UPDATE)""",
                 self._clock() + self._settings.ttl_seconds,
-                seqs,
+                batch.renewals,
             )
-        for identity, data in stale.items():
-            await connection.execute("UPDATE thoughtline.records SET data = $1 WHERE identity = $2", data, identity)
+        if batch.repacked:
+            await connection.executemany("UPDATE thoughtline.records SET data = $2 WHERE seq = $1", batch.repacked)
+        self._uses.settle(batch)
 
     async def _evict(self) -> int:
         """Drop what was used longest ago while there is too much."""
@@ -280,8 +267,15 @@ class PostgresStore:
         return await _ask(self._run_on(self._pool, job))
 
     async def _run_on(self, pool: asyncpg.Pool, job: Callable[[Any], Awaitable[Result]]) -> Result:
-        async with pool.acquire(timeout=self._settings.timeout_seconds) as connection:
+        connection = await pool.acquire(timeout=self._settings.timeout_seconds)
+        try:
             return await job(connection)
+        except (asyncio.CancelledError, TimeoutError):
+            # Given back as it is, asyncpg would wait for the server to say that it has stopped, as long again.
+            connection.terminate()
+            raise
+        finally:
+            await pool.release(connection)
 
     async def _check_key(self, connection: asyncpg.Connection) -> None:
         await connection.execute(

@@ -21,7 +21,7 @@ from redis.exceptions import NoScriptError, RedisError
 from thoughtline.errors import StoreUnavailable
 from thoughtline.records import Key, Record
 from thoughtline.stores import redis_scripts as scripts
-from thoughtline.stores.background import Periodic
+from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
     MAX_PAGE,
@@ -91,9 +91,8 @@ class RedisStore:
         self._packer = packer
         self._is_open = False
         self._free = asyncio.Semaphore(CONNECTIONS)
-        self._written_bytes = 0
         self._repacking: set[asyncio.Task[object]] = set()
-        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
+        self._cleaner = Cleaner(self.clean, settings)
         self._cleaning = asyncio.Lock()
 
     @classmethod
@@ -137,7 +136,7 @@ class RedisStore:
         *_, marks = await self._run(commands)
         if marks:
             await self._undo(records, marks, now)
-        self._note_written(sum(row.size for group in rows.values() for row in group))
+        self._cleaner.note_written(sum(row.size for group in rows.values() for row in group))
         return Saved.DURABLE
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
@@ -302,12 +301,6 @@ class RedisStore:
             task: asyncio.Task[object] = asyncio.create_task(self._run(commands))
             self._repacking.add(task)
             task.add_done_callback(self._repacking.discard)
-
-    def _note_written(self, size: int) -> None:
-        self._written_bytes += size
-        if self._written_bytes > self._settings.max_bytes / 20:
-            self._written_bytes = 0
-            self._cleaner.wake()
 
     async def _migrate(self) -> None:
         newest = MIGRATIONS[-1].number

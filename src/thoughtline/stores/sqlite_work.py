@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from thoughtline.stores.base import DELETION_KEPT_SECONDS, Deletion, Filter, Note, SessionSummary, Stats
+from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Note, SessionSummary, Stats
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import Part, Row, call_digest, is_barred, split, sum_parts
+from thoughtline.stores.rows import Hit, Part, Row, call_digest, is_barred, split, sum_parts
+from thoughtline.stores.uses import Batch
 
 STEP = 200
 """Records that one transaction of a long deletion takes out: some milliseconds."""
@@ -22,9 +23,21 @@ SWITCHES = 20
 PageRow: TypeAlias = tuple[int, bytes, float, bytes]
 """A record's number, identity, expiry and packed bytes."""
 
+
+class FoundRow(NamedTuple):
+    """A record that was found, its number and the end of its life."""
+
+    seq: int
+    expires_at: float
+    hit: Hit
+
+
 _INSERT = """INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (identity) DO UPDATE SET expires_at = max(expires_at, excluded.expires_at) RETURNING seq"""
+
+_POINTERS = f"SELECT record FROM lookups WHERE digest = ? ORDER BY record DESC LIMIT {MAX_PER_KEY}"
+_RECORD = "SELECT identity, expires_at, data FROM records WHERE seq = ? AND expires_at > ?"
 
 _SCOPE = """INSERT INTO scopes (tenant, session, provider, model) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET tenant = excluded.tenant RETURNING id"""
@@ -78,6 +91,21 @@ def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expire
         (seq,) = connection.execute(_INSERT, values).fetchone()
         lookups += [(digest, seq) for digest in split(row.digests)]
     connection.executemany("INSERT OR IGNORE INTO lookups VALUES (?, ?)", lookups)
+
+
+def find(connection: sqlite3.Connection, digests: Sequence[bytes], now: float) -> list[FoundRow]:
+    """Pointers first, then each record once, however many of its keys were asked for."""
+    execute = connection.execute
+    pointing: dict[int, list[bytes]] = {}
+    for digest in digests:
+        for (seq,) in execute(_POINTERS, (digest,)):
+            pointing.setdefault(seq, []).append(digest)
+    found = []
+    for seq, by in pointing.items():
+        row = execute(_RECORD, (seq, now)).fetchone()
+        if row is not None:
+            found.append(FoundRow(seq, row[1], Hit(row[0], row[2], tuple(by))))
+    return found
 
 
 def _scope(connection: sqlite3.Connection, row: Row) -> int:
@@ -140,14 +168,12 @@ def tidy(connection: sqlite3.Connection, now: float) -> None:
     connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
 
 
-def renew(connection: sqlite3.Connection, seqs: Sequence[int], expires_at: float) -> None:
+def write_uses(connection: sqlite3.Connection, uses: Batch, expires_at: float) -> None:
     connection.executemany(
-        "UPDATE records SET expires_at = max(expires_at, ?) WHERE seq = ?", [(expires_at, seq) for seq in seqs]
+        "UPDATE records SET expires_at = max(expires_at, ?) WHERE seq = ?",
+        [(expires_at, seq) for seq in uses.renewals],
     )
-
-
-def repack(connection: sqlite3.Connection, identity: bytes, data: bytes) -> None:
-    connection.execute("UPDATE records SET data = ? WHERE identity = ?", (data, identity))
+    connection.executemany("UPDATE records SET data = ?2 WHERE seq = ?1", uses.repacked)
 
 
 def page(connection: sqlite3.Connection, where: Filter, now: float, before: int | None, limit: int) -> list[PageRow]:

@@ -62,7 +62,7 @@ def unauthorized() -> Declined:
 
 
 def is_token_right(state: State, told: str) -> bool:
-    token = state.settings.server.admin_token
+    token = state.admin_token
     return bool(token) and hmac.compare_digest(_digest(told), _digest(token or ""))
 
 
@@ -73,7 +73,7 @@ def make_cookie(state: State) -> str:
 
 def is_cookie_valid(state: State, cookie: str) -> bool:
     ends, _, code = cookie.partition(".")
-    if not state.settings.server.admin_token or not (ends.isascii() and ends.isdecimal() and len(ends) < 16):
+    if not state.admin_token or not (ends.isascii() and ends.isdecimal() and len(ends) < 16):
         return False
     is_right = hmac.compare_digest(code.encode("utf-8", "replace"), _code(state, int(ends)).encode())
     return is_right and int(ends) > state.clock()
@@ -115,7 +115,7 @@ def _cookie(request: Request) -> str:
 
 
 def _code(state: State, ends: int) -> str:
-    token = state.settings.server.admin_token or ""
+    token = state.admin_token or ""
     return hmac.new(_digest(token), f"cookie {ends}".encode(), hashlib.sha256).hexdigest()
 
 

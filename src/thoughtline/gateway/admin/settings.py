@@ -19,7 +19,7 @@ from thoughtline.gateway.admin.answers import (
     TagsView,
 )
 from thoughtline.gateway.admin.requests import nearest
-from thoughtline.gateway.masking import masked, masked_url
+from thoughtline.gateway.masking import MASK, masked, masked_url
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State
 from thoughtline.settings import Settings
@@ -33,7 +33,7 @@ Json: TypeAlias = Any
 async def settings_view(state: State) -> SettingsView:
     """By what the store says now, which this process may take a moment to follow."""
     shared = await shared_settings.load(state.store)
-    return _view(shared_settings.merged(state.loaded, shared), shared)
+    return _view(shared_settings.merged(state.loaded, shared), shared, has_token=bool(state.admin_token))
 
 
 async def change_settings(state: State, body: bytes) -> SettingsView:
@@ -71,9 +71,9 @@ def _names(given: Json) -> list[str]:
     ]
 
 
-def _view(settings: Settings, shared: SettingsPatch) -> SettingsView:
+def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> SettingsView:
     return SettingsView(
-        server=_server(settings),
+        server=_server(settings, MASK if has_token else None),
         store=_store(settings),
         providers={name: _provider(settings, row) for name, row in settings.providers.items()},
         routes={name: list(row.targets) for name, row in settings.routes.items()},
@@ -92,7 +92,7 @@ def _view(settings: Settings, shared: SettingsPatch) -> SettingsView:
     )
 
 
-def _server(settings: Settings) -> ServerView:
+def _server(settings: Settings, token: str | None) -> ServerView:
     server = settings.server
     return ServerView(
         server.host,
@@ -100,7 +100,7 @@ def _server(settings: Settings) -> ServerView:
         server.workers,
         server.max_body_bytes,
         server.max_header_bytes,
-        masked(server.admin_token),
+        token,
         server.insecure,
     )
 
