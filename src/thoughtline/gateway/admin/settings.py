@@ -64,11 +64,8 @@ def _names(given: Json) -> list[str]:
     if not isinstance(given, dict):
         return []
     tables = {name.partition(".")[0] for name in shared_settings.NAMES}
-    return [
-        f"{table}.{name}" if table in tables else table
-        for table, members in given.items()
-        for name in (members if isinstance(members, dict) and members else () if table in tables else ("",))
-    ]
+    names = [f"{table}.{name}" for table, values in given.items() if isinstance(values, dict) for name in values]
+    return [*names, *(table for table, values in given.items() if table not in tables and not isinstance(values, dict))]
 
 
 def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> SettingsView:
