@@ -44,7 +44,7 @@ def gateway() -> Iterator[Managed]:
 def correction(now: float, model: str) -> Correction:
     evidence = Evidence(400, "invalid_request_error", "f" * 16)
     return Correction(
-        "unlisted", "https://me:secret@host/v1", model, "require", "reasoning_content", evidence, now, now + 60
+        "unlisted", "https://me:secret@host/v1", model, "requires", "reasoning_content", evidence, now, now + 60
     )
 
 
