@@ -16,12 +16,13 @@ from thoughtline.addresses import Action, address, passthrough_address, with_que
 from thoughtline.catalogue import Provider, auth_for
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway.access import Caller, account_of, admit, key_for
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
+from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
 from thoughtline.gateway.choosing import Choice, choose, named_provider
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.headers import Headers, request_headers, response_headers, without_credentials
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
@@ -97,6 +98,9 @@ class Exchange:
         encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
         if encoding and route.action != "passthrough":
             body = unpacked(body, encoding, state.settings.server.max_body_bytes)
+        if route.action == "models" and state.settings.default_provider is None:
+            await self._list_models(send)
+            return
         if route.action == "passthrough" or route.format is None:
             await self._pass_through(body, receive, send)
             return
@@ -208,7 +212,8 @@ class Exchange:
         began = time.perf_counter()
         try:
             if is_stream:
-                await relay.pass_stream(send, receive)
+                with self._state.journal.streaming():
+                    await relay.pass_stream(send, receive)
             else:
                 await relay.pass_whole(send)
         finally:
@@ -229,6 +234,16 @@ class Exchange:
             await self._pass_down(response, receive, send)
         finally:
             await response.close()
+
+    async def _list_models(self, send: Send) -> None:
+        """What can be asked for here, in the client's own shape."""
+        listed = await self._state.models.listed(self._state.settings, self._state.upstreams)
+        self._status = 200
+        body = models_body(listed.names, shape_for(self._route.path, self._headers))
+        headers = self._own_headers()
+        if listed.silent:
+            headers.append((b"x-thoughtline-unlisted", ", ".join(listed.silent).encode("latin-1", "replace")))
+        await send_json(send, 200, body, headers)
 
     async def _keep(self, watch: Watch) -> None:
         """Save what a watch has heard to its end."""

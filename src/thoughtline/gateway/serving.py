@@ -45,6 +45,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """HTTP/1.1 with a bound on the head of a request: the parser itself has none. Small pieces go out at once."""
 
     _head_bytes = 0
+    _is_in_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         # asyncio switches Nagle's delay off only for sockets that were made with IPPROTO_TCP, which those of
@@ -53,7 +54,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        if self.cycle is None or self.cycle.response_complete:
+        if self._is_in_head:
             self._head_bytes += len(data)
             if self._head_bytes > (self.config.h11_max_incomplete_event_size or 0) + len(data):
                 self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n\r\n")
@@ -62,8 +63,22 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
 
     def on_headers_complete(self) -> None:
-        self._head_bytes = 0
+        self._is_in_head = False
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The next bytes are a head again. A body that nobody waits for any more is none, however long it is."""
+        self._head_bytes, self._is_in_head = 0, True
+        super().on_message_complete()
+
+    def shutdown(self) -> None:
+        """The server is about to stop; called for each connection."""
+        gateway = self.app
+        while not isinstance(gateway, Gateway) and hasattr(gateway, "app"):
+            gateway = gateway.app  # behind uvicorn's own middleware
+        if isinstance(gateway, Gateway):
+            gateway.leave()
+        super().shutdown()
 
 
 class OwnProcess(Gateway):

@@ -137,6 +137,15 @@ class Stats(Struct, frozen=True):
         return self.replays / asked if asked else 0.0
 
 
+class Health(Struct, frozen=True):
+    """How a store is, told without asking it. `lost` turns could not be written, `waiting` ones will be."""
+
+    is_settled: bool = True
+    waiting: int = 0
+    failures: int = 0
+    lost: int = 0
+
+
 class Counters:
     """What a store has done since it was opened. `replays` is told by who restores."""
 
