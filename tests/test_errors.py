@@ -12,6 +12,7 @@ from msgspec import Raw
 from thoughtline.errors import (
     AddressError,
     AddressRefused,
+    Declined,
     DecodeError,
     EncodeError,
     Fault,
@@ -41,6 +42,9 @@ ERRORS: dict[str, tuple[ThoughtlineError, Fault, int]] = {
     "limit, of an upstream": (LimitExceeded("x").from_upstream(), Fault.UPSTREAM, 502),
     "encode": (EncodeError("x"), Fault.OURS, 500),
     "foreign seal": (ForeignSeal("x"), Fault.OURS, 500),
+    "declined": (Declined(404, "unknown_model", "x"), Fault.CLIENT, 404),
+    "declined, of an upstream": (Declined(502, "upstream_failed", "x"), Fault.UPSTREAM, 502),
+    "declined, of ours": (Declined(503, "busy", "x"), Fault.OURS, 503),
     "address": (AddressError("x"), Fault.OURS, 500),
     "address, refused": (AddressRefused("x"), Fault.CLIENT, 400),
     "settings": (SettingsError([Problem("f:1", "a.b", "x", "y")]), Fault.OURS, 500),
