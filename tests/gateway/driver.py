@@ -18,8 +18,9 @@ from pathlib import Path
 import uvicorn
 from msgspec.structs import replace
 
-from tests.gateway.world import NoKeys, moved
+from tests.gateway.world import moved
 from thoughtline.catalogue import PROVIDERS
+from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.serving import server_config
