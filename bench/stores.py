@@ -7,8 +7,9 @@ turns or 50 keys a call, 4 at once. "raw" gets rows that are packed already and 
 packs and unpacks, as any store of compressed records must. The raw driver of memory is a plain dictionary.
 
 Of each store there is one for each number of entries, with servers of their own, started from the wheels that the tests
-use. All of them, ours, raw and packing, take turns, and the best of several rounds counts: whatever else the machine
-does hits all of them. Finds are measured before saves, which make the stores larger.
+use. All of them, ours, raw and packing, take turns: whatever else the machine does hits all of them. Rates are those of
+the best round, ratios the middle one of the rounds' ratios. Finds come before saves, which make the stores larger.
+"slower" is the rate with the first number of entries to that with this number.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import itertools
 import os
 import random
 import sqlite3
+import statistics
 import sys
 import tempfile
 import time
@@ -45,7 +47,7 @@ SETTINGS = StoreSettings(
 TENANT = "b" * 64
 SAVES, FINDS = 100, 50
 FILL = 1000
-ROUNDS = 5
+ROUNDS = 7
 WORDS = Path(__file__).with_name("codecs.py").read_text().split()
 Call: TypeAlias = Callable[[], Awaitable[object]]
 Make: TypeAlias = Callable[[], list[Call]]
@@ -201,7 +203,7 @@ class Redis(Contender):
     async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
         ttl = SETTINGS.ttl_seconds
         head = (repr(time.time()), repr(ttl), int(ttl * 1000), repr(ttl * (1 - RENEW_AFTER)), MAX_PER_KEY)
-        command = redis._call(redis_scripts.FIND, TENANT, *head, *digests)
+        command = redis._call(redis_scripts.FIND, TENANT, *head, b"".join(digests))
         return [(row[0], row[1]) for row in await self._client.execute_command(*command)]
 
 
@@ -255,13 +257,18 @@ async def calls_per_second(calls: list[Call], at_once: int) -> float:
     return len(calls) / (time.perf_counter() - start)
 
 
-async def side_by_side(contenders: list[Make], at_once: int) -> list[float]:
-    """The best round of each, taken in turns."""
-    best = [0.0] * len(contenders)
+async def side_by_side(contenders: list[Make], at_once: int) -> list[list[float]]:
+    """The rates of each, round by round, taken in turns."""
+    rates: list[list[float]] = [[] for _ in contenders]
     for _ in range(ROUNDS):
-        for position, make in enumerate(contenders):
-            best[position] = max(best[position], await calls_per_second(make(), at_once))
-    return best
+        for own, make in zip(rates, contenders, strict=True):
+            own.append(await calls_per_second(make(), at_once))
+    return rates
+
+
+def ratio(one: list[float], other: list[float]) -> float:
+    """Of two that took turns: the middle one of the rounds' ratios."""
+    return statistics.median(a / b for a, b in zip(one, other, strict=True))
 
 
 def save_calls(contender: Contender, calls: int, size: int) -> list[Make]:
@@ -347,19 +354,20 @@ async def measure(name: str, entries: list[int]) -> None:
         rates = iter(await side_by_side([one for group in calls for one in group], at_once))
         first = None
         for count, contender, group in zip(entries, contenders, calls, strict=True):
-            own = [rate * each for rate in itertools.islice(rates, len(group))]
+            own = [[rate * each for rate in rounds] for rounds in itertools.islice(rates, len(group))]
             first = first or own[0]
-            print(line(name, count, case, own, first / own[0], contender.bytes_each), flush=True)
+            print(line(name, count, case, own, ratio(first, own[0]), contender.bytes_each), flush=True)
     for contender in contenders:
         await contender.close()
 
 
-def line(name: str, count: int, case: str, rates: list[float], slower: float, bytes_each: float) -> str:
+def line(name: str, count: int, case: str, rates: list[list[float]], slower: float, bytes_each: float) -> str:
     """One row of the table. Memory packs nothing: its raw driver stands under "packing"."""
     ours, *others = rates
     gap = [""] * (2 - len(others))
-    figures = " ".join(f"{rate:>10}" for rate in [f"{ours:,.0f}", *gap, *(f"{rate:,.0f}" for rate in others)])
-    ratios = " ".join(f"{ratio:>6}" for ratio in [*gap, *(f"{ours / rate:.2f}" for rate in others)])
+    best = [f"{max(rounds):,.0f}" for rounds in rates]
+    figures = " ".join(f"{figure:>10}" for figure in [best[0], *gap, *best[1:]])
+    ratios = " ".join(f"{figure:>6}" for figure in [*gap, *(f"{ratio(ours, other):.2f}" for other in others)])
     return f"{name:9} {count:>9,} {case:14} {figures} {ratios} {slower:7.2f} {bytes_each:7,.0f}"
 
 
