@@ -32,6 +32,7 @@ class OneKey:
     """A gateway with one client key."""
 
     is_empty = False
+    is_certain = True
 
     def find(self, credential: str) -> ClientKey | None:
         return ClientKey("k1", "one", "tenant-of-k1", 0.0) if credential == CLIENT_KEY else None
