@@ -32,7 +32,6 @@ MAX_LINES_WAITING = 4096
 BUFFER_BYTES = 256 * 2**10
 MAX_READ_AT_ONCE = 64
 _SUFFIX = ".sock"
-_FULL = (BlockingIOError, InterruptedError)
 
 
 class Counts(Struct, frozen=True):
@@ -43,7 +42,7 @@ class Counts(Struct, frozen=True):
     replays: int = 0
 
 
-class Told(Struct, frozen=True):
+class Told(Struct, frozen=True, omit_defaults=True):
     """A message. `lost` lines came before and did not fit; `resets` tells everybody to count anew."""
 
     worker: str
@@ -182,9 +181,7 @@ class Bus:
             try:
                 assert self._socket is not None
                 message = self._socket.recv(BUFFER_BYTES)
-            except _FULL:
-                return
-            except OSError:
+            except OSError:  # nothing more to read
                 return
             self._hear(message)
 
