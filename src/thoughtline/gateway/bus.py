@@ -14,7 +14,6 @@ import os
 import secrets
 import socket
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,11 +49,6 @@ class Told(Struct, frozen=True, omit_defaults=True):
     lines: tuple[Line, ...] = ()
     lost: int = 0
     resets: bool = False
-
-
-def private_directory() -> str:
-    """A new directory for the workers of one start; short, for a socket's address has about 100 bytes."""
-    return tempfile.mkdtemp(prefix="thoughtline-")
 
 
 class Bus:

@@ -5,13 +5,15 @@ route → caller → body → provider and model → prepare → upstream ⟲ he
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from thoughtline.addresses import Action, address, passthrough_address, with_query_key
-from thoughtline.catalogue import Provider
+from thoughtline.catalogue import Provider, auth_for
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway.access import Caller, account_of, admit, key_for
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
@@ -38,6 +40,18 @@ MAX_REFUSAL_BYTES = 4 * 2**20
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream", "application/jsonl")
 
 
+_REFUSALS = frozenset({400, 404, 413, 422})
+"""What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
+
+
+class _Refusal(NamedTuple):
+    """An error of the provider, and what was read of it."""
+
+    response: UpstreamResponse
+    body: bytes
+    is_whole: bool
+
+
 class Exchange:
     """A request that is being served."""
 
@@ -60,6 +74,7 @@ class Exchange:
         self._code = ""
         self._bytes_up = 0
         self._is_degraded = False
+        self._refusal: _Refusal | None = None
         self.id = secrets.token_hex(8)
 
     async def run(self, receive: Receive, send: Send) -> None:
@@ -77,6 +92,7 @@ class Exchange:
         state, route = self._state, self._route
         client = self._scope.get("client") or ("", 0)
         self._caller = admit(self._headers, self._query, client[0], state.keys)
+        state.limits.admit(self._caller.key, time.monotonic())
         declared = self._headers.get(b"content-length", b"")
         body = await read_body(receive, declared, state.settings.server.max_body_bytes)
         encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
@@ -103,18 +119,23 @@ class Exchange:
         self._prepared = await self._state.replayer.prepare(body, destination, identity, rename)
         if self._prepared.transcript is not None and self._prepared.transcript.is_streaming:
             self._is_streaming = True
+        with self._state.limits.stream(self._caller.key if self._is_streaming else None):
+            await self._converse(choice, key, receive, send)
+
+    async def _converse(self, choice: Choice, key: str, receive: Receive, send: Send) -> None:
+        """Ask, mend what is refused, pass the answer on."""
+        assert self._prepared is not None
         response = await self._ask(choice, key)
         try:
             while response.status >= 400:
-                body, is_whole = await _read_refusal(response)
-                healed = await self._healed(response, body) if is_whole else None
+                healed = await self._refused(response)
                 if healed is None:
-                    await self._pass_refusal(response, body, is_whole, send)
+                    await self._pass_refusal(send)
                     return
                 await response.close()
                 self._prepared = healed
                 response = await self._ask(choice, key)
-            if self._prepared.healings:
+            if self._prepared.healings and self._state.settings.replay.learn:
                 await self._state.replayer.keep_lessons(self._prepared)
             await self._pass_down(response, receive, send)
         finally:
@@ -131,11 +152,14 @@ class Exchange:
             action=action,
             query=self._query,
         )
-        return await self._send_up(choice.provider, "POST", url, key, self._prepared.body)
+        provider, auth = choice.provider, auth_for(choice.provider, choice.format)
+        if auth != provider.auth:
+            provider = replace(provider, auth=auth)
+        return await self._send_up(provider, "POST", url, key, self._prepared.body)
 
     async def _send_up(self, provider: Provider, method: str, url: str, key: str, body: bytes) -> UpstreamResponse:
         received: Headers = self._scope["headers"]
-        if self._caller.key_id is not None:
+        if self._caller.key is not None:
             received = without_credentials(received)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
@@ -149,9 +173,13 @@ class Exchange:
         self._upstream_seconds += time.perf_counter() - began
         return response
 
-    async def _healed(self, response: UpstreamResponse, body: bytes) -> Prepared | None:
+    async def _refused(self, response: UpstreamResponse) -> Prepared | None:
+        """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self._prepared is not None
-        if not self._state.settings.replay.heal:
+        body, is_whole = await _read_refusal(response)
+        if self._refusal is None or response.status not in _REFUSALS:
+            self._refusal = _Refusal(response, body, is_whole)
+        if not is_whole or not self._state.settings.replay.heal:
             return None
         encoding = response.header("content-encoding")
         try:
@@ -160,10 +188,14 @@ class Exchange:
             return None
         return await self._state.replayer.heal(self._prepared, response.status, plain)
 
-    async def _pass_refusal(self, response: UpstreamResponse, body: bytes, is_whole: bool, send: Send) -> None:
+    async def _pass_refusal(self, send: Send) -> None:
         """The provider's own error, untouched."""
-        relay = Relay(response, self._down(response), None, self._keep, 0.0)
-        self._relay, self._status = relay, response.status
+        assert self._refusal is not None
+        assert self._prepared is not None
+        self._prepared = replace(self._prepared, healings=0)
+        first, body, is_whole = self._refusal
+        relay = Relay(first, self._down(first), None, self._keep, 0.0)
+        self._relay, self._status = relay, first.status
         await relay.pass_read(send, body, is_whole)
 
     async def _pass_down(self, response: UpstreamResponse, receive: Receive, send: Send) -> None:
@@ -250,6 +282,8 @@ class Exchange:
         self._status, self._code = declined.status, declined.code
         body = envelope(declined, self._route.format, self.id)
         headers: Headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if declined.retry_after_seconds is not None:
+            headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
     def _line(self) -> Line:

@@ -6,13 +6,12 @@ import asyncio
 import time
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from thoughtline import providers as dialects
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.journal import Journal
+from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
@@ -48,6 +47,7 @@ class State(NamedTuple):
     upstreams: Upstreams
     keys: KnowsKeys
     journal: Journal
+    limits: KeyLimits
     admin_token: str | None
     loaded: Settings
     shared: SettingsPatch
@@ -71,15 +71,13 @@ class State(NamedTuple):
 def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
     """The contracts as the settings have them."""
     fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
-    return ContractBook(lessons, settings.contracts, fixed, settings.replay.on_miss)
+    kept_in = {name: _DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
+    return ContractBook(lessons, settings.contracts, fixed, settings.replay.on_miss, kept_in)
 
 
 def _fixed(provider: Provider) -> Contract | None:
-    """The contract that a provider's settings name, in the dialect that they name."""
-    if provider.contract is None:
-        return None
-    contract = BY_NAME[provider.contract]
-    return replace(contract, dialect=_DIALECTS[provider.dialect]) if provider.dialect else contract
+    """The contract that a provider's settings name."""
+    return BY_NAME[provider.contract] if provider.contract is not None else None
 
 
 def make_state(
@@ -104,6 +102,7 @@ def make_state(
         Upstreams(),
         keys,
         journal,
+        KeyLimits(),
         admin_token or settings.server.admin_token,
         settings,
         SettingsPatch(),

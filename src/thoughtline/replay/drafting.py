@@ -28,6 +28,7 @@ from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
 from thoughtline.replay.keys import Identity, Step, plain_token, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
+from thoughtline.replay.pausing import paused
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
 from thoughtline.replay.scopes import required_turns
 from thoughtline.replay.weaving import (
@@ -45,7 +46,6 @@ from thoughtline.turns import Transcript
 
 SENTINEL = "skip_thought_signature_validator"
 _CIPHERTEXT = "reasoning.encrypted_content"
-_PAUSED = b'{"type":"disabled"}'
 _MOVABLE = ("reasoning_content", "reasoning", "reasoning_text", "think_tags", "mistral_chunks", "cohere_chunks")
 
 
@@ -342,10 +342,14 @@ class Draft:
         self._find("missing", position, "nobody has this turn's reasoning")
 
     def _pause(self, position: int) -> None:
-        if not self._members:
-            self._members.append(("thinking", _PAUSED))
+        self._pause_thinking()
         self._counts.missing += 1
         self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
+
+    def _pause_thinking(self) -> None:
+        member = paused(self._transcript, self._contract)
+        if member not in self._members:
+            self._members.append(member)
 
     # --- fields ---------------------------------------------------------------------------------------------------
 
@@ -371,8 +375,8 @@ class Draft:
 
     def amend(self) -> None:
         """What a refusal asks for that is about the request as a whole."""
-        if self._policy.pauses_thinking and ("thinking", _PAUSED) not in self._members:
-            self._members.append(("thinking", _PAUSED))
+        if self._policy.pauses_thinking:
+            self._pause_thinking()
         if self._policy.drops_ids and self._transcript.format == "openai_responses":
             for position, turn in enumerate(self._transcript.turns):
                 if turn.role == "assistant" and any(is_named(item) for item in self._now(position)):
