@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from tests.gateway.world import Running, running
 from tests.sim.serving import served
-from thoughtline.gateway.access import KnowsKeys
 from thoughtline.settings import Settings
 
 Json = dict[str, Any]
@@ -69,7 +68,7 @@ class Managed:
 def managed(
     settings: Settings | None = None,
     store_url: str = "memory://",
-    keys: KnowsKeys | None = None,
+    takes_keys: bool = False,
     simulators: Mapping[str, str] | None = None,
     token: str | None = TOKEN,
 ) -> Iterator[Managed]:
@@ -78,7 +77,7 @@ def managed(
     server = replace(settings.server, admin_token=token)
     if simulators is None:
         simulators = {"deepseek": served("deepseek").url, "kimi": served("kimi").url}
-    with running(simulators, replace(settings, server=server), store_url, keys=keys) as gateway:
+    with running(simulators, replace(settings, server=server), store_url, takes_keys=takes_keys) as gateway:
         one = Managed(gateway)
         try:
             yield one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import httpx
@@ -9,9 +10,8 @@ import pytest
 
 from tests.gateway.managing import CACHE, TOKEN, Managed, managed
 from thoughtline.gateway.admin.access import COOKIE
-from thoughtline.gateway.client_keys import ClientKey
+from thoughtline.gateway.client_keys import ClientKeys
 
-CLIENT_KEY = "tl-a-key-of-a-client"
 ADDRESSES = [
     ("GET", CACHE),
     ("DELETE", CACHE),
@@ -28,23 +28,18 @@ ADDRESSES = [
 ]
 
 
-class OneKey:
-    """A gateway with one client key."""
-
-    is_empty = False
-    is_certain = True
-
-    def find(self, credential: str) -> ClientKey | None:
-        return ClientKey("k1", "one", "tenant-of-k1", 0.0) if credential == CLIENT_KEY else None
-
-    async def refresh(self) -> None:
-        """There never is another."""
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[Managed]:
+    with managed(takes_keys=True) as one:
+        yield one
 
 
 @pytest.fixture(scope="module")
-def gateway() -> Iterator[Managed]:
-    with managed(keys=OneKey()) as one:
-        yield one
+def client_key(gateway: Managed) -> str:
+    running = gateway.gateway
+    keys = running.state.keys
+    assert isinstance(keys, ClientKeys)
+    return asyncio.run_coroutine_threadsafe(keys.add("a client"), running.loop).result(10).secret
 
 
 @pytest.mark.parametrize(("method", "path"), ADDRESSES)
@@ -63,9 +58,9 @@ def test_without_the_token_nothing_is_told(gateway: Managed, method: str, path: 
 
 @pytest.mark.parametrize(("method", "path"), ADDRESSES)
 @pytest.mark.parametrize("header", ["authorization", "x-api-key"])
-def test_a_client_key_can_not_manage(gateway: Managed, method: str, path: str, header: str) -> None:
+def test_a_client_key_can_not_manage(gateway: Managed, client_key: str, method: str, path: str, header: str) -> None:
     """A key that is good for requests is told that it isn't for this."""
-    value = f"Bearer {CLIENT_KEY}" if header == "authorization" else CLIENT_KEY
+    value = f"Bearer {client_key}" if header == "authorization" else client_key
     response = httpx.request(method, gateway.url + path, headers={header: value})
     assert (response.status_code, response.json()["error"]["code"]) == (403, "not_admin")
 

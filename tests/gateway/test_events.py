@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import stat
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from tests.gateway.managing import CACHE, TOKEN, Json, Managed, managed
 from thoughtline.errors import Declined
 from thoughtline.gateway.admin.events import MAX_LISTENERS, events, require_room
-from thoughtline.gateway.bus import Bus, Counts, private_directory
+from thoughtline.gateway.bus import Bus, Counts
 from thoughtline.gateway.journal import MAX_WAITING, Journal, Line
 from thoughtline.settings import ServerSettings, Settings
 from thoughtline.stores.base import Counters
@@ -130,7 +130,7 @@ def worker(directory: str | None) -> Settings:
 
 def test_workers_of_one_machine_hear_each_other(tmp_path: Path) -> None:
     """Two workers with one directory: a request at one is told at the other, and both count together."""
-    directory = private_directory()
+    directory = tempfile.mkdtemp()
     url = f"sqlite:///{tmp_path}/kept.db"
     with managed(worker(directory), url) as one, managed(worker(directory), url) as other, listening(other) as heard:
         one.ask("list the files", turns=2)
@@ -164,7 +164,7 @@ class Neighbours:
 
 @pytest.fixture
 async def directory() -> str:
-    return private_directory()
+    return tempfile.mkdtemp()
 
 
 async def test_a_reset_reaches_everybody(directory: str) -> None:
@@ -248,13 +248,6 @@ async def test_what_is_no_message_is_ignored(directory: str) -> None:
         some.buses[0]._hear(message)
     assert some.buses[0].counts == Counts()
     some.close()
-
-
-def test_the_directory_is_private() -> None:
-    """As it is made, only its owner can enter."""
-    made = private_directory()
-    assert stat.S_IMODE(os.stat(made).st_mode) == 0o700
-    os.rmdir(made)
 
 
 async def _until(holds: Callable[[], bool]) -> None:

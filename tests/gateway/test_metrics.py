@@ -166,6 +166,7 @@ sys.stdout.write(metrics.page().decode())
     assert found["thoughtline_outcomes_total", "restored", "deepseek"] == 10
     assert found["thoughtline_own_seconds_count", "openai_chat"] == 5
     assert found["thoughtline_build_info", "0.1.0"] == 1
+    assert found[("thoughtline_streams_open",)] == 1  # the first process is gone, and its stream with it
 
 
 def test_the_page_is_what_prometheus_reads(gateway: Managed) -> None:

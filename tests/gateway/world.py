@@ -19,7 +19,7 @@ import uvicorn
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS, Provider
-from thoughtline.gateway.access import KnowsKeys, NoKeys
+from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.journal import Journal, Line
@@ -82,7 +82,6 @@ def running(
     store_url: str = "memory://",
     store: Store | None = None,
     takes_keys: bool = False,
-    keys: KnowsKeys | None = None,
 ) -> Iterator[Running]:
     """A gateway whose providers are at these addresses: the name of a row, or a whole row under any name."""
     settings = settings or Settings()
@@ -98,8 +97,8 @@ def running(
         async def opened() -> State:
             kept = store or await open_store(store_url, settings.store)
             await kept.open()
-            known = keys or (await ClientKeys.load(kept) if takes_keys else NoKeys())
-            return make_state(settings, kept, known, Journal(log))
+            keys = await ClientKeys.load(kept) if takes_keys else NoKeys()
+            return make_state(settings, kept, keys, Journal(log))
 
         app = Gateway(opened)
         server = uvicorn.Server(server_config(app))

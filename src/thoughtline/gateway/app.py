@@ -96,13 +96,13 @@ class Gateway:
         await self.state.store.close()
 
     async def refresh(self) -> None:
-        """Take what others have learned and set; a store that fails leaves us with what we know."""
+        """Take what others have learned and set, and the keys they made and revoked; or stay with what we know."""
         try:
             await self.state.keys.refresh()
             await self.state.lessons.refresh()
             shared = await shared_settings.load(self.state.store)
         except StoreError as error:
-            log.warning("what others learned and set is not known: %s", error)
+            log.warning("what other replicas did is not known: %s", error)
             return
         if shared != self.state.shared:
             self.state = with_shared(self.state, shared)

@@ -14,7 +14,6 @@ import os
 import secrets
 import socket
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,7 +31,6 @@ MAX_LINES_WAITING = 4096
 BUFFER_BYTES = 256 * 2**10
 MAX_READ_AT_ONCE = 64
 _SUFFIX = ".sock"
-_FULL = (BlockingIOError, InterruptedError)
 
 
 class Counts(Struct, frozen=True):
@@ -43,7 +41,7 @@ class Counts(Struct, frozen=True):
     replays: int = 0
 
 
-class Told(Struct, frozen=True):
+class Told(Struct, frozen=True, omit_defaults=True):
     """A message. `lost` lines came before and did not fit; `resets` tells everybody to count anew."""
 
     worker: str
@@ -51,11 +49,6 @@ class Told(Struct, frozen=True):
     lines: tuple[Line, ...] = ()
     lost: int = 0
     resets: bool = False
-
-
-def private_directory() -> str:
-    """A new directory for the workers of one start; short, for a socket's address has about 100 bytes."""
-    return tempfile.mkdtemp(prefix="thoughtline-")
 
 
 class Bus:
@@ -182,9 +175,7 @@ class Bus:
             try:
                 assert self._socket is not None
                 message = self._socket.recv(BUFFER_BYTES)
-            except _FULL:
-                return
-            except OSError:
+            except OSError:  # nothing more to read
                 return
             self._hear(message)
 

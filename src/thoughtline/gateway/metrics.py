@@ -10,9 +10,10 @@ import os
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from operator import attrgetter
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from thoughtline.gateway.journal import Line
 from thoughtline.lessons import Lessons
@@ -81,8 +82,10 @@ class Metrics:
         self._seals.set(len(lessons.refused))
 
     def page(self) -> bytes:
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        if folder is None:
             return generate_latest(_Shown(self._registry))
+        _forget_dead(Path(folder))
         gathered = CollectorRegistry()
         MultiProcessCollector(gathered)  # type: ignore[no-untyped-call] # it has none
         return generate_latest(gathered)
@@ -153,6 +156,23 @@ class _StoreFigures:
         if total > seen:
             self._totals[name].inc(total - seen)
         self._seen[name] = total
+
+
+def _forget_dead(folder: Path) -> None:
+    """What a worker had open when it died is open no more; what it counted stays."""
+    for process in {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}:
+        if process.isdecimal() and not _is_alive(int(process)):
+            mark_process_dead(int(process))  # type: ignore[no-untyped-call] # it has none
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _gauge(name: str, about: str, registry: CollectorRegistry, gathered: str = "livesum") -> Gauge:

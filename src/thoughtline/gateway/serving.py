@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import uvicorn
+from msgspec.structs import replace
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
@@ -36,9 +37,11 @@ class Options(NamedTuple):
     file: Path | None
     flags: Flags
     admin_token: str | None = None
+    bus_directory: str | None = None
 
     def settings(self) -> Settings:
-        return load_settings(self.file, os.environ, self.flags, Path.home())
+        settings = load_settings(self.file, os.environ, self.flags, Path.home())
+        return replace(settings, server=replace(settings.server, bus_directory=self.bus_directory))
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -165,6 +168,9 @@ def serve(options: Options, settings: Settings, listener: socket.socket) -> bool
         return server.started
     with tempfile.TemporaryDirectory(prefix="thoughtline-") as folder:
         os.environ.setdefault(_METRICS_FOLDER, folder)
+        bus = Path(folder) / "bus"
+        bus.mkdir(mode=0o700)
+        options = options._replace(bus_directory=str(bus))
         config = server_config(AppFactory(options), settings.server.max_header_bytes)
         config.workers = settings.server.workers
         Multiprocess(config, sockets=[listener]).run()

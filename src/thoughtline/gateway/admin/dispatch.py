@@ -54,8 +54,7 @@ async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> Non
     except ThoughtlineError as error:
         answer = refusal(error)
     except Exception as error:
-        where = "".join(traceback.format_tb(error.__traceback__)[-3:])  # its message might quote content
-        log.error("a management request failed: %s\n%s", type(error).__name__, where)
+        _tell(error)
         answer = refusal(Declined(500, "internal", "Something went wrong here.", "The log says where."))
     if isinstance(answer, Stream):
         await _send_stream(state, answer, receive, send)
@@ -181,11 +180,19 @@ async def _send_stream(state: State, answer: Stream, receive: Receive, send: Sen
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for problem in ended:
+        if isinstance(problem, Exception):
+            _tell(problem)
     if state.signals.stopping.is_set():
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORD_SECONDS):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _tell(problem: Exception) -> None:
+    where = "".join(traceback.format_tb(problem.__traceback__)[-3:])  # its message might quote content
+    log.error("a management request failed: %s\n%s", type(problem).__name__, where)
 
 
 async def _pump(pieces: AsyncGenerator[bytes, None], send: Send) -> None:
