@@ -58,6 +58,11 @@ class Out:
     async def end(self) -> None:
         await self.write(b"0\r\n\r\n")
 
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Returns when something is so that another thread brings about."""
+        while not holds():
+            await asyncio.sleep(0.0005)
+
     async def gone(self) -> None:
         """Returns when whoever asked has closed the connection."""
         await self._writer.wait_closed()
@@ -97,7 +102,7 @@ class Upstream:
                 await self._answer(got, out)
                 if out.is_cut:
                     break
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
