@@ -52,7 +52,8 @@ def cli() -> str:
 
 def _commands(root: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     found = [action for action in root._actions if isinstance(action, argparse._SubParsersAction)]
-    return [command for action in found for command in action.choices.values()]
+    commands = [command for action in found for command in action.choices.values()]
+    return [each for command in commands for each in (command, *_commands(command))]
 
 
 def simulators() -> str:

@@ -91,9 +91,12 @@ class ForeignSeal(EncodeError):
 class Declined(ThoughtlineError):
     """A request that is not passed on, or an upstream that gave no answer: with a stable code and a remedy."""
 
-    def __init__(self, status: int, code: str, problem: str, remedy: str = "") -> None:
+    def __init__(
+        self, status: int, code: str, problem: str, remedy: str = "", retry_after_seconds: float | None = None
+    ) -> None:
         super().__init__(problem)
         self._status = status
+        self.retry_after_seconds = retry_after_seconds
         self.code = code
         self.remedy = remedy
         self.fault = Fault.CLIENT if status < 500 else Fault.UPSTREAM if status in (502, 504) else Fault.OURS
@@ -121,8 +124,13 @@ class Problem(NamedTuple):
     message: str
     remedy: str
 
+    @property
+    def told(self) -> str:
+        """All but the remedy."""
+        return f"{self.place}: {self.key}: {self.message}" if self.key else f"{self.place}: {self.message}"
+
     def __str__(self) -> str:
-        return f"{self.place}: {self.key + ': ' if self.key else ''}{self.message} ({self.remedy})"
+        return f"{self.told} ({self.remedy})"
 
 
 class SettingsError(ThoughtlineError):

@@ -13,24 +13,17 @@ from typing import NamedTuple, Protocol
 
 from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined
+from thoughtline.gateway.client_keys import ClientKey
 from thoughtline.gateway.headers import credential_of
-
-
-class KnownKey(Protocol):
-    """A client key of ours, as far as admission needs it."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def tenant(self) -> str: ...
 
 
 class KnowsKeys(Protocol):
     @property
     def is_empty(self) -> bool: ...
 
-    def find(self, credential: str) -> KnownKey | None: ...
+    def find(self, credential: str) -> ClientKey | None: ...
+
+    async def refresh(self) -> None: ...
 
 
 class NoKeys:
@@ -41,13 +34,16 @@ class NoKeys:
     def find(self, credential: str) -> None:
         return None
 
+    async def refresh(self) -> None:
+        """There is nothing to learn."""
+
 
 class Caller(NamedTuple):
-    """Who is asking. `credential` is what it showed; `key_id` is set if that was one of our own keys."""
+    """Who is asking. `credential` is what it showed; `key` is set if that was one of our own."""
 
     tenant: str
     credential: str
-    key_id: str | None = None
+    key: ClientKey | None = None
 
 
 def tenant_of(credential: str, peer: str) -> str:
@@ -72,14 +68,14 @@ def admit(headers: Mapping[bytes, bytes], query: str, peer: str, keys: KnowsKeys
         raise Declined(
             401, "unknown_key", "This gateway takes its own client keys.", "`thoughtline keys add NAME` makes one."
         )
-    return Caller(known.tenant, credential, known.id)
+    return Caller(known.tenant, credential, known)
 
 
 def key_for(caller: Caller, provider: Provider) -> str:
     """The key to ask a provider with; empty if the caller's own goes up as it came."""
     if provider.api_keys:
         return provider.api_keys[0]
-    if caller.key_id is not None and provider.auth != "none":
+    if caller.key is not None and provider.auth != "none":
         raise Declined(
             403,
             "no_provider_key",

@@ -27,6 +27,7 @@ from thoughtline.stores.base import (
     Deletion,
     Filter,
     Found,
+    Health,
     Note,
     Page,
     Saved,
@@ -101,6 +102,10 @@ class LayeredStore:
     def is_settled(self) -> bool:
         """Whether the durable store works and nothing waits to be written."""
         return self._settled.is_set()
+
+    @property
+    def health(self) -> Health:
+        return Health(self.is_settled, len(self._waiting), self._failures, self._waiting.lost)
 
     async def settled(self) -> None:
         """Returns when the durable store works and nothing waits to be written."""
