@@ -129,9 +129,9 @@ class Exchange:
         if self._prepared.transcript is not None and self._prepared.transcript.is_streaming:
             self._is_streaming = True
         with self._state.limits.stream(self._caller.key if self._is_streaming else None):
-            await self._converse(choice, key, receive, send)
+            await self._converse(choice, key, send)
 
-    async def _converse(self, choice: Choice, key: str, receive: Receive, send: Send) -> None:
+    async def _converse(self, choice: Choice, key: str, send: Send) -> None:
         """Ask, mend what is refused, pass the answer on."""
         assert self._prepared is not None
         response = await self._ask(choice, key)
