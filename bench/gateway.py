@@ -32,9 +32,7 @@ from bench.load.usage import cpu_seconds, resident_bytes
 
 QUICK = Size(rounds=1, requests=400, streams=50, chunks=200, first_bytes=30, open_streams=200)
 FULL = Size(rounds=5, requests=3000, streams=100, chunks=400, first_bytes=200, open_streams=1000)
-LONG = Conversation("200 kB, 20 turns restored", 20, 200_000)
-PLAIN = CONVERSATIONS[0]
-TURNS = CONVERSATIONS[2]
+PLAIN, _, TURNS, LONG = CONVERSATIONS
 
 
 Work = Callable[[Kind | None, Process], Awaitable[None]]

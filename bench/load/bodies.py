@@ -56,8 +56,8 @@ class Conversation(NamedTuple):
 
     def _bare(self, number: int) -> Json:
         arguments = msgspec.json.encode({"n": number}).decode()
-        call = {"id": f"call_{number:02}_a7f3c9", "type": "function"}
-        call["function"] = {"name": "read", "arguments": arguments}  # type: ignore[assignment]
+        function = {"name": "read", "arguments": arguments}
+        call = {"id": f"call_{number:02}_a7f3c9", "type": "function", "function": function}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
 
     def _history(self, turns: int, filler: str) -> list[Json]:

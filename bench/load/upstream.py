@@ -129,9 +129,7 @@ class Provider(asyncio.Protocol):
 
 async def serve(port: int) -> None:
     script = Script()
-    server = await asyncio.get_running_loop().create_server(
-        lambda: Provider(script), "127.0.0.1", port, backlog=4096
-    )
+    server = await asyncio.get_running_loop().create_server(lambda: Provider(script), "127.0.0.1", port, backlog=4096)
     await server.serve_forever()
 
 
