@@ -6,8 +6,8 @@ The process under test has one core to itself, the load and the upstream the oth
 once, then every contender again; medians count. "direct" is the upstream alone. Where turns are restored, the
 conversation was played through the gateway before, and that all reasoning arrives at the upstream is verified once.
 
-CPU: processor time of the process under test, all its threads and children, by request or by streamed chunk. First byte:
-of a stream, one request at a time, above "direct". Memory: resident memory that open streams which stand still take.
+CPU: processor time of the process under test, all its threads and children, by request or by streamed chunk. First
+byte: of a stream, one request at a time, above "direct". Memory: what open streams take that stand still.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The floor: the gateway's server and HTTP client, and nothing done in between. `python -m bench.load.bare PORT URL`."""
+"""The floor: the gateway's server and HTTP client, and nothing in between. `python -m bench.load.bare PORT URL`."""
 
 from __future__ import annotations
 
