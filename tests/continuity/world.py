@@ -148,7 +148,7 @@ def encoded(value: Json) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-# --- one conversation, in the words of each format ---------------------------------------------------------------------
+# --- one conversation, in the words of each format --------------------------------------------------------------------
 
 
 class Said(NamedTuple):
