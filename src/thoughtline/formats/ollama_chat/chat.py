@@ -1,7 +1,4 @@
-"""Ollama's own API: `/api/chat`, and `/api/generate` read as a conversation of one prompt.
-
-Reasoning is `thinking` beside the content; a stream is one JSON object a line.
-"""
+"""Messages, bodies and streams of Ollama's chat."""
 
 from __future__ import annotations
 
