@@ -121,7 +121,7 @@ class OutgoingIds:
         return name
 
     def result(self, result: ToolResult) -> tuple[str | None, str | None, int]:
-        """The upstream's id, the tool's name and the call's number, for a result: by id, else by name, else by order."""
+        """The upstream's id, the tool's name and the call's number: by id, else by name, else by order."""
         at = self._call_of(result)
         if at is None:
             own = unwrapped(result.call_id) if result.call_id else None

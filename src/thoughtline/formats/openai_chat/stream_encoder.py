@@ -89,7 +89,7 @@ class StreamEncoder:
         head = [
             ("id", encode(self._started.id or "")),
             ("object", b'"chat.completion.chunk"'),
-            ("created", b"0"),
+            ("created", encode(self._started.created)),
             ("model", encode(self._started.model or "")),
         ]
         return sse(object_of([*head, *rest]))
