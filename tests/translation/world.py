@@ -19,7 +19,6 @@ from thoughtline.errors import ThoughtlineError
 from thoughtline.events import Event
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
-from thoughtline.records import Key, Record
 from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
@@ -38,6 +37,7 @@ from thoughtline.translation import (
     translate_error,
     translate_reply,
     translate_request,
+    with_opened,
 )
 from thoughtline.turns import FormatName, Provenance, Reply
 
@@ -170,10 +170,7 @@ class Lane:
 
     def _planned(self, request: TranslatedRequest, contract: Contract, who: Identity) -> Plan:
         needed = needs(request.transcript, contract, who)
-        found: dict[Key, list[Record]] = self.store.find(needed.keys)
-        for record in request.records:
-            for key in record.keys:
-                found.setdefault(key, []).append(record)
+        found = with_opened(self.store.find(needed.keys), request.records)
         issuer = Issuer(self.upstream.provider, "https://upstream.example", "account", self.upstream.model)
         return plan(request.transcript, contract, needed, found, issuer)
 

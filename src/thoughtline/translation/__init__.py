@@ -23,7 +23,7 @@ from thoughtline.translation.replies import (
     translate_reply,
     whole_reply,
 )
-from thoughtline.translation.requests import TranslatedRequest, translate_request
+from thoughtline.translation.requests import TranslatedRequest, translate_request, with_opened
 
 __all__ = [
     "CallIds",
@@ -42,5 +42,6 @@ __all__ = [
     "translate_reply",
     "translate_request",
     "whole_reply",
+    "with_opened",
     "with_own_ids",
 ]

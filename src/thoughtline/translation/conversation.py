@@ -38,9 +38,10 @@ _OPENING = "(The conversation goes on.)"
 
 
 class Placed(NamedTuple):
-    """What an envelope held, and before which item of its turn it stood. `turn` is the position of that turn."""
+    """What an envelope held. `base` is how many visible items of its turn are of earlier turns of the client's; `turn`
+    is the position of that turn."""
 
-    at: int
+    base: int
     held: Opened
     turn: int = 0
 
@@ -185,7 +186,7 @@ class _Work:
         items: list[Item] = []
         opened: list[Placed] = []
         for at, item in enumerate(turn.items):
-            opened += [Placed(len(items), held) for held in self._open(turn, at, item)]
+            opened += [Placed(0, held) for held in self._open(turn, at, item)]
             match item:
                 case Text():
                     items += [Text(item.text)] if item.text else []
@@ -300,7 +301,8 @@ class _Work:
 
 def _joined(one: _Part, other: _Part) -> _Part:
     items = (*one.items, *other.items)
-    moved = tuple(placed._replace(at=placed.at + len(one.items)) for placed in other.opened)
+    before = sum(1 for item in one.items if isinstance(item, (Text, ToolCall)))
+    moved = tuple(placed._replace(base=placed.base + before) for placed in other.opened)
     return _Part(one.role, items, (*one.opened, *moved))
 
 

@@ -33,10 +33,14 @@ MAX_OPENED = 8 * 1024 * 1024
 
 
 class Opened(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What an envelope holds: items of one turn in their order, who made them, behind which prefix, and when."""
+    """What an envelope holds: items of one turn in their order, who made them, behind which prefix, and when.
+
+    `places` says of each item how many visible ones (words, calls) stood before it in its turn.
+    """
 
     provenance: Provenance
     items: tuple[Item, ...]
+    places: tuple[int, ...] = ()
     prefix: Key = Key("")
     created_at: float = 0.0
 

@@ -10,6 +10,7 @@ lost in silence.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, assert_never
 
 import msgspec
@@ -70,6 +71,13 @@ _STATUS_IN_STREAM = 500
 """What an error in mid-stream stands for: the response has begun, and nobody says its status."""
 
 
+class Held(NamedTuple):
+    """An item for an envelope, and how many visible ones stood before it."""
+
+    place: int
+    item: Item
+
+
 class Sealing(NamedTuple):
     """What goes into an envelope beside the reasoning."""
 
@@ -78,8 +86,11 @@ class Sealing(NamedTuple):
     prefix: Key = Key("")
     created_at: float = 0.0
 
-    def token(self, items: tuple[Item, ...]) -> str | None:
-        return self.sealer.seal(Opened(self.provenance, items, self.prefix, self.created_at)) if items else None
+    def token(self, held: Sequence[Held]) -> str | None:
+        if not held:
+            return None
+        items, places = tuple(one.item for one in held), tuple(one.place for one in held)
+        return self.sealer.seal(Opened(self.provenance, items, places, self.prefix, self.created_at))
 
 
 class Way(NamedTuple):
@@ -104,7 +115,7 @@ class _Open:
         self.position = position
         self.pieces: list[str] = []
         self.call = CallDelta(0, 0, "")
-        self.held: list[Item] = []
+        self.held: list[Held] = []
         self.is_summary = False
         self.is_told = False
         self.is_done = False
@@ -184,9 +195,10 @@ class _Answer:
         self._open: _Open | None = None
         self._closed: set[int] = set()
         self._waiting: dict[int, list[CallDelta]] = {}
-        self._unsealed: list[Item] = []
+        self._unsealed: list[Held] = []
         self._next = 0
         self._calls = 0
+        self._shown = 0
         self._blocks = 0
         self._thoughts = 0
 
@@ -213,6 +225,7 @@ class _Answer:
         self._leave()
         self._open = _Open(kind, source, self._next)
         self._next += 1
+        self._shown += kind != "reasoning"
         return self._open
 
     def _is_open(self, source: int, kind: str) -> bool:
@@ -321,17 +334,17 @@ class _Answer:
         opened = self._open
         if opened is not None and self._is_open(source, "reasoning"):
             opened.is_done = True
-            opened.held.append(item)
+            opened.held.append(self._held(item))
         elif source in self._closed and readable(item):
             return
         elif opened is not None and opened.kind == "reasoning" and not readable(item):
             opened.is_done = True
-            opened.held.append(item)
+            opened.held.append(self._held(item))
         else:
             opened = self._enter("reasoning", source)
             opened.is_summary = isinstance(item, ReasoningSummary)
             opened.pieces.append(readable(item))
-            opened.held.append(item)
+            opened.held.append(self._held(item))
             opened.is_done = True
             if readable(item):
                 self._thoughts += 1
@@ -356,11 +369,11 @@ class _Answer:
         opened = self._open
         if opened is not None and opened.kind == "reasoning":
             opened.is_done = True
-            opened.held.append(item)
+            opened.held.append(self._held(item))
             return
         opened = self._enter("reasoning", -1)
         opened.is_done = True
-        opened.held.append(item)
+        opened.held.append(self._held(item))
 
     # --- ends ---------------------------------------------------------------------------------------------------------
 
@@ -386,7 +399,7 @@ class _Answer:
                 if opened.is_summary
                 else ReasoningText(opened.text, None, made_by)
             )
-            opened.held.append(kind)
+            opened.held.append(self._held(kind))
         for shaped in self._shaped(opened):
             self._give(opened.position, shaped)
 
@@ -396,7 +409,7 @@ class _Answer:
         if self._slot == "call":
             self._unsealed += opened.held
             return [ReasoningText(text, None, ours)] if text else []
-        token = self._token(tuple(opened.held)) if self._slot != "none" else None
+        token = self._token(opened.held) if self._slot != "none" else None
         match self._slot:
             case "block":
                 return [ReasoningText(text, token or "", ours)] if text or token else []
@@ -414,9 +427,12 @@ class _Answer:
             return ReasoningSummary(text, ours, None, self._blocks)
         return ReasoningText(text, None, ours, None, self._blocks)
 
-    def _token(self, items: tuple[Item, ...]) -> str | None:
+    def _held(self, item: Item) -> Held:
+        return Held(self._shown, item)
+
+    def _token(self, held: Sequence[Held]) -> str | None:
         sealing = self._way.sealing
-        return sealing.token(items) if sealing is not None else None
+        return sealing.token(held) if sealing is not None else None
 
     def _leave_call(self, opened: _Open, item: ToolCall | None) -> None:
         arguments = opened.text if item is None else item.arguments
@@ -425,8 +441,9 @@ class _Answer:
             arguments = as_object(arguments)
         seal: Seal | None = None
         if self._slot == "call":
-            sealed = (replace(item, raw=NO_RAW),) if item is not None and item.seal is not None else ()
-            token = self._token((*self._unsealed, *sealed))
+            is_sealed = item is not None and item.seal is not None
+            sealed = [self._held(replace(item, raw=NO_RAW))] if item is not None and is_sealed else []
+            token = self._token([*self._unsealed, *sealed])
             seal = Seal(token, self._way.dialect.reasoning_format) if token else None
             self._unsealed = []
         call = ToolCall(made.name or "", arguments, made.id, None, made.is_custom, seal)
@@ -442,7 +459,7 @@ class _Answer:
             self._open_call(source, CallDelta(self._choice, source, said, known, name, deltas[0].is_custom))
             self._leave()
         if self._unsealed:
-            token = self._token(tuple(self._unsealed))
+            token = self._token(self._unsealed)
             self._unsealed = []
             if token:
                 self._give(self._next, Text("", Seal(token, self._way.dialect.reasoning_format)))

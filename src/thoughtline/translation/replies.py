@@ -108,10 +108,11 @@ class Chunk(NamedTuple):
 
 
 class StreamTranslator:
-    """Bytes of an upstream's stream in, bytes for the client out."""
+    """Bytes of an upstream's stream in, bytes for the client out; in one and the same format, the very bytes."""
 
     def __init__(self, way: Way) -> None:
         self._way = way
+        self._is_same = way.source == way.to
         self._decoder = FORMATS[way.source].stream_decoder(way.source_dialect)
         self._encoder = FORMATS[way.to].stream_encoder(way.dialect)
         self._outward = Outward(way)
@@ -125,12 +126,16 @@ class StreamTranslator:
     def feed(self, data: bytes) -> Chunk:
         """More of the stream. Bytes that can't be read raise `DecodeError`: `fail` says so to the client."""
         events = self._decoder.feed(data)
+        if self._is_same:
+            return Chunk(data, b"", events)
         said = [one for event in events for one in self._outward.take(event)]
         return self._chunk(events, said)
 
     def finish(self) -> Chunk:
         """The upstream has ended."""
         events = self._decoder.finish()
+        if self._is_same:
+            return Chunk(b"", b"", events)
         said = [one for event in events for one in self._outward.take(event)]
         chunk = self._chunk(events, [*said, *self._outward.finish()])
         last = b"" if self._has_failed else self._encoder.finish()

@@ -8,7 +8,7 @@ and the same conversation translated again has the same keys.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -16,12 +16,13 @@ from msgspec.structs import replace
 from thoughtline.errors import Untranslatable
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
-from thoughtline.items import REASONING_KINDS, Item, Text, ToolCall, reasoning_of
+from thoughtline.items import REASONING_KINDS, Item, Text, ToolCall
 from thoughtline.options import BuiltInTool, CustomTool, FunctionTool, Options, ReadOptions, Thinking, Tool, ToolChoice
-from thoughtline.records import Record, RecordId
+from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, steps_of
+from thoughtline.replay.matching import Found
 from thoughtline.replay.visible import digest, is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import Conversation, Placed, translate_turns
@@ -257,20 +258,24 @@ def _records(transcript: Transcript, conversation: Conversation, identity: Ident
 
 
 def _whole(shown: tuple[Item, ...], placed: list[Placed]) -> list[Item]:
-    """A turn as it was: sealed reasoning before the item it stood before, seals back on the items they were on."""
-    sealed = [item for one in placed for item in one.held.items]
-    bare = [_resealed(item, sealed) for item in shown]
+    """A turn as it was: sealed reasoning where it stood among what is visible, seals back on the items they were on."""
+    sealed = [
+        (one.base + place, item) for one in placed for place, item in zip(one.held.places, one.held.items, strict=False)
+    ]
+    thoughts = [(place, item) for place, item in sealed if isinstance(item, REASONING_KINDS)]
+    visible = [_resealed(item, sealed) for item in shown if not isinstance(item, REASONING_KINDS)]
     whole: list[Item] = []
-    for at in range(len(bare) + 1):
-        for one in placed:
-            if one.at == at:
-                whole += reasoning_of(one.held.items)
-        whole += [item for item in bare[at : at + 1] if not isinstance(item, REASONING_KINDS)]
-    return whole
+    count = 0
+    for item in visible:
+        if isinstance(item, (Text, ToolCall)):
+            whole += [thought for place, thought in thoughts if place == count]
+            count += 1
+        whole.append(item)
+    return [*whole, *(thought for place, thought in thoughts if place >= count)]
 
 
-def _resealed(item: Item, sealed: list[Item]) -> Item:
-    for known in sealed:
+def _resealed(item: Item, sealed: list[tuple[int, Item]]) -> Item:
+    for _, known in sealed:
         match known, item:
             case ToolCall(), ToolCall() if is_same_call(known, item):
                 return replace(item, seal=known.seal)
@@ -279,3 +284,16 @@ def _resealed(item: Item, sealed: list[Item]) -> Item:
             case _:
                 pass
     return item
+
+
+def with_opened(found: Found, records: tuple[Record, ...]) -> dict[Key, Sequence[Record]]:
+    """What a store found, and what the client's envelopes held for turns that it did not find.
+
+    The store's own record of a turn is the better one: it saw the turn to its end.
+    """
+    known: dict[Key, Sequence[Record]] = dict(found)
+    for record in records:
+        if not any(key in found for key in record.keys[:1]):
+            for key in record.keys:
+                known[key] = (*known.get(key, ()), record)
+    return known
