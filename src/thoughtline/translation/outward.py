@@ -67,6 +67,9 @@ _PREFIXES: dict[FormatName, str] = {
     "openai_responses": "resp_",
     "anthropic_messages": "msg_",
 }
+_SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
+"""Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
+
 _STATUS_IN_STREAM = 500
 """What an error in mid-stream stands for: the response has begun, and nobody says its status."""
 
@@ -195,6 +198,9 @@ class _Answer:
         self._open: _Open | None = None
         self._closed: set[int] = set()
         self._waiting: dict[int, list[CallDelta]] = {}
+        self._seals_late = way.source_dialect.carrier in _SEALED_LATE
+        self._early: dict[int, int] = {}
+        self._late: list[Held] = []
         self._unsealed: list[Held] = []
         self._next = 0
         self._calls = 0
@@ -308,7 +314,7 @@ class _Answer:
         if isinstance(item, REASONING_KINDS):
             self._reasoning_done(event.position, item)
         elif event.position in self._closed:
-            return
+            self._sealed_late(item)
         elif isinstance(item, Text):
             self._text_done(event.position, item.text)
         elif isinstance(item, ToolCall):
@@ -335,6 +341,8 @@ class _Answer:
         if opened is not None and self._is_open(source, "reasoning"):
             opened.is_done = True
             opened.held.append(self._held(item))
+        elif self._early:  # it went out before its seal came
+            self._late.append(Held(self._early.get(source, self._shown), item))
         elif source in self._closed and readable(item):
             return
         elif opened is not None and opened.kind == "reasoning" and not readable(item):
@@ -354,6 +362,8 @@ class _Answer:
         if source in self._waiting:
             del self._waiting[source]
         elif self._is_open(source, "call"):
+            if self._slot != "call":
+                self._sealed_late(item)
             self._leave(item)
             self._release()
             return
@@ -363,6 +373,11 @@ class _Answer:
         self._open_call(source, CallDelta(self._choice, source, item.arguments, item.id, item.name, item.is_custom))
         self._leave(item)
         self._release()
+
+    def _sealed_late(self, item: Item) -> None:
+        """A call whose seal came when it had gone out."""
+        if isinstance(item, ToolCall) and item.seal is not None:
+            self._late.append(self._held(replace(item, raw=NO_RAW)))
 
     def _seal_alone(self, item: ToolCall) -> None:
         """The seal of a call, for a client that has no slot on calls: in an envelope of its own before it."""
@@ -393,7 +408,9 @@ class _Answer:
 
     def _leave_reasoning(self, opened: _Open) -> None:
         made_by = self._way.source_dialect.reasoning_format
-        if not opened.held:  # nobody ended it: what came is all there is
+        if not opened.held and self._seals_late:
+            self._early[opened.source] = self._shown
+        elif not opened.held:  # nobody ended it: what came is all there is
             kind = (
                 ReasoningSummary(opened.text, made_by)
                 if opened.is_summary
@@ -458,6 +475,7 @@ class _Answer:
             known = next((delta.id for delta in deltas if delta.id), None)
             self._open_call(source, CallDelta(self._choice, source, said, known, name, deltas[0].is_custom))
             self._leave()
+        self._give_late()
         if self._unsealed:
             token = self._token(self._unsealed)
             self._unsealed = []
@@ -465,6 +483,17 @@ class _Answer:
                 self._give(self._next, Text("", Seal(token, self._way.dialect.reasoning_format)))
                 self._next += 1
         self._events.append(TurnDone(self._choice, self._finish(event.finish)))
+
+    def _give_late(self) -> None:
+        """Seals that came last, in an envelope at the end."""
+        late, self._late = self._late, []
+        if late and self._slot == "call":
+            self._unsealed += late
+        elif late and self._slot != "none":
+            opened = self._enter("reasoning", -1)
+            opened.held += late
+            opened.is_done = True
+            self._leave()
 
     def _finish(self, finish: Finish | None) -> Finish | None:
         """Why it ended, in words that the client's encoder makes its own."""
