@@ -5,10 +5,10 @@ these. It holds the reasoning as the upstream gave it, seals and all, with its p
 served by a replica whose store is empty. It is authenticated (HMAC-SHA256) under a key of ours and bound to the tenant:
 one that was changed, made elsewhere or belongs to somebody else does not open. It is never sent to an upstream.
 
-    "TL1." base64url( 16 bytes of HMAC | zlib(JSON) )
+    base64( 3 bytes of mark, "TLT1" in base64 | 16 bytes of HMAC | zlib(JSON) )
 
-Version 1 is not encrypted: it holds nothing that its own client has not been shown or could not have got from the
-provider itself.
+It is plain base64, for SDKs turn some slots into bytes and back, in either alphabet. Version 1 is not encrypted: it
+holds nothing that its own client has not been shown or could not have got from the provider itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from thoughtline.items import Item
 from thoughtline.records import Key
 from thoughtline.turns import Provenance
 
-_MARK = "TL1."
+_MARK = "TLT1"
+_MARK_BYTES = base64.b64decode(_MARK)
+_STANDARD = str.maketrans("-_", "+/")
 _TAG_BYTES = 16
 MAX_OPENED = 8 * 1024 * 1024
 """Bytes of JSON in one envelope: beyond any reasoning seen, and too little to fill the memory with."""
@@ -70,15 +72,15 @@ class Sealer:
         if not self._key or len(text) > MAX_OPENED:
             return None
         packed = zlib.compress(text, 6)
-        return _MARK + base64.urlsafe_b64encode(self._tag(packed) + packed).decode().rstrip("=")
+        return base64.b64encode(_MARK_BYTES + self._tag(packed) + packed).decode()
 
     def open(self, token: str) -> Opened | None:
         """What it holds; None if it is not ours, not this tenant's, or not as we made it."""
         if not self._key or not is_envelope(token):
             return None
         try:
-            text = token.removeprefix(_MARK)
-            data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            text = token.translate(_STANDARD).rstrip("=")
+            data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True).removeprefix(_MARK_BYTES)
             tag, packed = data[:_TAG_BYTES], data[_TAG_BYTES:]
             if not hmac.compare_digest(tag, self._tag(packed)):
                 return None

@@ -193,6 +193,7 @@ class _Answer:
         self._choice = choice
         self._way = way
         self._slot = _SLOTS.get(way.to, "none")
+        self._spoke = SPOKES[way.to]
         self._findings = findings
         self._events: list[Event] = []
         self._open: _Open | None = None
@@ -268,6 +269,8 @@ class _Answer:
         self._events.append(ReasoningDelta(self._choice, opened.position, said, opened.is_summary))
 
     def _call(self, event: CallDelta) -> None:
+        if event.is_custom and not self._spoke.custom_tools:
+            return  # free text becomes an object once it is whole
         opened = self._open
         if opened is not None and self._is_open(event.position, "call"):
             opened.pieces.append(event.arguments)
@@ -359,6 +362,11 @@ class _Answer:
                 self._tell(opened, readable(item))
 
     def _call_done(self, source: int, item: ToolCall) -> None:
+        if item.is_custom and not self._spoke.custom_tools:
+            self._findings.append(
+                Finding("untranslatable", "", "a call with free text stands as one with an object", "")
+            )
+            item = replace(item, arguments=msgspec.json.encode({"input": item.arguments}).decode(), is_custom=False)
         if source in self._waiting:
             del self._waiting[source]
         elif self._is_open(source, "call"):
@@ -454,7 +462,7 @@ class _Answer:
     def _leave_call(self, opened: _Open, item: ToolCall | None) -> None:
         arguments = opened.text if item is None else item.arguments
         made = opened.call
-        if SPOKES[self._way.to].is_object and not made.is_custom:
+        if self._spoke.is_object and not made.is_custom:
             arguments = as_object(arguments)
         seal: Seal | None = None
         if self._slot == "call":

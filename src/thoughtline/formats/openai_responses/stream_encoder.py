@@ -174,7 +174,7 @@ class StreamEncoder:
         if self._open is None or self._open.part_position != event.position or self._open.kind != "message":
             said = self._enter("message", self._new_message(event.choice)) + self._begin_part(event.position)
         self._remember(event.position, event.text)
-        delta = [*self._part, ("delta", encode(event.text))]
+        delta = [*self._part, ("delta", encode(event.text)), ("logprobs", b"[]")]
         return said + self._event("response.output_text.delta", delta)
 
     def _new_message(self, choice: int) -> bytes:
@@ -290,7 +290,7 @@ class StreamEncoder:
         if isinstance(item, Text):
             text = encode(item.text)
             part = object_of([("type", b'"output_text"'), ("text", text), ("annotations", b"[]")])
-            said += self._event("response.output_text.done", [*self._part, ("text", text)])
+            said += self._event("response.output_text.done", [*self._part, ("text", text), ("logprobs", b"[]")])
             said += self._event("response.content_part.done", [*self._part, ("part", part)])
         elif isinstance(item, ToolCall):
             said += self._call_done(item)
