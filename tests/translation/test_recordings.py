@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.formats.test_recordings import SEVERAL_RESPONSES_IN_ONE_STREAM, decode_reply, supported
 from tests.recordings import SUPPORTED, Exchange, Recording, name_of, needs_recordings
 from tests.translation.sdk_types import check_body, check_stream
 from tests.translation.world import BODY_TYPES, KEY, NOW, TENANT
 from thoughtline.formats import FORMATS
-from thoughtline.formats.json_text import is_json
+from thoughtline.formats.json_text import encode, is_json
 from thoughtline.items import (
     NO_RAW,
     REASONING_KINDS,
@@ -28,7 +29,6 @@ from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import readable
 from thoughtline.translation.envelopes import is_envelope
 from thoughtline.turns import FormatName, Provenance, Reply
-from tests.formats.test_recordings import decode_reply, supported
 
 pytestmark = needs_recordings
 recordings = pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)
@@ -74,6 +74,7 @@ def said(items: tuple[Item, ...], to: FormatName) -> Said:
     no-summary    only Responses tells a summary from the text of thinking
     hidden        thinking that nobody can read shows in no field, but for Anthropic's block without words
     one-field     chat and Ollama have one field for all thinking and one for all words, before the calls
+    neighbours    Gemini's parts grow over chunks: two neighbours of one kind are one (and so are they read)
     an-object     arguments that are no object stand inside one, where a wire wants objects
     """
     told: Said = []
@@ -91,7 +92,19 @@ def said(items: tuple[Item, ...], to: FormatName) -> Said:
                 told += [("thought", readable(item))] if readable(item) else []
             case _:
                 pass
+    if to == "gemini_generate":
+        return _joined(told)
     return _in_one_field(told) if to in ("openai_chat", "ollama_chat") else told
+
+
+def _joined(told: Said) -> Said:
+    joined: Said = []
+    for kind, text in told:
+        if joined and kind != "call" and joined[-1][0] == kind:
+            joined[-1] = (kind, joined[-1][1] + text)
+        else:
+            joined.append((kind, text))
+    return joined
 
 
 def _arguments(call: ToolCall, to: FormatName) -> str:
@@ -105,9 +118,7 @@ def _arguments(call: ToolCall, to: FormatName) -> str:
 
 
 def _quoted(text: str) -> str:
-    import json
-
-    return json.dumps(text)
+    return encode(text).decode()
 
 
 def _in_one_field(told: Said) -> Said:
@@ -138,7 +149,7 @@ def opened(items: tuple[Item, ...]) -> list[Item]:
 
 def by_kind(items: list[Item]) -> list[str]:
     """Items in an order of their own: an envelope that comes late holds what it holds, and its place."""
-    return sorted(repr(item) for item in items)
+    return sorted(encode(item).decode() for item in items)
 
 
 @recordings
@@ -169,6 +180,8 @@ def test_envelopes_hold_all_that_was_thought(recording: Recording) -> None:
 @recordings
 def test_streams_say_what_the_whole_says(recording: Recording) -> None:
     """A recorded stream, or one made from a whole answer: the client's stream folds into the client's whole answer."""
+    if any(part in recording.id for part in SEVERAL_RESPONSES_IN_ONE_STREAM):
+        return  # the steps of an agent, stored one after the other: no stream of a provider's
     for exchange, reply in answered(recording):
         for to in others(exchange):
             way = way_to(exchange, to)
@@ -176,7 +189,13 @@ def test_streams_say_what_the_whole_says(recording: Recording) -> None:
             if not any(isinstance(item, ToolCall) and item.is_custom for item in reply.candidates[0].turn.items):
                 check_stream(to, stream)  # the SDK has no type for a custom call in a chat chunk
             whole = decoded(translate_reply(reply, way).body, to)
-            assert said(streamed(stream, to).candidates[0].turn.items, to) == said(whole.candidates[0].turn.items, to)
+            told = said(streamed(stream, to).candidates[0].turn.items, to)
+            assert _unkinded(told) == _unkinded(said(whole.candidates[0].turn.items, to))
+
+
+def _unkinded(told: Said) -> Said:
+    """A chat stream brings thinking before it says that it is a summary: by then it has gone out as text."""
+    return [("thought" if kind == "summary" else kind, text) for kind, text in told]
 
 
 def _translated(exchange: Exchange, way: Way) -> bytes:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from tests.replay.world import Store
 from tests.sim.faces import TOOLS, WIRES, Call
-from thoughtline import providers
 from thoughtline.errors import ThoughtlineError
 from thoughtline.events import Event
 from thoughtline.formats import FORMATS

@@ -134,6 +134,7 @@ class Outward:
     def __init__(self, way: Way) -> None:
         self._way = way
         self._answers: dict[int, _Answer] = {}
+        self._ended: dict[int, TurnDone] = {}
         self._usage: UsageReported | None = None
         self._is_started = False
         self.findings: list[Finding] = []
@@ -150,6 +151,9 @@ class Outward:
                 return [*self._start(Started()), Failed(said)]
             case Other():
                 return [event] if self._is_started else []
+            case TurnDone() if self._way.source == "gemini_generate":
+                self._ended[event.choice] = event  # with code execution it says so and then goes on
+                return []
             case TextDelta() | ReasoningDelta() | CallDelta() | ItemDone() | TurnDone():
                 return [*self._start(Started()), *self._answer(event)]
             case _:
@@ -157,7 +161,9 @@ class Outward:
 
     def finish(self) -> list[Event]:
         """The upstream has said all: what was held back."""
-        return [self._usage] if self._usage is not None else []
+        ended = [one for event in self._ended.values() for one in self._answer(event)]
+        self._ended = {}
+        return [*ended, *([self._usage] if self._usage is not None else [])]
 
     def _start(self, event: Started) -> list[Event]:
         if self._is_started:
@@ -332,6 +338,8 @@ class _Answer:
     def _text_done(self, source: int, text: str) -> None:
         opened = self._open
         if opened is not None and self._is_open(source, "text"):
+            if rest := rest_of(text, opened.text):
+                self._text(TextDelta(self._choice, source, rest))
             self._leave()
         elif text:
             opened = self._enter("text", source)
@@ -342,6 +350,8 @@ class _Answer:
         """A piece of reasoning is whole. It stays open until something else comes: its ciphertext may follow."""
         opened = self._open
         if opened is not None and self._is_open(source, "reasoning"):
+            if rest := rest_of(readable(item), opened.text):
+                self._reasoning(ReasoningDelta(self._choice, source, rest, opened.is_summary))
             opened.is_done = True
             opened.held.append(self._held(item))
         elif self._early:  # it went out before its seal came
@@ -372,6 +382,8 @@ class _Answer:
         elif self._is_open(source, "call"):
             if self._slot != "call":
                 self._sealed_late(item)
+            if rest := rest_of(item.arguments, self._open.text if self._open is not None else ""):
+                self._call(CallDelta(self._choice, source, rest))
             self._leave(item)
             self._release()
             return
@@ -510,6 +522,11 @@ class _Answer:
         if self._way.to == "openai_chat" and finish.reason == "error":
             return Finish("stop", "")
         return Finish(finish.reason, "")
+
+
+def rest_of(whole: str, told: str) -> str:
+    """What the deltas of an item left out."""
+    return whole[len(told) :] if whole.startswith(told) else ""
 
 
 def as_object(arguments: str) -> str:
