@@ -89,3 +89,12 @@ def payloads(format: FormatName, stream: bytes) -> Iterator[bytes]:
     for line in stream.split(b"\n"):
         if line.startswith(b"data: ") and line != b"data: [DONE]":
             yield line.removeprefix(b"data: ")
+
+
+# --- requests -----------------------------------------------------------------------------------------------------------
+
+_REQUESTS: dict[str, TypeAdapter[Any]] = {
+    "openai_chat": TypeAdapter(openai.types.chat.completion_create_params.CompletionCreateParamsNonStreaming),
+    "openai_responses": TypeAdapter(openai.types.responses.response_create_params.ResponseCreateParamsNonStreaming),
+    "anthropic_messages": TypeAdapter(anthropic.types.message_create_params.MessageCreateParamsNonStreaming),
+}

@@ -189,11 +189,11 @@ class _Work:
             opened += [Placed(0, held) for held in self._open(turn, at, item)]
             match item:
                 case Text():
-                    items += [Text(item.text)] if item.text else []
+                    items += [self._to.encode_words(item.text)] if item.text else []
                 case ToolCall():
                     items.append(self._call(turn, at, item))
                 case Unknown(kind="refusal"):
-                    items.append(Text(msgspec.json.decode(item.raw, type=str)))
+                    items.append(self._to.encode_words(refusal_of(item)))
                 case Unknown():
                     items += self._media(turn, at, item)
                 case ToolResult():
@@ -304,6 +304,13 @@ def _joined(one: _Part, other: _Part) -> _Part:
     before = sum(1 for item in one.items if isinstance(item, (Text, ToolCall)))
     moved = tuple(placed._replace(base=placed.base + before) for placed in other.opened)
     return _Part(one.role, items, (*one.opened, *moved))
+
+
+def refusal_of(item: Unknown) -> str:
+    """The words of a refusal, which stands in a member or in a part of its own."""
+    value = msgspec.json.decode(item.raw)
+    words = value.get("refusal") if isinstance(value, dict) else value
+    return words if isinstance(words, str) else ""
 
 
 def readable(item: Item) -> str:

@@ -46,7 +46,7 @@ from thoughtline.providers import Dialect
 from thoughtline.records import Key
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import CallIds
-from thoughtline.translation.conversation import readable
+from thoughtline.translation.conversation import readable, refusal_of
 from thoughtline.translation.envelopes import Opened, Sealer
 from thoughtline.translation.errors import decode_error, error_object
 from thoughtline.translation.spokes import SPOKES
@@ -329,7 +329,7 @@ class _Answer:
         elif isinstance(item, ToolCall):
             self._call_done(event.position, item)
         elif isinstance(item, Unknown) and item.kind == "refusal":
-            self._text_done(event.position, msgspec.json.decode(item.raw, type=str))
+            self._text_done(event.position, refusal_of(item))
         else:
             kind = item.kind if isinstance(item, Unknown) else type(item).__name__
             message = f"{self._way.to} has no place for what came as {kind or 'an unknown kind'}"

@@ -36,6 +36,7 @@ _NO_FORCED_TOOL = (*_CLAUDE, "deepseek", "deepseek-anthropic", "deepseek-respons
 """Where a tool can't be forced on a model that thinks: Anthropic's, DeepSeek's and Moonshot's refusals."""
 
 _OPENAI = ("openai-responses", "azure-responses", "openai-chat")
+_OPENAI_FORMATS: tuple[FormatName, ...] = ("openai_chat", "openai_responses")
 _OPENAI_REASONS = re.compile(r"(^|/)(o[134]|gpt-5)")
 
 DEFAULT_MAX_TOKENS = 32_000
@@ -138,7 +139,8 @@ def _kind_of(tool: Tool) -> str:
 def _body(read: ReadOptions, options: Options, to: FormatName, contract: Contract) -> tuple[bytes, tuple[Finding, ...]]:
     """The body without its conversation."""
     findings: list[Finding] = []
-    options = _with_limit(options, contract)
+    options = _with_limit(_without_defaults(options, to), contract)
+    options = _without_logprobs(options, read, findings)
     options, thinking = _unforced(options, contract, read, findings)
     settled = settle(thinking, contract, options.model, options.max_tokens)
     findings += [_finding(read, "thinking", problem) for problem in settled.problems]
@@ -152,11 +154,37 @@ def _body(read: ReadOptions, options: Options, to: FormatName, contract: Contrac
 
 
 def _knows_strict(to: FormatName) -> bool:
-    return to in ("openai_chat", "openai_responses")
+    return to in _OPENAI_FORMATS
 
 
 def _finding(read: ReadOptions, name: str, message: str) -> Finding:
     return Finding("untranslatable", read.places.get(name, ""), message, "")
+
+
+def _without_defaults(options: Options, to: FormatName) -> Options:
+    """What every upstream does unasked need not be said."""
+    changes: dict[str, object] = {}
+    if options.n == 1:
+        changes["n"] = None
+    if options.store is False:
+        changes["store"] = None
+    if options.truncation == "disabled":
+        changes["truncation"] = None
+    if (options.parallel_tool_calls and to not in _OPENAI_FORMATS) or not options.tools:
+        changes["parallel_tool_calls"] = None
+    if options.service_tier in ("auto", "default") and to not in (*_OPENAI_FORMATS, "anthropic_messages"):
+        changes["service_tier"] = None
+    return replace(options, **changes)
+
+
+def _without_logprobs(options: Options, read: ReadOptions, findings: list[Finding]) -> Options:
+    """Each format counts tokens and their chances in its own way: an answer in another's words has none."""
+    for name in ("logprobs", "top_logprobs"):
+        if getattr(options, name) is not None:
+            if getattr(options, name):
+                findings.append(_finding(read, name, "probabilities of tokens are not translated"))
+            options = replace(options, **{name: None})
+    return options
 
 
 def _with_limit(options: Options, contract: Contract) -> Options:

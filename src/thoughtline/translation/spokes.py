@@ -12,7 +12,7 @@ from thoughtline.formats.gemini_generate import options as gemini_generate
 from thoughtline.formats.ollama_chat import options as ollama_chat
 from thoughtline.formats.openai_chat import options as openai_chat
 from thoughtline.formats.openai_responses import options as openai_responses
-from thoughtline.items import ToolResult, Unknown
+from thoughtline.items import Text, ToolResult, Unknown
 from thoughtline.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
 from thoughtline.providers import Dialect
 from thoughtline.turns import FormatName
@@ -32,6 +32,7 @@ class Spoke(NamedTuple):
     is_object: bool
     custom_tools: bool = False
     built_in: frozenset[str] = frozenset()
+    encode_words: Callable[[str], Text] = Text
 
 
 _SEARCH = frozenset({"web_search"})
@@ -59,6 +60,7 @@ SPOKES: dict[FormatName, Spoke] = {
         is_object=False,
         custom_tools=True,
         built_in=_SEARCH,
+        encode_words=openai_responses.encode_words,
     ),
     "anthropic_messages": Spoke(
         anthropic_messages.decode_options,

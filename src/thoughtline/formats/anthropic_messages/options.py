@@ -154,10 +154,6 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     )
     if options.service_tier is None or tier is not None:
         writer.put("service_tier", "service_tier", tier)
-    if options.n == 1:
-        writer.carry("n")
-    if options.store is False:
-        writer.carry("store")
     return writer.done()
 
 

@@ -104,10 +104,6 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
         writer.put("top_k", "additionalModelRequestFields", {"top_k": options.top_k})
     _write_tools(writer, options)
     writer.put("metadata", "requestMetadata", _texts(options.metadata))
-    if options.n == 1:
-        writer.carry("n")
-    if options.store is False:
-        writer.carry("store")
     return writer.done()
 
 

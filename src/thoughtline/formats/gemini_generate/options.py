@@ -151,8 +151,6 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     config = Writer(options)
     _write_config(config, options)
     writer.carry(*_IN_CONFIG)
-    if options.store is False:
-        writer.carry("store")
     writer.put_json("generationConfig", object_of(config.members))
     return writer.done()
 
@@ -182,7 +180,7 @@ def _write_config(config: Writer, options: Options) -> None:
     config.put("seed", "seed", options.seed)
     config.put("frequency_penalty", "frequencyPenalty", options.frequency_penalty)
     config.put("presence_penalty", "presencePenalty", options.presence_penalty)
-    config.put("n", "candidateCount", options.n if options.n != 1 else None)
+    config.put("n", "candidateCount", options.n)
     config.put("logprobs", "responseLogprobs", options.logprobs)
     config.put("top_logprobs", "logprobs", options.top_logprobs)
     if options.output is not None:

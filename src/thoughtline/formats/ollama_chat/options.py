@@ -113,10 +113,6 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     if options.output is not None:
         writer.put("output", "format", options.output.schema if options.output.schema is not None else "json")
     writer.same("logprobs", "top_logprobs")
-    if options.n == 1:
-        writer.carry("n")
-    if options.store is False:
-        writer.carry("store")
     return writer.done()
 
 

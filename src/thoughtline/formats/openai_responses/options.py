@@ -8,7 +8,7 @@ from msgspec import Raw, Struct
 from thoughtline.formats.json_text import NULL, array, decode, decode_content, encode, is_given, members, object_of
 from thoughtline.formats.option_members import Reader, Writer, data_url, hold_media, said_of, split_data_url
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import ToolResult, Unknown
+from thoughtline.items import Text, ToolResult, Unknown
 from thoughtline.options import (
     EFFORTS,
     WEB_SEARCH,
@@ -29,6 +29,8 @@ from thoughtline.options import (
 )
 from thoughtline.providers import Dialect
 
+_ASKED_ANYWAY = ("message.output_text.logprobs", "reasoning.encrypted_content")
+_TIERS = ("auto", "default", "flex", "scale", "priority")
 _SHARED_BUILT_IN = {"web_search": WEB_SEARCH, "web_search_preview": WEB_SEARCH, "web_search_2025_08_26": WEB_SEARCH}
 
 
@@ -86,7 +88,7 @@ def decode_options(body: bytes) -> ReadOptions:
         metadata=reader.raw("metadata"),
         user=reader.take(str, "user"),
         store=reader.take(bool, "store"),
-        include=tuple(name for name in include if name != "message.output_text.logprobs"),
+        include=tuple(name for name in include if name not in _ASKED_ANYWAY),
         previous_response_id=reader.take(str, "previous_response_id"),
         truncation=reader.take(str, "truncation"),
         cache_key=reader.take(str, "cache_key", "prompt_cache_key"),
@@ -144,7 +146,9 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     if options.is_streaming:
         writer.put_json("stream", b"true")
     writer.put("max_tokens", "max_output_tokens", options.max_tokens)
-    writer.same("temperature", "top_p", "top_logprobs", "service_tier", "metadata", "user", "truncation")
+    writer.same("temperature", "top_p", "top_logprobs", "metadata", "user", "truncation")
+    if options.service_tier is None or options.service_tier in _TIERS:
+        writer.same("service_tier")
     writer.same("previous_response_id")
     writer.put("cache_key", "prompt_cache_key", options.cache_key)
     tools = [encode_tool(tool) for tool in options.tools]
@@ -266,6 +270,11 @@ def encode_media(media: Media) -> Unknown | None:
             return Unknown("input_file", Raw(encode(file)))
         case _:
             return None
+
+
+def encode_words(text: str) -> Text:
+    """What the model said, for a request: a message by itself, for one with parts must have an id."""
+    return Text(text, raw=Raw(encode({"type": "message", "role": "assistant", "content": text})))
 
 
 def decode_result(item: ToolResult) -> ResultContent:
