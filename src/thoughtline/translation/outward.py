@@ -140,7 +140,12 @@ class Outward:
         self.findings: list[Finding] = []
 
     def take(self, event: Event) -> list[Event]:
-        """What the client is to hear of this event."""
+        """What the client is to hear of this event. Most events are more of an item that is open: they come first."""
+        if isinstance(event, (TextDelta, ReasoningDelta)):
+            answer = self._answers.get(event.choice)
+            grown = answer.grown(event) if answer is not None else None
+            if grown is not None:
+                return [grown]
         match event:
             case Started():
                 return self._start(event)
@@ -218,6 +223,19 @@ class _Answer:
     def given(self) -> list[Event]:
         events, self._events = self._events, []
         return events
+
+    def grown(self, event: TextDelta | ReasoningDelta) -> Event | None:
+        """More of the item that is open, and was told of before; None if it is another one."""
+        opened = self._open
+        if opened is None or opened.source != event.position or opened.is_done or not opened.is_told:
+            return None
+        if opened.kind == "text" and isinstance(event, TextDelta):
+            opened.pieces.append(event.text)
+            return TextDelta(self._choice, opened.position, event.text)
+        if opened.kind == "reasoning" and isinstance(event, ReasoningDelta):
+            opened.pieces.append(event.text)
+            return ReasoningDelta(self._choice, opened.position, event.text, opened.is_summary)
+        return None
 
     def take(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | TurnDone) -> None:
         match event:
