@@ -54,7 +54,7 @@ def decode_patch(body: bytes) -> SettingsPatch:
             remedy = nearest(name, shared_settings.NAMES)
             raise Declined(400, "unknown_setting", f"{name[:80]!r} can't be set here.", remedy)
     try:
-        return msgspec.convert(given, SettingsPatch)
+        return msgspec.json.decode(body, type=SettingsPatch)  # of the text: 3.0 is a whole number in JSON
     except msgspec.ValidationError as error:
         raise Declined(400, "bad_setting", f"{error}.", "See GET /api/openapi.json, SettingsPatch.") from None
 
