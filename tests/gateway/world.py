@@ -117,4 +117,5 @@ def running(
         yield Running(f"http://127.0.0.1:{listener.getsockname()[1]}", app, log, loop, server)
     finally:
         server.should_exit = True
-        thread.join(30)
+        if store_url != "memory://" or store is not None:  # uvicorn takes its time, and nobody needs what was in memory
+            thread.join(30)

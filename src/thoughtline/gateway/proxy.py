@@ -5,6 +5,7 @@ route → caller → body → provider and model → prepare → upstream ⟲ he
 
 from __future__ import annotations
 
+import asyncio
 import math
 import secrets
 import time
@@ -18,6 +19,7 @@ from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway.access import Caller, account_of, admit, key_for
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
 from thoughtline.gateway.choosing import Choice, choose, named_provider
+from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.headers import Headers, request_headers, response_headers, without_credentials
@@ -75,6 +77,7 @@ class Exchange:
         self._bytes_up = 0
         self._is_degraded = False
         self._refusal: _Refusal | None = None
+        self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
         self.id = secrets.token_hex(8)
 
     async def run(self, receive: Receive, send: Send) -> None:
@@ -83,9 +86,14 @@ class Exchange:
             await self._serve(receive, send)
         except ClientGone:
             self._code = "client_gone"
+        except asyncio.CancelledError:
+            if not self._departure.has_left:
+                raise
+            self._code = "client_gone"
         except ThoughtlineError as error:
             await self._decline(error, send)
         finally:
+            self._departure.stop()
             self._state.journal.tell(self._line())
 
     async def _serve(self, receive: Receive, send: Send) -> None:
@@ -95,6 +103,7 @@ class Exchange:
         state.limits.admit(self._caller.key, time.monotonic())
         declared = self._headers.get(b"content-length", b"")
         body = await read_body(receive, declared, state.settings.server.max_body_bytes)
+        self._departure.listen(receive)
         encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
         if encoding and route.action != "passthrough":
             body = unpacked(body, encoding, state.settings.server.max_body_bytes)
@@ -102,13 +111,13 @@ class Exchange:
             await self._list_models(send)
             return
         if route.action == "passthrough" or route.format is None:
-            await self._pass_through(body, receive, send)
+            await self._pass_through(body, send)
             return
         self._choice = choice = choose(state.settings, route, route.format, body)
         self._session = session_of(self._headers, body)
-        await self._exchange(choice, body, receive, send)
+        await self._exchange(choice, body, send)
 
-    async def _exchange(self, choice: Choice, body: bytes, receive: Receive, send: Send) -> None:
+    async def _exchange(self, choice: Choice, body: bytes, send: Send) -> None:
         provider = choice.provider
         key = key_for(self._caller, provider)
         account = account_of(key or self._caller.credential)
@@ -120,9 +129,9 @@ class Exchange:
         if self._prepared.transcript is not None and self._prepared.transcript.is_streaming:
             self._is_streaming = True
         with self._state.limits.stream(self._caller.key if self._is_streaming else None):
-            await self._converse(choice, key, receive, send)
+            await self._converse(choice, key, send)
 
-    async def _converse(self, choice: Choice, key: str, receive: Receive, send: Send) -> None:
+    async def _converse(self, choice: Choice, key: str, send: Send) -> None:
         """Ask, mend what is refused, pass the answer on."""
         assert self._prepared is not None
         response = await self._ask(choice, key)
@@ -137,7 +146,7 @@ class Exchange:
                 response = await self._ask(choice, key)
             if self._prepared.healings and self._state.settings.replay.learn:
                 await self._state.replayer.keep_lessons(self._prepared)
-            await self._pass_down(response, receive, send)
+            await self._pass_down(response, send)
         finally:
             await response.close()
 
@@ -194,11 +203,11 @@ class Exchange:
         assert self._prepared is not None
         self._prepared = replace(self._prepared, healings=0)
         first, body, is_whole = self._refusal
-        relay = Relay(first, self._down(first), None, self._keep, 0.0)
+        relay = Relay(first, self._down(first), None, self._keep, 0.0, self._departure)
         self._relay, self._status = relay, first.status
         await relay.pass_read(send, body, is_whole)
 
-    async def _pass_down(self, response: UpstreamResponse, receive: Receive, send: Send) -> None:
+    async def _pass_down(self, response: UpstreamResponse, send: Send) -> None:
         prepared = self._prepared
         kind = response.header("content-type").partition(";")[0].strip().lower()
         is_stream = kind in _STREAMS or (self._is_streaming and kind != "application/json")
@@ -207,13 +216,13 @@ class Exchange:
         if prepared is not None and prepared.transcript is not None and self._is_capturable(response):
             watch = StreamWatch(prepared) if is_stream else Watch(prepared)
         hold = self._state.settings.replay.hold_ms / 1000
-        relay = self._relay = Relay(response, self._down(response), watch, self._keep, hold)
+        relay = self._relay = Relay(response, self._down(response), watch, self._keep, hold, self._departure)
         self._status = response.status
         began = time.perf_counter()
         try:
-            if is_stream:
+            if is_stream or watch is None:
                 with self._state.journal.streaming():
-                    await relay.pass_stream(send, receive)
+                    await relay.pass_stream(send)
             else:
                 await relay.pass_whole(send)
         finally:
@@ -223,7 +232,7 @@ class Exchange:
     def _is_capturable(self, response: UpstreamResponse) -> bool:
         return self._route.action == "generate" and response.status == 200
 
-    async def _pass_through(self, body: bytes, receive: Receive, send: Send) -> None:
+    async def _pass_through(self, body: bytes, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
         provider = named_provider(self._state.settings, self._route)
         self._choice = Choice(provider, "", provider.formats[0])
@@ -231,7 +240,7 @@ class Exchange:
         url = passthrough_address(provider, self._route.path, self._query)
         response = await self._send_up(provider, self._scope["method"], url, key, body)
         try:
-            await self._pass_down(response, receive, send)
+            await self._pass_down(response, send)
         finally:
             await response.close()
 

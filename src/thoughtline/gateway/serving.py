@@ -48,7 +48,9 @@ class BoundedProtocol(HttpToolsProtocol):
     """HTTP/1.1 with a bound on the head of a request: the parser itself has none. Small pieces go out at once."""
 
     _head_bytes = 0
-    _is_in_head = True
+    _unread_bytes = 0
+    _is_in_head = False
+    _is_too_large = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         # asyncio switches Nagle's delay off only for sockets that were made with IPPROTO_TCP, which those of
@@ -57,22 +59,41 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > (self.config.h11_max_incomplete_event_size or 0) + len(data):
-                self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n\r\n")
-                self.transport.close()
-                return
         super().data_received(data)
+        if self._is_in_head:
+            self._unread_bytes += len(data)
+            if self._unread_bytes > self._most_head_bytes:
+                self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        self._is_in_head, self._head_bytes, self._unread_bytes = True, 0, 0
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._head_bytes += len(name) + len(value) + 4
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
+        if self._head_bytes + len(self.url) > self._most_head_bytes:
+            self._is_too_large = True
+            raise ValueError("the head of a request is too large")  # which stops the parser
         super().on_headers_complete()
 
-    def on_message_complete(self) -> None:
-        """The next bytes are a head again. A body that nobody waits for any more is none, however long it is."""
-        self._head_bytes, self._is_in_head = 0, True
-        super().on_message_complete()
+    def send_400_response(self, msg: str) -> None:
+        """What uvicorn says when the parser stops."""
+        if self._is_too_large:
+            self._refuse_head()
+        else:
+            super().send_400_response(msg)
+
+    @property
+    def _most_head_bytes(self) -> int:
+        return self.config.h11_max_incomplete_event_size or 0
+
+    def _refuse_head(self) -> None:
+        self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n\r\n")
+        self.transport.close()
 
     def shutdown(self) -> None:
         """The server is about to stop; called for each connection."""
