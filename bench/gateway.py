@@ -186,11 +186,12 @@ async def _take_in(running: Run, kind: Kind, upstream: int, core: int, folder: P
         return
     try:
         await running.add(kind, process)
-    except Failed as why:
-        process.stop()
-        print(f"without {kind.name}: {why}", flush=True)
-    else:
         running.contenders.append((kind, process))
+    except Failed as why:
+        print(f"without {kind.name}: {why}", flush=True)
+    finally:
+        if (kind, process) not in running.contenders:
+            process.stop()
 
 
 def _cores() -> tuple[int, int]:
