@@ -33,7 +33,7 @@ class Health:
         now: float,
         made_by: str | None = None,
     ) -> list[str]:
-        """The targets of a route in the order to ask them. `made_by` is who made the latest turn, if its record says."""
+        """The targets of a route in the order to ask them. `made_by` made the latest turn, if its record says so."""
         stays_with = made_by if made_by in targets else self._affinity.get(f"{route}/{conversation}")
         return order(targets, weights, conversation, stays_with, self.breakers, now)
 

@@ -1,8 +1,8 @@
 """Which of a provider's keys a conversation is asked with.
 
 Conversations are spread over the keys by their names, and stay with the key they began with: ciphertext can be read
-only on the account that made it. A key that is rejected is put aside for a while, and so is one that is told to wait; the
-conversations it had go to the others until then. Keys are known by a digest: none is ever told.
+only on the account that made it. A key that is rejected is put aside for a while, and so is one that is told to wait;
+the conversations it had go to the others until then. Keys are known by a digest: none is ever told.
 """
 
 from __future__ import annotations
