@@ -12,8 +12,8 @@ from msgspec import Raw
 from thoughtline.errors import (
     AddressError,
     AddressRefused,
-    DecodeError,
     Declined,
+    DecodeError,
     EncodeError,
     Fault,
     ForeignSeal,

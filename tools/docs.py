@@ -13,6 +13,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import fields
+
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
@@ -29,6 +32,7 @@ from thoughtline.configuration.keys import (
 )
 from thoughtline.configuration.overlay import variable
 from thoughtline.formats import FORMATS
+from thoughtline.gateway.admin.table import TABLE
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import ROWS, Contract
 from thoughtline.replay.detection import ALIASES
@@ -52,7 +56,8 @@ def cli() -> str:
 
 def _commands(root: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     found = [action for action in root._actions if isinstance(action, argparse._SubParsersAction)]
-    return [command for action in found for command in action.choices.values()]
+    commands = [command for action in found for command in action.choices.values()]
+    return [each for command in commands for each in (command, *_commands(command))]
 
 
 def simulators() -> str:
@@ -101,6 +106,24 @@ def _client(row: Client) -> str:
     ]
     notes = [f"- {fill(note, address)}" for note in row.notes]
     return "\n".join([f"## {row.title}\n", *steps, *notes, *([""] if notes else [])])
+
+
+def addresses() -> str:
+    """Every fixed address of the gateway."""
+    rows = [f"| `{row.method} {row.path}` | {row.access} | {_parameters(row.query)} | {row.summary} |" for row in TABLE]
+    return "\n".join(
+        [
+            f"{NOTE}\n# Admin API: the addresses\n",
+            "How to use them: [admin API](admin.md). What each answers, member by member: `GET /api/openapi.json`.\n",
+            "| address | who may | parameters | what it does |\n|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _parameters(query: type[Struct]) -> str:
+    return ", ".join(f"`{field.encode_name}`" for field in fields(query))
 
 
 def contracts() -> str:
@@ -247,6 +270,7 @@ def _first_line(name: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "admin-addresses.md": addresses,
     "cli.md": cli,
     "clients.md": clients,
     "contracts.md": contracts,

@@ -14,14 +14,15 @@ from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from thoughtline.errors import DecodeError, StoreError
+from thoughtline.errors import DecodeError, EncodeError, StoreError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.items import seal_of
 from thoughtline.lessons import TTL_SECONDS, Lessons
+from thoughtline.providers import Dialect
 from thoughtline.records import Key, Outcome, Record
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.replay.contracts import BY_NAME, Contract, Rung
 from thoughtline.replay.detection import Target, as_asked, resolve
 from thoughtline.replay.keys import Identity, seal_key
 from thoughtline.replay.learning import corrected
@@ -64,25 +65,42 @@ class ContractBook:
         overrides: dict[str, Contract] | None = None,
         fixed: dict[str, Contract] | None = None,
         on_miss: dict[str, tuple[Rung, ...]] | None = None,
+        dialects: dict[str, Dialect] | None = None,
     ) -> None:
         self._lessons = lessons
         self._overrides = overrides or {}
         self._fixed = fixed or {}
         self._on_miss = on_miss or {}
+        self._dialects = dialects or {}
         self._resolved: dict[Target, Contract] = {}
 
     def contract_for(self, target: Target) -> Contract:
         found = self._resolved.get(target)
         if found is None:
-            found = self._fixed.get(target.provider) or resolve(target)
-            found = self._overrides.get(found.name, found)
+            found = self._resolve(target)
             if len(self._resolved) >= _MAX_RESOLVED:
                 self._resolved.clear()
             self._resolved[target] = found
         return self._lessons.apply(found, target)
 
+    def _resolve(self, target: Target) -> Contract:
+        """A contract that settings give a provider is of one format; in its others detection decides."""
+        fixed = self._fixed.get(target.provider)
+        found = fixed if fixed is not None and fixed.format == target.format else resolve(target)
+        found = _changed(found, self._overrides.get(found.name))
+        dialect = self._dialects.get(target.provider)
+        return replace(found, dialect=dialect) if dialect and target.format == "openai_chat" else found
+
     def policy_for(self, contract: Contract) -> Policy:
         return Policy(self._on_miss.get(contract.name), self._lessons.refused)
+
+
+def _changed(found: Contract, override: Contract | None) -> Contract:
+    """What settings change of a row, and nothing else: detection has made the row fit its host."""
+    if override is None:
+        return found
+    row = BY_NAME[found.name]
+    return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
 
 
 class Prepared(Struct, frozen=True, gc=False):
@@ -99,7 +117,7 @@ class Prepared(Struct, frozen=True, gc=False):
     plan: Plan | None = None
     healings: int = 0
     corrections: tuple[Correction, ...] = ()
-    problem: DecodeError | None = None
+    problem: DecodeError | EncodeError | None = None
 
     @property
     def counts(self) -> Counts:
@@ -167,7 +185,11 @@ class Replayer:
         found = await self._found(needed)
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found)
-        prepared = _planned(prepared)
+        try:
+            prepared = _planned(prepared)
+        except EncodeError as problem:  # what was planned can't be written: better nothing than no request
+            body = _bodies(transcript.format).encode_request(transcript, contract.dialect)
+            return replace(prepared, body=body, problem=problem)
         self._store.counters.replays += prepared.counts.restored
         return prepared
 
@@ -178,7 +200,10 @@ class Replayer:
         refusal = classify(status, answer)
         if refusal is None or refusal.remedy in ("pass_on", "restore_exact"):
             return None
-        again = _planned(await self._amended(prepared, refusal))
+        try:
+            again = _planned(await self._amended(prepared, refusal))
+        except (DecodeError, EncodeError):
+            return None
         return None if again.body == prepared.body else again
 
     async def keep_lessons(self, prepared: Prepared) -> None:
@@ -212,13 +237,14 @@ class Replayer:
     async def _amended(self, prepared: Prepared, refusal: Refusal) -> Prepared:
         """The same request under the contract and policy that the refusal teaches."""
         where, contract, policy = prepared.destination, prepared.contract, prepared.policy
-        filler = contract.filler if prepared.counts.blank else None
+        filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
         now = self._clock()
         lesson = learn(refusal, where.provider, where.endpoint, where.model, now, TTL_SECONDS, filler)
         corrections = prepared.corrections
         if lesson is not None:
-            corrections = (*corrections, lesson)
             contract = corrected(contract, (lesson,), where.target, now)
+            if contract != prepared.contract:
+                corrections = (*corrections, lesson)
         if refusal.remedy in ("strip_seal", "drop_block", "drop_item"):
             policy = replace(policy, refused=policy.refused | _seals_at(prepared, refusal))
         elif refusal.remedy == "unpair":

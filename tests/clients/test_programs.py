@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.clients.programs import CLAUDE_CODE, CODEX, Place, Program, Task, Trap, run
+from tests.clients.programs import CLAUDE_CODE, CODEX, Place, Program, Task, run
 from tests.clients.upstreams import reach, start
 from thoughtline.clients import address_of, fill, find
 
@@ -45,14 +44,6 @@ ROWS = (
     Row(CODEX, "deepseek", "deepseek-v4-pro"),
     Row(CODEX, "copilot", "gpt-5.3-codex"),
 )
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    home, work = tmp_path / "home", tmp_path / "work"
-    home.mkdir()
-    work.mkdir()
-    return Place(home, work, Trap())
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.id for row in ROWS])

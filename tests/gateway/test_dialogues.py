@@ -59,17 +59,8 @@ def test_a_client_that_strips_everything(gateways: Gateways, case: Case, is_stre
         assert set(verdicts) == {"none"}
         return
     for turn, verdict in enumerate(verdicts):
-        assert (
-            verdict == "whole"
-            or (turn in THOUGHTLESS and verdict in ("none", "invented"))
-            or (verdict == "none" and turn in _shows_none(case))
-        ), (turn, verdicts)
+        assert verdict == "whole" or (turn in THOUGHTLESS and verdict in ("none", "invented")), (turn, verdicts)
     assert "".join(_made_up(seen)).strip() == ""
-
-
-def _shows_none(case: Case) -> tuple[int, ...]:
-    """Claude 4.5 thinks at the head of a tool loop only: after a loop without it, the simulator has none to give."""
-    return (5,) if case.profile == "classic" else ()
 
 
 def _made_up(seen: dict[str, Any]) -> list[str]:

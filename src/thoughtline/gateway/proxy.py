@@ -5,21 +5,26 @@ route → caller → body → provider and model → prepare → upstream ⟲ he
 
 from __future__ import annotations
 
+import asyncio
+import math
 import secrets
 import time
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from thoughtline.addresses import Action, address, passthrough_address, with_query_key
-from thoughtline.catalogue import Provider
+from thoughtline.catalogue import Provider, auth_for
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway.access import Caller, account_of, admit, key_for
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
+from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
 from thoughtline.gateway.choosing import Choice, choose, named_provider
+from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.headers import Headers, request_headers, response_headers, without_credentials
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
@@ -35,6 +40,18 @@ MAX_REFUSAL_BYTES = 4 * 2**20
 """An error that is looked at: some providers repeat the refused input in it."""
 
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream", "application/jsonl")
+
+
+_REFUSALS = frozenset({400, 404, 413, 422})
+"""What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
+
+
+class _Refusal(NamedTuple):
+    """An error of the provider, and what was read of it."""
+
+    response: UpstreamResponse
+    body: bytes
+    is_whole: bool
 
 
 class Exchange:
@@ -59,6 +76,8 @@ class Exchange:
         self._code = ""
         self._bytes_up = 0
         self._is_degraded = False
+        self._refusal: _Refusal | None = None
+        self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
         self.id = secrets.token_hex(8)
 
     async def run(self, receive: Receive, send: Send) -> None:
@@ -67,28 +86,38 @@ class Exchange:
             await self._serve(receive, send)
         except ClientGone:
             self._code = "client_gone"
+        except asyncio.CancelledError:
+            if not self._departure.has_left:
+                raise
+            self._code = "client_gone"
         except ThoughtlineError as error:
             await self._decline(error, send)
         finally:
+            self._departure.stop()
             self._state.journal.tell(self._line())
 
     async def _serve(self, receive: Receive, send: Send) -> None:
         state, route = self._state, self._route
         client = self._scope.get("client") or ("", 0)
         self._caller = admit(self._headers, self._query, client[0], state.keys)
+        state.limits.admit(self._caller.key, time.monotonic())
         declared = self._headers.get(b"content-length", b"")
         body = await read_body(receive, declared, state.settings.server.max_body_bytes)
+        self._departure.listen(receive)
         encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
         if encoding and route.action != "passthrough":
             body = unpacked(body, encoding, state.settings.server.max_body_bytes)
+        if route.action == "models" and state.settings.default_provider is None:
+            await self._list_models(send)
+            return
         if route.action == "passthrough" or route.format is None:
-            await self._pass_through(body, receive, send)
+            await self._pass_through(body, send)
             return
         self._choice = choice = choose(state.settings, route, route.format, body)
         self._session = session_of(self._headers, body)
-        await self._exchange(choice, body, receive, send)
+        await self._exchange(choice, body, send)
 
-    async def _exchange(self, choice: Choice, body: bytes, receive: Receive, send: Send) -> None:
+    async def _exchange(self, choice: Choice, body: bytes, send: Send) -> None:
         provider = choice.provider
         key = key_for(self._caller, provider)
         account = account_of(key or self._caller.credential)
@@ -99,20 +128,25 @@ class Exchange:
         self._prepared = await self._state.replayer.prepare(body, destination, identity, rename)
         if self._prepared.transcript is not None and self._prepared.transcript.is_streaming:
             self._is_streaming = True
+        with self._state.limits.stream(self._caller.key if self._is_streaming else None):
+            await self._converse(choice, key, send)
+
+    async def _converse(self, choice: Choice, key: str, send: Send) -> None:
+        """Ask, mend what is refused, pass the answer on."""
+        assert self._prepared is not None
         response = await self._ask(choice, key)
         try:
             while response.status >= 400:
-                body, is_whole = await _read_refusal(response)
-                healed = await self._healed(response, body) if is_whole else None
+                healed = await self._refused(response)
                 if healed is None:
-                    await self._pass_refusal(response, body, is_whole, send)
+                    await self._pass_refusal(send)
                     return
                 await response.close()
                 self._prepared = healed
                 response = await self._ask(choice, key)
-            if self._prepared.healings:
+            if self._prepared.healings and self._state.settings.replay.learn:
                 await self._state.replayer.keep_lessons(self._prepared)
-            await self._pass_down(response, receive, send)
+            await self._pass_down(response, send)
         finally:
             await response.close()
 
@@ -127,11 +161,14 @@ class Exchange:
             action=action,
             query=self._query,
         )
-        return await self._send_up(choice.provider, "POST", url, key, self._prepared.body)
+        provider, auth = choice.provider, auth_for(choice.provider, choice.format)
+        if auth != provider.auth:
+            provider = replace(provider, auth=auth)
+        return await self._send_up(provider, "POST", url, key, self._prepared.body)
 
     async def _send_up(self, provider: Provider, method: str, url: str, key: str, body: bytes) -> UpstreamResponse:
         received: Headers = self._scope["headers"]
-        if self._caller.key_id is not None:
+        if self._caller.key is not None:
             received = without_credentials(received)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
@@ -145,9 +182,13 @@ class Exchange:
         self._upstream_seconds += time.perf_counter() - began
         return response
 
-    async def _healed(self, response: UpstreamResponse, body: bytes) -> Prepared | None:
+    async def _refused(self, response: UpstreamResponse) -> Prepared | None:
+        """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self._prepared is not None
-        if not self._state.settings.replay.heal:
+        body, is_whole = await _read_refusal(response)
+        if self._refusal is None or response.status not in _REFUSALS:
+            self._refusal = _Refusal(response, body, is_whole)
+        if not is_whole or not self._state.settings.replay.heal:
             return None
         encoding = response.header("content-encoding")
         try:
@@ -156,13 +197,17 @@ class Exchange:
             return None
         return await self._state.replayer.heal(self._prepared, response.status, plain)
 
-    async def _pass_refusal(self, response: UpstreamResponse, body: bytes, is_whole: bool, send: Send) -> None:
+    async def _pass_refusal(self, send: Send) -> None:
         """The provider's own error, untouched."""
-        relay = Relay(response, self._down(response), None, self._keep, 0.0)
-        self._relay, self._status = relay, response.status
+        assert self._refusal is not None
+        assert self._prepared is not None
+        self._prepared = replace(self._prepared, healings=0)
+        first, body, is_whole = self._refusal
+        relay = Relay(first, self._down(first), None, self._keep, 0.0, self._departure)
+        self._relay, self._status = relay, first.status
         await relay.pass_read(send, body, is_whole)
 
-    async def _pass_down(self, response: UpstreamResponse, receive: Receive, send: Send) -> None:
+    async def _pass_down(self, response: UpstreamResponse, send: Send) -> None:
         prepared = self._prepared
         kind = response.header("content-type").partition(";")[0].strip().lower()
         is_stream = kind in _STREAMS or (self._is_streaming and kind != "application/json")
@@ -171,12 +216,13 @@ class Exchange:
         if prepared is not None and prepared.transcript is not None and self._is_capturable(response):
             watch = StreamWatch(prepared) if is_stream else Watch(prepared)
         hold = self._state.settings.replay.hold_ms / 1000
-        relay = self._relay = Relay(response, self._down(response), watch, self._keep, hold)
+        relay = self._relay = Relay(response, self._down(response), watch, self._keep, hold, self._departure)
         self._status = response.status
         began = time.perf_counter()
         try:
-            if is_stream:
-                await relay.pass_stream(send, receive)
+            if is_stream or watch is None:
+                with self._state.journal.streaming():
+                    await relay.pass_stream(send)
             else:
                 await relay.pass_whole(send)
         finally:
@@ -186,7 +232,7 @@ class Exchange:
     def _is_capturable(self, response: UpstreamResponse) -> bool:
         return self._route.action == "generate" and response.status == 200
 
-    async def _pass_through(self, body: bytes, receive: Receive, send: Send) -> None:
+    async def _pass_through(self, body: bytes, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
         provider = named_provider(self._state.settings, self._route)
         self._choice = Choice(provider, "", provider.formats[0])
@@ -194,9 +240,19 @@ class Exchange:
         url = passthrough_address(provider, self._route.path, self._query)
         response = await self._send_up(provider, self._scope["method"], url, key, body)
         try:
-            await self._pass_down(response, receive, send)
+            await self._pass_down(response, send)
         finally:
             await response.close()
+
+    async def _list_models(self, send: Send) -> None:
+        """What can be asked for here, in the client's own shape."""
+        listed = await self._state.models.listed(self._state.settings, self._state.upstreams)
+        self._status = 200
+        body = models_body(listed.names, shape_for(self._route.path, self._headers))
+        headers = self._own_headers()
+        if listed.silent:
+            headers.append((b"x-thoughtline-unlisted", ", ".join(listed.silent).encode("latin-1", "replace")))
+        await send_json(send, 200, body, headers)
 
     async def _keep(self, watch: Watch) -> None:
         """Save what a watch has heard to its end."""
@@ -235,6 +291,8 @@ class Exchange:
         self._status, self._code = declined.status, declined.code
         body = envelope(declined, self._route.format, self.id)
         headers: Headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if declined.retry_after_seconds is not None:
+            headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
     def _line(self) -> Line:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from thoughtline.errors import DecodeError
-from thoughtline.gateway.asgi import Receive, Send
+from thoughtline.gateway.asgi import Send
+from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
@@ -24,11 +25,10 @@ from thoughtline.watching import MAX_BYTES, StreamWatch, Watch
 log = logging.getLogger(__name__)
 
 MAX_WHOLE_BYTES = 32 * 2**20
-"""A whole response is gathered before it goes on, up to here; what is larger goes on unread."""
+"""As much of a whole response as is kept until it can be read; what is larger goes on unread."""
 
-DRAIN_SECONDS = 120.0
 DRAIN_BYTES = 8 * 2**20
-"""How long and how much is read for a client that has gone. A model's longest answers take a minute or two."""
+"""How much is read for a client that has left."""
 
 Keep = Callable[[Watch], Coroutine[Any, Any, None]]
 """Saves the records of the turns that have ended."""
@@ -38,17 +38,25 @@ class Relay:
     """One response on its way down."""
 
     def __init__(
-        self, response: UpstreamResponse, headers: Headers, watch: Watch | None, keep: Keep, hold_seconds: float
+        self,
+        response: UpstreamResponse,
+        headers: Headers,
+        watch: Watch | None,
+        keep: Keep,
+        hold_seconds: float,
+        departure: Departure,
     ) -> None:
         self._response = response
         self._headers = headers
         self._watch = watch
         self._keep = keep
         self._hold_seconds = hold_seconds
+        self._departure = departure
         self._decompressor: Decompressor | None = None
         self._saving: set[asyncio.Task[None]] = set()
-        self._is_gone = False
-        self._deadline: asyncio.TimerHandle | None = None
+        self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
+        self._drained_bytes = 0
         self.held_seconds = 0.0
         self.bytes_down = 0
         self.note = ""
@@ -65,44 +73,36 @@ class Relay:
             self._watch, self.note = None, problem.problem
 
     async def pass_whole(self, send: Send) -> None:
-        """A response that is one body: read, remembered, passed on."""
-        pieces: list[bytes] = []
-        size = 0
+        """A response that is one body: it goes on as it comes, but for its last piece, which waits for the record."""
+        await self._start(send)
+        last = b""
         try:
             while (piece := await self._response.read()) is not None:
-                pieces.append(piece)
-                size += len(piece)
-                if size > MAX_WHOLE_BYTES:
-                    self.note = "too large to remember"
-                    await self._start(send)
-                    await self._send_pieces(send, pieces)
-                    return
+                self._gather(piece)
+                if last:
+                    await self._send(send, last)
+                last = piece
         except UpstreamCut:
-            await self._pass_cut(send, pieces)
+            self.note = "the upstream broke off"
+            await self._send(send, last)  # and no end: the connection is closed in mid-air, as the upstream's was
             return
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        if self._watch is not None:
-            plain = self._plain(body)
-            if plain is not None:
-                self._watch.read_whole(plain)
-            await self._hold()
-        await self._start(send)
-        self.bytes_down = len(body)
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+        self._read_gathered()
+        await self._hold()
+        await self._send(send, last, is_last=True)
 
     async def pass_read(self, send: Send, body: bytes, is_whole: bool) -> None:
         """A response whose beginning was read already; all of it if `is_whole`."""
         await self._start(send)
+        await self._send(send, body, is_last=is_whole)
         if not is_whole:
-            await self._send_pieces(send, [body])
-            return
-        self.bytes_down = len(body)
-        await send({"type": "http.response.body", "body": body, "more_body": False})
+            await self._pass_rest(send)
 
-    async def pass_stream(self, send: Send, receive: Receive) -> None:
+    async def pass_stream(self, send: Send) -> None:
         """A response that comes piece by piece."""
         await self._start(send)
-        listening = asyncio.ensure_future(self._listen(receive, _current_task()))
+        await self._pass_rest(send)
+
+    async def _pass_rest(self, send: Send) -> None:
         try:
             await self._pump(send)
         except UpstreamCut:
@@ -110,54 +110,75 @@ class Relay:
             self._end_watch()
             await self._hold()  # and no end: the connection is closed in mid-air, as the upstream's was
         except asyncio.CancelledError:
-            if not self._is_gone:
+            if not self._departure.has_left:
                 raise
             self.note = "the client left; not read to the end"
             self._end_watch()
             await self._hold()
-        finally:
-            listening.cancel()
-            if self._deadline is not None:
-                self._deadline.cancel()
 
     async def _pump(self, send: Send) -> None:
-        watch = self._watch if isinstance(self._watch, StreamWatch) else None
-        read, drained = self._response.read, 0
+        read = self._response.read
         while (piece := await read()) is not None:
-            if watch is not None and self._is_over(watch, piece):
+            if self._watch is not None and self._is_over(piece):
                 await self._hold()
-            self.bytes_down += len(piece)
-            if not self._is_gone:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-                continue
-            drained += len(piece)
-            if drained > DRAIN_BYTES or watch is None or watch.problem is not None:
+            await self._send(send, piece)
+            if self._departure.has_left and self._is_drained():
                 self.note = "the client left; not read to the end"
                 break
         self._end_watch()
         await self._hold()
-        if not self._is_gone:
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._send(send, b"", is_last=True)
 
-    def _is_over(self, watch: StreamWatch, piece: bytes) -> bool:
-        if self._decompressor is None:
-            return watch.feed(piece)
-        plain = self._plain(piece)
-        return plain is not None and watch.feed(plain)
+    async def _send(self, send: Send, piece: bytes, *, is_last: bool = False) -> None:
+        """On to the client; nowhere, if it has left."""
+        self.bytes_down += len(piece)
+        if self._departure.has_left:
+            self._drained_bytes += len(piece)
+        elif piece or is_last:
+            await send({"type": "http.response.body", "body": piece, "more_body": not is_last})
 
-    def _plain(self, piece: bytes) -> bytes | None:
-        """What the watch reads: never a reason for the client not to get its bytes."""
-        if self._decompressor is None:
-            return piece
-        try:
-            return self._decompressor.feed(piece)
-        except DecodeError as problem:
-            self.note = problem.problem
-            return None
+    def _is_drained(self) -> bool:
+        """Whether there is nothing more to read for the record's sake."""
+        watch = self._watch
+        return watch is None or watch.problem is not None or self._drained_bytes > DRAIN_BYTES
+
+    def _gather(self, piece: bytes) -> None:
+        if self._watch is None:
+            return
+        self._gathered.append(piece)
+        self._gathered_bytes += len(piece)
+        if self._gathered_bytes > MAX_WHOLE_BYTES:
+            self._watch, self._gathered, self.note = None, [], "too large to remember"
+
+    def _read_gathered(self) -> None:
+        watch = self._watch
+        if watch is not None:
+            body = self._gathered[0] if len(self._gathered) == 1 else b"".join(self._gathered)
+            self._reading(lambda: watch.read_whole(self._plain(body)))
+
+    def _is_over(self, piece: bytes) -> bool:
+        """Read on in a stream; whether a turn has ended in this piece."""
+        watch = self._watch
+        if isinstance(watch, StreamWatch):
+            self._reading(lambda: watch.feed(self._plain(piece)))
+        return watch is not None and watch.has_news
+
+    def _plain(self, piece: bytes) -> bytes:
+        return piece if self._decompressor is None else self._decompressor.feed(piece)
 
     def _end_watch(self) -> None:
         if isinstance(self._watch, StreamWatch):
-            self._watch.finish()
+            self._reading(self._watch.finish)
+
+    def _reading(self, read: Callable[[], object]) -> None:
+        """What the watch does with its copy is never a reason for the client not to get its bytes."""
+        try:
+            read()
+        except DecodeError as problem:
+            self._watch, self.note = None, problem.problem
+        except Exception as problem:  # a decoder's fault, whatever it is, stays here and is told
+            self._watch, self.note = None, f"not read: {type(problem).__name__}"
+            _tell("a response could not be read", problem)
 
     async def _hold(self) -> None:
         """Save what has ended. What takes too long goes on behind the client's back."""
@@ -176,48 +197,18 @@ class Relay:
         problem = None if saving.cancelled() else saving.exception()
         if problem is not None:
             self.note = f"not remembered: {type(problem).__name__}"
-            where = "".join(traceback.format_tb(problem.__traceback__)[-3:])  # its message might quote content
-            log.error("a turn could not be remembered: %s\n%s", type(problem).__name__, where)
+            _tell("a turn could not be remembered", problem)
 
     async def settle(self) -> None:
         """Wait for what is still being saved."""
         if self._saving:
             await asyncio.wait(self._saving)
 
-    async def _listen(self, receive: Receive, pumping: asyncio.Task[Any]) -> None:
-        """Notice that the client goes away, and give the rest of the response a limited time."""
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        self._is_gone = True
-        self._deadline = asyncio.get_running_loop().call_later(DRAIN_SECONDS, pumping.cancel)
-
     async def _start(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self._response.status, "headers": self._headers})
 
-    async def _send_pieces(self, send: Send, pieces: list[bytes]) -> None:
-        """A body that is too large to gather: what was read so far, then the rest as it comes."""
-        for piece in pieces:
-            self.bytes_down += len(piece)
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        try:
-            while (more := await self._response.read()) is not None:
-                self.bytes_down += len(more)
-                await send({"type": "http.response.body", "body": more, "more_body": True})
-        except UpstreamCut:
-            self.note = "the upstream broke off"
-            return
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _pass_cut(self, send: Send, pieces: list[bytes]) -> None:
-        """What came before the upstream broke off; then the connection ends as it did."""
-        self.note = "the upstream broke off"
-        await self._start(send)
-        for piece in pieces:
-            self.bytes_down += len(piece)
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-
-
-def _current_task() -> asyncio.Task[Any]:
-    task = asyncio.current_task()
-    assert task is not None
-    return task
+def _tell(what: str, problem: BaseException) -> None:
+    """Into the log, without the problem's own words: they might quote content."""
+    where = "".join(traceback.format_tb(problem.__traceback__)[-3:])
+    log.error("%s: %s\n%s", what, type(problem).__name__, where)

@@ -17,7 +17,8 @@ from thoughtline.catalogue import Provider, Timeouts
 from thoughtline.errors import Declined
 
 _IDLE_SECONDS = 90.0
-_READ_BUFFER_BYTES = 64 * 2**10
+_READ_AHEAD_BYTES = 0
+"""pyreqwest 0.15 reads this much of a body before it gives the response out at all: a stream would wait for it."""
 
 
 class UpstreamCut(Exception):
@@ -65,7 +66,7 @@ class Upstreams:
         builder = self._client(provider.timeouts).request(method, url).headers(headers)
         if body:
             builder = builder.body_bytes(body)
-        request = builder.streamed_read_buffer_limit(_READ_BUFFER_BYTES).build_streamed()
+        request = builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
         try:
             async with asyncio.timeout(provider.timeouts.first_byte):
                 response = await request.__aenter__()

@@ -98,6 +98,7 @@ _CARRIERS: dict[str, Dialect] = {
     "cerebras": dialects.REASONING,
     "together": dialects.REASONING,
     "vllm": dialects.REASONING,
+    "ollama": dialects.REASONING,
     "openrouter": dialects.REASONING_DETAILS,
     "vercel-gateway": dialects.REASONING_DETAILS,
     "mistral": dialects.MISTRAL,

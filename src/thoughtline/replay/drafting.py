@@ -28,13 +28,15 @@ from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
 from thoughtline.replay.keys import Identity, Step, plain_token, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
+from thoughtline.replay.pausing import paused
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
-from thoughtline.replay.scopes import required_turns
+from thoughtline.replay.scopes import after_last_user, required_turns
 from thoughtline.replay.weaving import (
     as_text,
     is_filler,
     is_named,
     is_sealed,
+    paired,
     same_reasoning,
     unglued,
     unnamed,
@@ -45,7 +47,6 @@ from thoughtline.turns import Transcript
 
 SENTINEL = "skip_thought_signature_validator"
 _CIPHERTEXT = "reasoning.encrypted_content"
-_PAUSED = b'{"type":"disabled"}'
 _MOVABLE = ("reasoning_content", "reasoning", "reasoning_text", "think_tags", "mistral_chunks", "cohere_chunks")
 
 
@@ -198,7 +199,7 @@ class Draft:
             else:
                 target = weave(items, shown)
             if self._transcript.format == "openai_responses":
-                target = _paired(target, record)
+                target = paired(target, record)
             if self._contract.dialect == KIMI:  # counts on its own form of ids
                 self._names.learn(target, record)
             if step.is_bare and len(target) > len(shown):
@@ -297,7 +298,7 @@ class Draft:
         inherited = inherit(self._transcript.turns) if "inherit" in ladder else {}
         for position in sorted(self._required):
             items = self._now(position)
-            if position not in self._covered and not self._carries(position, items):
+            if position not in self._covered and not self._carries(position, items) and not self._goes_on(position):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
 
@@ -308,6 +309,15 @@ class Draft:
         if self._contract.scope == "loop_head":
             return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
         return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
+
+    def _goes_on(self, position: int) -> bool:
+        """Whether the model made this call without thinking anew, in a loop that it began with thinking."""
+        if self._contract.scope != "loop_head" or position not in self._had_none:
+            return False
+        start = after_last_user(self._transcript.turns)
+        return any(
+            self._carries(earlier, self._now(earlier)) for earlier in self._assistant if start <= earlier < position
+        )
 
     def _is_hollow(self, position: int, item: Item) -> bool:
         """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
@@ -342,10 +352,14 @@ class Draft:
         self._find("missing", position, "nobody has this turn's reasoning")
 
     def _pause(self, position: int) -> None:
-        if not self._members:
-            self._members.append(("thinking", _PAUSED))
+        self._pause_thinking()
         self._counts.missing += 1
         self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
+
+    def _pause_thinking(self) -> None:
+        member = paused(self._transcript, self._contract)
+        if member not in self._members:
+            self._members.append(member)
 
     # --- fields ---------------------------------------------------------------------------------------------------
 
@@ -371,8 +385,8 @@ class Draft:
 
     def amend(self) -> None:
         """What a refusal asks for that is about the request as a whole."""
-        if self._policy.pauses_thinking and ("thinking", _PAUSED) not in self._members:
-            self._members.append(("thinking", _PAUSED))
+        if self._policy.pauses_thinking:
+            self._pause_thinking()
         if self._policy.drops_ids and self._transcript.format == "openai_responses":
             for position, turn in enumerate(self._transcript.turns):
                 if turn.role == "assistant" and any(is_named(item) for item in self._now(position)):
@@ -419,17 +433,6 @@ def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) 
 
 def _is_unsigned(item: Item) -> bool:
     return isinstance(item, ReasoningText) and not item.signature
-
-
-def _paired(items: tuple[Item, ...], record: Record) -> tuple[Item, ...]:
-    """All names of a step, or none: half a pair is refused."""
-    names = {item.id for item in record.items if isinstance(item, Text)}
-    names |= {item.item_id for item in record.items if isinstance(item, ToolCall)}
-    shown = [
-        item.id if isinstance(item, Text) else item.item_id for item in items if isinstance(item, (Text, ToolCall))
-    ]
-    is_whole = bool(shown) and all(name is not None and name in names for name in shown)
-    return items if is_whole else unnamed(items)
 
 
 def _with_sentinel(items: tuple[Item, ...]) -> tuple[Item, ...]:

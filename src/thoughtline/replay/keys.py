@@ -43,6 +43,8 @@ EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}
 _CONTEXT_TURNS = 3
 _DISTINCT = re.compile(r"[A-Za-z0-9]{8,}")
 _START = bytes(16)
+_BRIEF = 256
+"""A digest of so few bytes costs no more than one of sixteen."""
 
 
 class Identity(Struct, frozen=True, gc=False):
@@ -68,16 +70,9 @@ def is_distinctive(call_id: str) -> bool:
     return any(any(c.isdigit() for c in run) and sum(c.isalpha() for c in run) >= 2 for run in runs)
 
 
-class Said(Struct, gc=False):
-    """What one turn says: in full, until somebody asks for its digest."""
-
-    content: bytes
-    known: bytes = b""
-
-    def digest(self) -> bytes:
-        if not self.known:
-            self.known, self.content = digest(self.content), b""
-        return self.known
+def brief(content: bytes) -> bytes:
+    """What a turn says, or its digest where that is shorter by far: long texts are digested once."""
+    return content if len(content) <= _BRIEF else b"digest:" + digest(content)
 
 
 class Spot(Struct, frozen=True, gc=False):
@@ -87,12 +82,12 @@ class Spot(Struct, frozen=True, gc=False):
     """
 
     lineage: bytes
-    last: tuple[Said, ...]
+    last: tuple[bytes, ...]
     frame: bytes
 
-    def after(self, content: bytes) -> bytes:
+    def after(self, said: bytes) -> bytes:
         """The lineage after one more turn."""
-        return digest(self.lineage + content)
+        return digest(self.lineage + said)
 
     def place(self) -> Key:
         """Where a step stands: all that is visible before it."""
@@ -108,23 +103,22 @@ class Spot(Struct, frozen=True, gc=False):
         shown = shown_of(items)
         if shown.is_empty:
             return tuple(seals)
-        own = digest(shown.content)
-        found = [key("lineage", self.after(shown.content)), *seals]
+        own = brief(shown.content)
+        found = [key("lineage", self.after(own)), *seals]
         found += [call_key(item) for item in items if isinstance(item, ToolCall) and item.id]
-        last = [said.digest() for said in self.last]
-        if len(last) == _CONTEXT_TURNS:
-            found.append(key("context", digest(b"".join(last) + own)))
-        if last:
-            found.append(key("before", digest(last[-1] + own)))
+        if len(self.last) == _CONTEXT_TURNS:
+            found.append(key("context", _digest_of(*self.last, own)))
+        if self.last:
+            found.append(key("before", _digest_of(self.last[-1], own)))
         if identity.session is not None:
-            found.append(key("session", digest(packed("session", identity.session, identity.agent or "") + own)))
+            session = packed("session", identity.session, identity.agent or "")
+            found.append(key("session", _digest_of(session, own)))
         return (*found, self.place())
 
-    def forgetful(self) -> Spot:
-        """The same without the texts themselves, for keeping until the answer comes."""
-        for said in self.last:
-            said.digest()
-        return self
+
+def _digest_of(*parts: bytes) -> bytes:
+    """One digest of several texts, none of which can pass for another's end."""
+    return digest(b"".join([b"%d:%b" % (len(part), part) for part in parts]))
 
 
 class Step(Struct, gc=False):
@@ -165,8 +159,8 @@ class Trail:
     def __init__(self, frame: bytes = b"") -> None:
         self._frame = frame
         self._lineage = _START
-        self._last: deque[Said] = deque(maxlen=_CONTEXT_TURNS)
-        self._results: set[str] = set()
+        self._last: deque[bytes] = deque(maxlen=_CONTEXT_TURNS)
+        self._results: list[str] = []
 
     def copy(self) -> Trail:
         twin = Trail(self._frame)
@@ -179,23 +173,22 @@ class Trail:
         for item in turn.items:
             if isinstance(item, ToolResult):
                 count += 1
-                self._results.add(result_text(item.content))
+                self._results.append(result_text(item.content))
         if count < len(turn.items) or not count:
             self.settle()
-            content = said_by(turn)
-            self.add(content, digest(self._lineage + content))
+            self.add(brief(said_by(turn)))
 
     def settle(self) -> None:
         """What comes next is no result: those so far count as one turn."""
         if self._results:
-            content = packed("results", *sorted(self._results))
+            texts = self._results if len(self._results) == 1 else sorted(set(self._results))
+            said = brief(packed("results", *texts))
             self._results.clear()
-            self.add(content, digest(self._lineage + content))
+            self.add(said)
 
-    def add(self, content: bytes, lineage: bytes) -> None:
-        """A turn that says this, and what the lineage is with it."""
-        self._lineage = lineage
-        self._last.append(Said(content))
+    def add(self, said: bytes) -> None:
+        self._lineage = digest(self._lineage + said)
+        self._last.append(said)
 
     def spot(self) -> Spot:
         return Spot(self._lineage, tuple(self._last), self._frame)
@@ -204,10 +197,9 @@ class Trail:
         """The step that these turns are, which is part of the trail from now on."""
         shown = shown_of(items)
         spot = self.spot()
-        lineage = spot.after(shown.content)
-        self.add(shown.content, lineage)
-        own = None if shown.is_empty else key("lineage", lineage)
-        return Step(positions, items, spot, identity, own, shown.is_bare)
+        self.add(brief(shown.content))
+        lineage = None if shown.is_empty else key("lineage", self._lineage)
+        return Step(positions, items, spot, identity, lineage, shown.is_bare)
 
 
 def seal_key(data: str) -> Key:
@@ -248,7 +240,7 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk
     if run:
         steps.append(_close(run, turns, trail, identity))
     trail.settle()
-    return Walk(tuple(steps), trail.spot().forgetful())
+    return Walk(tuple(steps), trail.spot())
 
 
 def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> Step:
@@ -266,4 +258,4 @@ def frame_of(transcript: Transcript) -> bytes:
     """What stands around a conversation: its system prompt and its tools, but for cache marks."""
     system = [said_by(turn) for turn in transcript.turns if turn.role == "system"]
     tools = [without_cache_marks(tool).encode() for tool in transcript.tools]
-    return digest(b"".join([b"%d:%b" % (len(part), part) for part in (*system, b"", *tools)]))
+    return _digest_of(*system, b"", *tools)

@@ -19,6 +19,7 @@ from thoughtline.items import (
     Unknown,
     seal_of,
 )
+from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.visible import is_same_call
 
@@ -256,3 +257,14 @@ def unglued(shown: Sequence[Item], record: Sequence[Item]) -> tuple[Item, ...]:
     """The client's items with the record's own text for the one that has reasoning glued to it."""
     texts = [replace(item, raw=NO_RAW) for item in record if isinstance(item, Text)]
     return (*texts, *(item for item in shown if not isinstance(item, Text)))
+
+
+def paired(items: tuple[Item, ...], record: Record) -> tuple[Item, ...]:
+    """All names of a step, or none: half a pair is refused."""
+    names = {item.id for item in record.items if isinstance(item, Text)}
+    names |= {item.item_id for item in record.items if isinstance(item, ToolCall)}
+    shown = [
+        item.id if isinstance(item, Text) else item.item_id for item in items if isinstance(item, (Text, ToolCall))
+    ]
+    is_whole = bool(shown) and all(name is not None and name in names for name in shown)
+    return items if is_whole else unnamed(items)

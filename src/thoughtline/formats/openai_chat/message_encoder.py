@@ -87,7 +87,7 @@ def with_reasoning(before: bytes, items: tuple[Item, ...], dialect: Dialect) -> 
     first = items[0]
     if not isinstance(first, REASONING_KINDS) or any(isinstance(item, _NOT_PLAIN) for item in items[1:]):
         return None
-    return b"%b,%b:%b}" % (before.rstrip()[:-1].rstrip(), field, encode(plain_text((first,))))
+    return b"%b,%b:%b}" % (before[: before.rindex(b"}")].rstrip(), field, encode(plain_text((first,))))
 
 
 def _encode_new(role: str, items: tuple[Item, ...], dialect: Dialect) -> bytes:
