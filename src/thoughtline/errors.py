@@ -3,6 +3,7 @@
     ThoughtlineError
     ├── DecodeError          bytes that are not what their format says        client or upstream, 400 or 502
     │   └── LimitExceeded    bytes that go beyond a bound we set               client or upstream, 413 or 502
+    ├── Untranslatable       a request whose meaning its upstream can't take   client, 400
     ├── EncodeError          a typed value that its target wire can't hold    ours, 500
     │   └── ForeignSeal      a seal that another provider made                ours, 500
     ├── Declined             a request that we don't pass on                   its own, with a code and a remedy
@@ -78,6 +79,21 @@ class LimitExceeded(DecodeError):
     @property
     def status(self) -> int:
         return 413 if self.fault is Fault.CLIENT else 502
+
+
+class Untranslatable(ThoughtlineError):
+    """A request that asks for something which the upstream it goes to has no way to do.
+
+    `place` is a JSON pointer into the client's body, `remedy` what the client can do about it.
+    """
+
+    fault = Fault.CLIENT
+
+    def __init__(self, problem: str, place: str, remedy: str) -> None:
+        super().__init__(f"{problem} (at {place}); {remedy}")
+        self.problem = problem
+        self.place = place
+        self.remedy = remedy
 
 
 class EncodeError(ThoughtlineError):

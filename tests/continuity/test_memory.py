@@ -9,7 +9,7 @@ import pytest
 from tests.continuity.world import CLAUDE, DEEPSEEK, Desk, Said, Ticking, at_desk, request, talk, thinks
 from thoughtline.continuity.checkpoints import Checkpoint
 from thoughtline.continuity.injection import NOTHING_TOLD
-from thoughtline.continuity.memory import MOST_PLACES, MOST_SESSIONS, SESSIONS, Line, Memory
+from thoughtline.continuity.memory import MOST_PLACES, MOST_SESSIONS, SESSIONS, TTL_SECONDS, Line, Memory
 from thoughtline.errors import StoreUnavailable
 from thoughtline.records import Key, RecordId
 from thoughtline.stores import Note, Store, open_store
@@ -37,6 +37,16 @@ async def test_the_sessions_used_longest_ago_go_first() -> None:
         assert (await desk.memory.told(_line("new", "1"))).is_known
         assert not (await desk.memory.told(_line("s1", "1"))).is_known
         assert (await desk.memory.told(_line("s2", "1"))).is_known
+
+
+async def test_sessions_that_nobody_uses_any_more_are_not_kept() -> None:
+    """Their notes have expired; their names go with the next session that is counted."""
+    async with at_desk() as desk:
+        for number in range(5):
+            await desk.memory.keep(_line(f"s{number}", "1"), _quotes(1))
+        desk.clock.now += TTL_SECONDS + 1
+        await desk.memory.keep(_line("new", "1"), _quotes(1))
+        assert await desk.memory.sessions() == 1
 
 
 async def test_a_session_keeps_its_last_places() -> None:

@@ -36,6 +36,9 @@ MOST_PLACES = 16
 TTL_SECONDS = 7 * 86400.0
 """As long as a record lives without being used."""
 
+_COUNTED_SECONDS = 400 * 86400.0
+"""Sessions are counted for longer than their notes live: what is not counted any more can't be taken out."""
+
 _TOUCHED_SECONDS = 60.0
 """How exact the order of use is: a session that was counted a minute ago is not counted again."""
 
@@ -142,9 +145,10 @@ class Memory:
         """Count a session, and let go of those that were not used for longest."""
         if now - self._touched.get(session, 0.0) < _TOUCHED_SECONDS:
             return
-        await self._store.put_note(Note(SESSIONS, session, b"", now + TTL_SECONDS))
-        notes = await self._store.notes(SESSIONS)
-        for note in sorted(notes, key=lambda note: note.expires_at)[: max(0, len(notes) - self._most_sessions)]:
+        await self._store.put_note(Note(SESSIONS, session, b"", now + _COUNTED_SECONDS))
+        notes = sorted(await self._store.notes(SESSIONS), key=lambda note: note.expires_at)
+        stale = sum(1 for note in notes if note.expires_at < now + _COUNTED_SECONDS - TTL_SECONDS)
+        for note in notes[: max(stale, len(notes) - self._most_sessions)]:
             await self._store.delete_notes(f"{SESSIONS}:{note.key}")
             await self._store.delete_notes(SESSIONS, note.key)
             self._touched.pop(note.key, None)

@@ -19,8 +19,10 @@ from thoughtline.formats.framing import one_line
 from thoughtline.formats.json_text import encode, member_spans, set_members, span_at
 from thoughtline.turns import FormatName
 
-_UNITS = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL)
-_PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_UNITS = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL
+)
+"""A character of a JSON string as it is written."""
 
 LIFTED_IN_PLACE: frozenset[FormatName] = frozenset({"openai_chat", "ollama_chat", "gemini_generate"})
 """Formats in which an event can bring reasoning beside text. In the others it is an item of its own, with events of its
@@ -36,21 +38,21 @@ class FiltersStream(Protocol):
 
 
 class _Piece:
-    """The text of one event: its characters as they are written, and the verdicts on them."""
+    """The text of one event: where it stands, and the verdicts on its characters."""
 
-    def __init__(self, path: tuple[str | int, ...], units: list[str]) -> None:
+    def __init__(self, payload: bytes, path: tuple[str | int, ...], chars: int) -> None:
+        self._payload = payload
         self.path = path
-        self.units = units
         self.runs: list[Run] = []
-        self.missing = len(units)
+        self.missing = chars
 
     def take(self, runs: deque[Run]) -> None:
         """As many verdicts as it needs, from the front."""
         while runs and self.missing:
-            verdict, count = runs.popleft()
-            used = min(count, self.missing)
-            if used < count:
-                runs.appendleft(Run(verdict, count - used))
+            verdict, chars = runs.popleft()
+            used = min(chars, self.missing)
+            if used < chars:
+                runs.appendleft(Run(verdict, chars - used))
             self.runs.append(Run(verdict, used))
             self.missing -= used
 
@@ -60,11 +62,14 @@ class _Piece:
 
     def segments(self) -> list[tuple[Verdict, str]]:
         """The text in its parts, as JSON has it between quotes."""
+        start, end = span_at(self._payload, self.path) or (0, 0)
+        written = self._payload[start + 1 : end - 1].decode()
+        units = _UNITS.findall(written) if "\\" in written else written
         found = []
         at = 0
-        for verdict, count in self.runs:
-            found.append((verdict, "".join(self.units[at : at + count])))
-            at += count
+        for verdict, chars in self.runs:
+            found.append((verdict, "".join(units[at : at + chars])))
+            at += chars
         return found
 
     def literal(self, wanted: Verdict) -> bytes:
@@ -88,14 +93,14 @@ class _Texts:
 
     def hear(self, payload: bytes, reading: Reading) -> tuple[_Piece, ...]:
         pieces = []
-        for key, path, is_whole in reading.spots:
-            piece = _piece(payload, path)
-            if piece is None:
-                continue
+        for key, path, text, is_whole in reading.spots:
+            piece = _Piece(payload, path, len(text))
             pieces.append(piece)
             self._waiting.setdefault(key, deque()).append(piece)
-            scanner = self._scanners.setdefault(key, Scanner(self._mode))
-            self._settle(key, scanner.feed(_decoded(piece.units)))
+            scanner = self._scanners.get(key)
+            if scanner is None:
+                scanner = self._scanners[key] = Scanner(self._mode)
+            self._settle(key, scanner.feed(text))
             if is_whole:
                 self._end(key)
         for key in reading.ended:
@@ -183,23 +188,6 @@ def edit_whole(format: FormatName, body: bytes, mode: TagMode, reasoning_field: 
     touched = [piece for piece in _Texts(mode).hear(body, read_whole(format, body)) if piece.is_touched]
     field = reasoning_field if format == "openai_chat" else "thinking"
     return _edited(format, body, touched, field) if touched else body
-
-
-def _piece(payload: bytes, path: tuple[str | int, ...]) -> _Piece | None:
-    found = span_at(payload, path)
-    if found is None or payload[found[0] : found[0] + 1] != b'"':
-        return None
-    text = payload[found[0] + 1 : found[1] - 1].decode()
-    return _Piece(path, _UNITS.findall(text) if "\\" in text else list(text))
-
-
-def _decoded(units: list[str]) -> str:
-    """One character for each unit: halves of a pair stay halves."""
-    return "".join([unit if len(unit) == 1 else _unescaped(unit) for unit in units])
-
-
-def _unescaped(unit: str) -> str:
-    return chr(int(unit[2:], 16)) if unit[1] == "u" else _PLAIN_ESCAPES.get(unit[1], unit[1])
 
 
 def _edited(format: FormatName, payload: bytes, pieces: list[_Piece], field: str) -> bytes:

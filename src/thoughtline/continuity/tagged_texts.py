@@ -24,10 +24,11 @@ EVERY: TextKey = ()
 
 
 class Spot(NamedTuple):
-    """A text, or more of one: where it stands, and whether that is all of it."""
+    """A text, or more of one: what it says, where it stands, and whether that is all of it."""
 
     key: TextKey
     path: tuple[str | int, ...]
+    text: str
     is_whole: bool = False
 
 
@@ -79,10 +80,10 @@ def _inner(value: Json, name: str) -> dict[str, Json]:
 def _contents(content: Json, key: TextKey, path: Path, *, is_whole: bool = False) -> Iterator[Spot]:
     """Content that is a text, or a list of parts of which some are."""
     if isinstance(content, str):
-        yield Spot(key, (*path,), is_whole)
+        yield Spot(key, (*path,), content, is_whole)
     for at, part in _dicts(content):
         if part.get("type") in ("text", "output_text") and isinstance(part.get("text"), str):
-            yield Spot((*key, at) if is_whole else key, (*path, at, "text"), is_whole)
+            yield Spot((*key, at) if is_whole else key, (*path, at, "text"), part["text"], is_whole)
 
 
 # --- openai_chat ------------------------------------------------------------------------------------------------------
@@ -123,7 +124,8 @@ def _messages_event(value: Json) -> Reading:
 
 
 def _string(value: Json, outer: str, inner: str, key: TextKey) -> tuple[Spot, ...]:
-    return (Spot(key, (outer, inner)),) if isinstance(_inner(value, outer).get(inner), str) else ()
+    text = _inner(value, outer).get(inner)
+    return (Spot(key, (outer, inner), text),) if isinstance(text, str) else ()
 
 
 def _messages_body(value: Json) -> Iterator[Spot]:
@@ -137,13 +139,14 @@ def _responses_event(value: Json) -> Reading:
     key = (value.get("output_index", 0), value.get("content_index", 0))
     match value.get("type"):
         case "response.output_text.delta" if isinstance(value.get("delta"), str):
-            return Reading((Spot(key, ("delta",)),))
+            return Reading((Spot(key, ("delta",), value["delta"]),))
         case "response.output_text.done" if isinstance(value.get("text"), str):
-            return Reading((Spot((*key, "done"), ("text",), True),), (key,))
+            return Reading((Spot((*key, "done"), ("text",), value["text"], True),), (key,))
         case "response.content_part.done":
             part = _inner(value, "part")
             is_text = part.get("type") == "output_text" and isinstance(part.get("text"), str)
-            return Reading((Spot((*key, "part"), ("part", "text"), True),) if is_text else (), (key,))
+            done = (Spot((*key, "part"), ("part", "text"), part["text"], True),) if is_text else ()
+            return Reading(done, (key,))
         case "response.output_item.done":
             return Reading(tuple(_element(_inner(value, "item"), ("item",))), (EVERY,))
         case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
@@ -180,7 +183,9 @@ def _gemini_event(value: Json) -> Reading:
         parts = list(_dicts(_inner(candidate, "content").get("parts")))
         is_over = any(not _is_text(part) for _, part in parts) or candidate.get("finishReason") is not None
         spots += [
-            Spot(key, ("candidates", at, "content", "parts", place, "text")) for place, part in parts if _is_text(part)
+            Spot(key, ("candidates", at, "content", "parts", place, "text"), part["text"])
+            for place, part in parts
+            if _is_text(part)
         ]
         ended += [key] if is_over else []
     return Reading(tuple(spots), tuple(ended))
@@ -196,7 +201,7 @@ def _gemini_body(value: Json) -> Iterator[Spot]:
     for at, candidate in _dicts(value.get("candidates")):
         for place, part in _dicts(_inner(candidate, "content").get("parts")):
             if _is_text(part):
-                yield Spot((at, place), ("candidates", at, "content", "parts", place, "text"), True)
+                yield Spot((at, place), ("candidates", at, "content", "parts", place, "text"), part["text"], True)
 
 
 # --- ollama_chat ------------------------------------------------------------------------------------------------------
@@ -208,10 +213,11 @@ def _ollama_event(value: Json) -> Reading:
 
 
 def _ollama(value: Json, *, is_whole: bool) -> Iterator[Spot]:
-    if isinstance(_inner(value, "message").get("content"), str):
-        yield Spot((0,), ("message", "content"), is_whole)
+    content = _inner(value, "message").get("content")
+    if isinstance(content, str):
+        yield Spot((0,), ("message", "content"), content, is_whole)
     if isinstance(value.get("response"), str):
-        yield Spot((1,), ("response",), is_whole)
+        yield Spot((1,), ("response",), value["response"], is_whole)
 
 
 def _ollama_body(value: Json) -> Iterator[Spot]:
@@ -225,7 +231,7 @@ def _converse_body(value: Json) -> Iterator[Spot]:
     blocks = _inner(_inner(value, "output"), "message").get("content")
     for at, block in _dicts(blocks):
         if isinstance(block.get("text"), str):
-            yield Spot((at,), ("output", "message", "content", at, "text"), True)
+            yield Spot((at,), ("output", "message", "content", at, "text"), block["text"], True)
 
 
 _EVENTS: dict[FormatName, Callable[[Json], Reading]] = {

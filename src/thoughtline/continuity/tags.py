@@ -28,6 +28,7 @@ _COULD_BE = re.compile(
 )
 _ENDS_CANDIDATE = re.compile(r"[<>`]")
 _PARTS = re.compile(r"`+|~+|\n|[^`~\n]+")
+_SPECIAL = re.compile(r"[`~\n]")
 _HEAD = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?[ \t]*")
 _LONGEST_HEAD = 200
 
@@ -51,6 +52,9 @@ class Code:
         self._run = ("", 0)
 
     def hear(self, text: str) -> None:
+        if not self._run[1] and _SPECIAL.search(text) is None:
+            self._hear_words(text)
+            return
         for part in _PARTS.findall(text):
             if part[0] in "`~":
                 self._hear_run(part[0], len(part))

@@ -24,6 +24,8 @@ RuleCode = Literal[
     "ambiguous",
     "checkpoint-oversize",
     "checkpoint-withheld",
+    "untranslatable",
+    "unopened",
 ]
 
 
