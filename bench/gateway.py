@@ -32,7 +32,7 @@ from bench.load.tables import Figures, Size, table
 from bench.load.usage import cpu_seconds, resident_bytes
 
 QUICK = Size(rounds=1, requests=400, streams=50, chunks=200, first_bytes=30, open_streams=200)
-FULL = Size(rounds=5, requests=3000, streams=100, chunks=400, first_bytes=200, open_streams=1000)
+FULL = Size(rounds=5, requests=1500, streams=100, chunks=300, first_bytes=200, open_streams=1000)
 PLAIN, _, TURNS, LONG = CONVERSATIONS
 
 
