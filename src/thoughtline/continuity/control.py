@@ -26,8 +26,8 @@ def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"") -> Terms | No
 def tag_mode_for(told: TagMode | None, is_continued: bool, dialect: Dialect) -> TagMode:
     """What becomes of thinking tags in an answer: what settings say, else markers go where continuity is on.
 
-    Where a provider's reasoning is known to stand in tags, markers are how it is told from the answer: they stay, unless
-    it is lifted.
+    Where a provider's reasoning is known to stand in tags, markers are how it is told from the answer: they stay,
+    unless it is lifted.
     """
     mode: TagMode = told if told is not None else "markers" if is_continued else "off"
     return "off" if mode == "markers" and dialect.carrier == "think_tags" else mode
