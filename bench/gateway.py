@@ -25,8 +25,9 @@ import msgspec
 import uvloop
 
 from bench.load.bodies import CONVERSATIONS, Conversation, reasoning_in, request
-from bench.load.client import Answer, ask_many, ask_once, get, open_many, post
-from bench.load.contenders import KINDS, Kind, Process, Unavailable, start, start_upstream
+from bench.load.client import Answer, Failed, ask_many, ask_once, get, open_many, post
+from bench.load.contenders import CHAT_PATH, KINDS, MESSAGES_PATH, Kind, Process, Unavailable, start, start_upstream
+from bench.load.messages import messages_template
 from bench.load.tables import Figures, Size, table
 from bench.load.usage import cpu_seconds, resident_bytes
 
@@ -35,6 +36,7 @@ FULL = Size(rounds=5, requests=3000, streams=100, chunks=400, first_bytes=200, o
 PLAIN, _, TURNS, LONG = CONVERSATIONS
 
 
+Make = Callable[[int], bytes]
 Work = Callable[[Kind | None, Process], Awaitable[None]]
 
 
@@ -50,11 +52,14 @@ class Run:
 
     async def add(self, kind: Kind, process: Process) -> None:
         """A contender that listens: let it hear all conversations, and see that it does what it should."""
-        self.contenders.append((kind, process))
+        if kind.translates:
+            await self._set("mode/whole")
+            await ask_once(process.port, self._maker(kind, PLAIN)(0))
+            return
         for conversation in CONVERSATIONS:
             await self._play(conversation, process)
             if kind.restores:
-                await self._verify(conversation, process)
+                await self._verify(kind, conversation, process)
 
     async def measure(self) -> None:
         """Memory while the processes are young, then everything else, round by round."""
@@ -81,12 +86,13 @@ class Run:
         await self._set("mode/whole")
         for conversation in CONVERSATIONS:
             count = max(20, int(self._size.requests * share * (0.25 if conversation == LONG else 1)))
-            await self._requests(process, conversation, count)
-        await self._chunks(process, share)
-        await self._first_byte(process)
+            await self._requests(process, conversation, count, self._maker(kind, conversation))
+        await self._chunks(process, share, self._maker(kind, PLAIN, True))
+        await self._set("stream/3")
+        for conversation in (PLAIN, TURNS):
+            await self._first_byte(process, conversation, self._maker(kind, conversation, True))
 
-    async def _requests(self, process: Process, conversation: Conversation, count: int) -> None:
-        make = self._maker(conversation)
+    async def _requests(self, process: Process, conversation: Conversation, count: int, make: Make) -> None:
         connections = 16 if conversation == LONG else 32
         await ask_many(process.port, make, min(count, 100), connections)
         before = cpu_seconds(process.pid)
@@ -94,28 +100,26 @@ class Run:
         spent = cpu_seconds(process.pid) - before
         self.figures.add(conversation.name, process.name, spent / count * 1e6)
 
-    async def _chunks(self, process: Process, share: float) -> None:
+    async def _chunks(self, process: Process, share: float, make: Make) -> None:
         streams = max(10, int(self._size.streams * min(1.0, share * 10)))
         await self._set(f"stream/{self._size.chunks}")
         await self._set("mode/stream")
         before = cpu_seconds(process.pid)
-        await ask_many(process.port, self._maker(PLAIN, True), streams, streams)
+        await ask_many(process.port, make, streams, streams)
         spent = cpu_seconds(process.pid) - before
         self.figures.add("chunk", process.name, spent / (streams * self._size.chunks) * 1e6)
 
-    async def _first_byte(self, process: Process) -> None:
-        await self._set("stream/3")
-        for conversation in (PLAIN, TURNS):
-            times = await ask_many(process.port, self._maker(conversation, True), self._size.first_bytes, 1)
-            self.figures.add(f"first byte, {conversation.name}", process.name, statistics.median(times) * 1000)
+    async def _first_byte(self, process: Process, conversation: Conversation, make: Make) -> None:
+        times = await ask_many(process.port, make, self._size.first_bytes, 1)
+        self.figures.add(f"first byte, {conversation.name}", process.name, statistics.median(times) * 1000)
 
     async def _open(self, kind: Kind | None, process: Process) -> None:
         count = max(50, int(self._size.open_streams * min(1.0, (kind.share if kind else 1.0) * 10)))
         await self._set("mode/whole")
-        await ask_many(process.port, self._maker(PLAIN), 50, 10)
+        await ask_many(process.port, self._maker(kind, PLAIN), 50, 10)
         await self._set("mode/idle")
         before = resident_bytes(process.pid)
-        opened = await open_many(process.port, self._maker(PLAIN, True), count)
+        opened = await open_many(process.port, self._maker(kind, PLAIN, True), count)
         await asyncio.sleep(0.5)
         grown = resident_bytes(process.pid) - before
         for connection in opened:
@@ -123,12 +127,15 @@ class Run:
         await asyncio.sleep(1.0)
         self.figures.add("memory", process.name, grown / count / 1000)
 
-    def _maker(self, conversation: Conversation, is_streaming: bool = False) -> Callable[[int], bytes]:
-        template = conversation.template(is_streaming)
+    def _maker(self, kind: Kind | None, conversation: Conversation, is_streaming: bool = False) -> Make:
+        """Requests in the client's format, no two of them the same."""
+        path = kind.path if kind else CHAT_PATH
+        template_of = messages_template if path == MESSAGES_PATH else Conversation.template
+        template = template_of(conversation, is_streaming)
 
         def make(_: int) -> bytes:
             self._sent += 1
-            return post(template.numbered(self._sent))
+            return post(template.numbered(self._sent), path)
 
         return make
 
@@ -136,12 +143,12 @@ class Run:
         """Go through a conversation turn by turn, so that whoever remembers has something to remember."""
         await self._set("mode/turns")
         for turns in range(conversation.turns):
-            await ask_once(process.port, post(request(conversation, turns)))
+            await ask_once(process.port, post(request(conversation, turns), CHAT_PATH))
 
-    async def _verify(self, conversation: Conversation, process: Process) -> None:
+    async def _verify(self, kind: Kind, conversation: Conversation, process: Process) -> None:
         """All turns come back at the upstream, and the answer says so."""
         await self._set("mode/check")
-        answer = await ask_once(process.port, self._maker(conversation)(0))
+        answer = await ask_once(process.port, self._maker(kind, conversation)(0))
         told = answer.headers.get(b"x-thoughtline-replay", b"").decode()
         if not told.startswith(f"restored={conversation.turns},"):
             raise SystemExit(f"{process.name} does not restore {conversation.name}: {told!r}")
@@ -162,17 +169,29 @@ async def run(size: Size, only: list[str], folder: Path) -> Figures:
         for kind in KINDS:
             if only and not any(name.lower() in kind.name.lower() for name in only):
                 continue
-            try:
-                process = start(kind, upstream.port, test_core, folder)
-            except Unavailable as why:
-                print(f"without {kind.name}: {why}", flush=True)
-                continue
-            await running.add(kind, process)
+            await _take_in(running, kind, upstream.port, test_core, folder)
         await running.measure()
     finally:
         for _, process in reversed(running.contenders):
             process.stop()
     return running.figures
+
+
+async def _take_in(running: Run, kind: Kind, upstream: int, core: int, folder: Path) -> None:
+    """Start a contender, or say why it is left out."""
+    try:
+        process = start(kind, upstream, core, folder)
+    except Unavailable as why:
+        print(f"without {kind.name}: {why}", flush=True)
+        return
+    try:
+        await running.add(kind, process)
+        running.contenders.append((kind, process))
+    except Failed as why:
+        print(f"without {kind.name}: {why}", flush=True)
+    finally:
+        if (kind, process) not in running.contenders:
+            process.stop()
 
 
 def _cores() -> tuple[int, int]:

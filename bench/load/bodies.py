@@ -14,9 +14,12 @@ import msgspec
 Json: TypeAlias = dict[str, Any]
 
 MODEL = "deepseek-v4-pro"
-_NUMBER = "########"
+NUMBER = "########"
 _LINE = "def load(path):\n    return path.read_bytes()\n"
-_TOOLS: list[Json] = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]
+
+
+def tools() -> list[Json]:
+    return [{"name": "read", "parameters": {"type": "object"}}]
 
 
 class Template(NamedTuple):
@@ -49,9 +52,9 @@ class Conversation(NamedTuple):
 
     def template(self, is_streaming: bool = False) -> Template:
         """The request that is measured."""
-        last = {"role": "user", "content": f"Go on. {_NUMBER}"}
+        last = {"role": "user", "content": f"Go on. {NUMBER}"}
         body = _encoded([*self.history(self.turns), last], is_streaming)
-        head, tail = body.split(_NUMBER.encode())
+        head, tail = body.split(NUMBER.encode())
         return Template(head, tail)
 
     def _bare(self, number: int) -> Json:
@@ -77,9 +80,9 @@ class Conversation(NamedTuple):
 
 CONVERSATIONS = (
     Conversation("4 kB, nothing to restore", 0, 4_000),
-    Conversation("4 kB, 2 turns restored", 2, 4_000),
-    Conversation("4 kB, 20 turns restored", 20, 4_000),
-    Conversation("200 kB, 20 turns restored", 20, 200_000),
+    Conversation("4 kB, 2 turns to restore", 2, 4_000),
+    Conversation("4 kB, 20 turns to restore", 20, 4_000),
+    Conversation("200 kB, 20 turns to restore", 20, 200_000),
 )
 BY_NAME = {one.name: one for one in CONVERSATIONS}
 
@@ -91,8 +94,8 @@ def _filler(size: int) -> str:
 
 
 def _encoded(messages: list[Json], is_streaming: bool) -> bytes:
-    body: Json = {"model": MODEL, "messages": messages, "tools": _TOOLS, "stream": is_streaming}
-    return msgspec.json.encode(body)
+    offered = [{"type": "function", "function": tool} for tool in tools()]
+    return msgspec.json.encode({"model": MODEL, "messages": messages, "tools": offered, "stream": is_streaming})
 
 
 def request(conversation: Conversation, turns: int) -> bytes:

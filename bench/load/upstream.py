@@ -7,6 +7,8 @@ It answers every POST by the mode it is in, which the benchmark sets over `GET /
     stream   events, one each 5 ms
     idle     one event, and then nothing
     check    one and the same answer, and `GET /bench/last` gives the request that was for
+
+Paths that end in `messages` are answered in Anthropic's format, all others as chat; turns are chat's alone.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import cast
+from typing import NamedTuple, cast
 
 import httptools
 import uvloop
 
 from bench.load.bodies import LAST_ANSWER, answer_body, stream_events, turn_asked_for
+from bench.load.messages import MESSAGES_ANSWER, messages_events
 
 PACE_SECONDS = 0.005
 _STREAM_HEAD = (
@@ -36,6 +39,13 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
+class Replies(NamedTuple):
+    """What is answered in one format: whole, and in pieces."""
+
+    whole: bytes
+    pieces: list[bytes]
+
+
 class Script:
     """What the benchmark wants of the provider at the moment."""
 
@@ -43,10 +53,10 @@ class Script:
         self.mode = "whole"
         self.last = b""
         self.set_stream(200)
-        self.whole = _whole(LAST_ANSWER)
 
     def set_stream(self, count: int) -> None:
-        self.pieces = [_chunk(event) for event in stream_events(count)]
+        self.chat = Replies(_whole(LAST_ANSWER), [_chunk(event) for event in stream_events(count)])
+        self.messages = Replies(_whole(MESSAGES_ANSWER), [_chunk(event) for event in messages_events(count)])
 
     def control(self, path: str) -> bytes:
         match path.split("/")[2:]:
@@ -96,33 +106,34 @@ class Provider(asyncio.Protocol):
         if url.startswith(b"/bench/"):
             self._transport.write(_whole(self._script.control(url.decode()), b"text/plain"))
         else:
-            self._answer(self._transport.write, body)
+            replies = self._script.messages if url.endswith(b"messages") else self._script.chat
+            self._answer(self._transport.write, body, replies)
 
-    def _answer(self, write: Callable[[bytes], None], body: list[bytes]) -> None:
+    def _answer(self, write: Callable[[bytes], None], body: list[bytes], replies: Replies) -> None:
         match self._script.mode:
             case "turns":
                 conversation, turns = turn_asked_for(b"".join(body))
                 write(_whole(answer_body(conversation.answer(turns))))
             case "stream":
-                write(_STREAM_HEAD + self._script.pieces[0])
-                self._later(1)
+                write(_STREAM_HEAD + replies.pieces[0])
+                self._later(replies.pieces, 1)
             case "idle":
-                write(_STREAM_HEAD + self._script.pieces[0])
+                write(_STREAM_HEAD + replies.pieces[0])
             case "check":
                 self._script.last = b"".join(body)
-                write(self._script.whole)
+                write(replies.whole)
             case _:
-                write(self._script.whole)
+                write(replies.whole)
 
-    def _later(self, number: int) -> None:
-        self._timer = asyncio.get_running_loop().call_later(PACE_SECONDS, self._go_on, number)
+    def _later(self, pieces: list[bytes], number: int) -> None:
+        self._timer = asyncio.get_running_loop().call_later(PACE_SECONDS, self._go_on, pieces, number)
 
-    def _go_on(self, number: int) -> None:
+    def _go_on(self, pieces: list[bytes], number: int) -> None:
         if self._transport is None:
             return
-        if number < len(self._script.pieces):
-            self._transport.write(self._script.pieces[number])
-            self._later(number + 1)
+        if number < len(pieces):
+            self._transport.write(pieces[number])
+            self._later(pieces, number + 1)
         else:
             self._transport.write(b"0\r\n\r\n")
 

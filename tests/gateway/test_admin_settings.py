@@ -161,6 +161,12 @@ def test_what_can_not_be_set_is_named(gateway: Managed, patch: Json, code: str, 
     assert gateway.get("/api/settings")["shared"] == []
 
 
+def test_a_whole_number_may_have_a_point(gateway: Managed) -> None:
+    """`5.0` is five, as JSON Schema has it."""
+    answer = gateway.admin.patch("/api/settings", json={"continuity": {"count": 5.0}}).json()
+    assert answer["continuity"]["count"] == 5
+
+
 @pytest.mark.parametrize("patch", [{}, {"continuity": {}}])
 def test_a_patch_that_sets_nothing(gateway: Managed, patch: Json) -> None:
     """It answers what is in force."""

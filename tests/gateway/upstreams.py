@@ -63,6 +63,9 @@ class Out:
         while not holds():
             await asyncio.sleep(0.0005)
 
+    async def until_later(self) -> None:
+        await asyncio.sleep(0.01)
+
     async def gone(self) -> None:
         """Returns when whoever asked has closed the connection."""
         await self._writer.wait_closed()

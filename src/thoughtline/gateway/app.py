@@ -17,6 +17,7 @@ from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
+from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.routing import route_of
 from thoughtline.gateway.state import State, with_shared
@@ -77,7 +78,8 @@ class Gateway:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def start(self) -> None:
-        self.state = await self._make_state()
+        state = await self._make_state()
+        self.state = state._replace(envelope_key=await envelope_key(state.settings, state.store))
         self.state.bus.open()
         await self.refresh()
         self._refreshing = asyncio.ensure_future(self._refresh())

@@ -22,18 +22,32 @@ from thoughtline.gateway.choosing import Choice, choose, named_provider
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.headers import Headers, request_headers, response_headers, without_credentials
+from thoughtline.gateway.headers import (
+    Headers,
+    request_headers,
+    response_headers,
+    translated_headers,
+    without_credentials,
+)
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
+from thoughtline.gateway.translating import (
+    Spoken,
+    TranslatedExchange,
+    TranslatingRelay,
+    client_headers,
+    translated,
+)
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.records import Outcome
 from thoughtline.replay.keys import Identity
 from thoughtline.replayer import Destination, Prepared
 from thoughtline.sessions import Session, session_of
 from thoughtline.stores import Saved
+from thoughtline.translation import Sealer, translate_error
 from thoughtline.watching import StreamWatch, Watch
 
 MAX_REFUSAL_BYTES = 4 * 2**20
@@ -41,6 +55,8 @@ MAX_REFUSAL_BYTES = 4 * 2**20
 
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream", "application/jsonl")
 
+
+_STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
 
 _REFUSALS = frozenset({400, 404, 413, 422})
 """What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
@@ -77,6 +93,7 @@ class Exchange:
         self._bytes_up = 0
         self._is_degraded = False
         self._refusal: _Refusal | None = None
+        self._lane: TranslatedExchange | None = None
         self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
         self.id = secrets.token_hex(8)
 
@@ -124,12 +141,35 @@ class Exchange:
         base = provider.bases.get(choice.format, provider.base_url)
         destination = Destination(provider.name, base, account, choice.model, choice.format)
         identity = Identity(self._caller.tenant, self._session.id, self._session.agent)
-        rename = choice.model if not self._route.model else ""
-        self._prepared = await self._state.replayer.prepare(body, destination, identity, rename)
-        if self._prepared.transcript is not None and self._prepared.transcript.is_streaming:
-            self._is_streaming = True
+        await self._prepare(choice, body, destination, identity)
         with self._state.limits.stream(self._caller.key if self._is_streaming else None):
             await self._converse(choice, key, send)
+
+    async def _prepare(self, choice: Choice, body: bytes, destination: Destination, identity: Identity) -> None:
+        """In the client's own format, or translated into the provider's."""
+        spoken = self._spoken()
+        streams_only = choice.provider.streams_only
+        sealer = Sealer(self._state.envelope_key, identity.tenant)
+        if choice.format != spoken.format:
+            if self._route.action == "count_tokens":
+                raise _not_counted(choice)
+            self._lane = await translated(
+                self._state.replayer, body, spoken, destination, identity, sealer, streams_only=streams_only
+            )
+            self._prepared, self._is_streaming = self._lane.prepared, self._lane.spoken.is_streaming
+            return
+        edits = (("stream", b"true"),) if streams_only and spoken.format not in _STREAM_IN_ADDRESS else ()
+        rename = choice.model if not self._route.model else ""
+        self._prepared = await self._state.replayer.prepare(body, destination, identity, rename, edits)
+        if self._prepared.transcript is not None and self._prepared.transcript.is_streaming:
+            self._is_streaming = True
+        if streams_only and not self._is_streaming and self._prepared.transcript is not None:
+            self._lane = TranslatedExchange(self._prepared, spoken, sealer)
+
+    def _spoken(self) -> Spoken:
+        assert self._route.format is not None
+        is_array = self._route.format == "gemini_generate" and "alt=sse" not in self._query
+        return Spoken(self._route.format, self._route.is_streaming, is_array)
 
     async def _converse(self, choice: Choice, key: str, send: Send) -> None:
         """Ask, mend what is refused, pass the answer on."""
@@ -143,6 +183,7 @@ class Exchange:
                     return
                 await response.close()
                 self._prepared = healed
+                self._lane = self._lane._replace(prepared=healed) if self._lane else None
                 response = await self._ask(choice, key)
             if self._prepared.healings and self._state.settings.replay.learn:
                 await self._state.replayer.keep_lessons(self._prepared)
@@ -157,9 +198,9 @@ class Exchange:
             choice.provider,
             choice.format,
             choice.model,
-            is_streaming=self._is_streaming,
+            is_streaming=self._is_streaming or choice.provider.streams_only,
             action=action,
-            query=self._query,
+            query=self._query if choice.format == self._route.format else _query_of(choice, self._is_streaming),
         )
         provider, auth = choice.provider, auth_for(choice.provider, choice.format)
         if auth != provider.auth:
@@ -168,6 +209,9 @@ class Exchange:
 
     async def _send_up(self, provider: Provider, method: str, url: str, key: str, body: bytes) -> UpstreamResponse:
         received: Headers = self._scope["headers"]
+        if self._choice is not None and self._route.format not in (None, self._choice.format):
+            received = translated_headers(received, self._choice.format)
+            key = key or self._caller.credential  # in the header that this provider reads
         if self._caller.key is not None:
             received = without_credentials(received)
         if key and provider.auth == "query":
@@ -203,20 +247,45 @@ class Exchange:
         assert self._prepared is not None
         self._prepared = replace(self._prepared, healings=0)
         first, body, is_whole = self._refusal
+        if self._lane is not None and self._lane.spoken.format != self._lane.prepared.destination.format:
+            await self._pass_translated_refusal(first, body, self._lane.spoken, send)
+            return
         relay = Relay(first, self._down(first), None, self._keep, 0.0, self._departure)
         self._relay, self._status = relay, first.status
         await relay.pass_read(send, body, is_whole)
+
+    async def _pass_translated_refusal(
+        self, response: UpstreamResponse, body: bytes, spoken: Spoken, send: Send
+    ) -> None:
+        """The provider's error in the words of the client's format."""
+        encoding = response.header("content-encoding")
+        try:
+            plain = unpacked(body, encoding, MAX_REFUSAL_BYTES) if encoding else body
+        except ThoughtlineError:
+            plain = b""
+        self._status, told = translate_error(response.status, plain, spoken.format)
+        headers = client_headers(self._down(response), spoken, is_stream=False)
+        await send_whole(send, self._status, [*headers, (b"content-length", str(len(told)).encode())], told)
+
+    def _relay_for(self, response: UpstreamResponse, watch: Watch | None, is_stream: bool) -> Relay:
+        hold = self._state.settings.replay.hold_ms / 1000
+        lane = self._lane
+        if lane is None or watch is None:
+            return Relay(response, self._down(response), watch, self._keep, hold, self._departure)
+        headers = client_headers(self._down(response), lane.spoken, lane.spoken.is_streaming)
+        way = lane.way(self._state.clock())
+        return TranslatingRelay(response, headers, watch, self._keep, hold, self._departure, way, lane.spoken)
 
     async def _pass_down(self, response: UpstreamResponse, send: Send) -> None:
         prepared = self._prepared
         kind = response.header("content-type").partition(";")[0].strip().lower()
         is_stream = kind in _STREAMS or (self._is_streaming and kind != "application/json")
-        is_stream = is_stream or (self._is_streaming and self._route.format == "gemini_generate")
+        up = self._choice.format if self._choice else None
+        is_stream = is_stream or (self._is_streaming and up == "gemini_generate")
         watch: Watch | None = None
         if prepared is not None and prepared.transcript is not None and self._is_capturable(response):
             watch = StreamWatch(prepared) if is_stream else Watch(prepared)
-        hold = self._state.settings.replay.hold_ms / 1000
-        relay = self._relay = Relay(response, self._down(response), watch, self._keep, hold, self._departure)
+        relay = self._relay = self._relay_for(response, watch, is_stream)
         self._status = response.status
         began = time.perf_counter()
         try:
@@ -346,6 +415,20 @@ async def _read_refusal(response: UpstreamResponse) -> tuple[bytes, bool]:
         size += len(piece)
         if size > MAX_REFUSAL_BYTES:
             return b"".join(pieces), False
+
+
+def _query_of(choice: Choice, is_streaming: bool) -> str:
+    """The query of a translated request: the client's own is of another format."""
+    return "alt=sse" if choice.format == "gemini_generate" and is_streaming else ""
+
+
+def _not_counted(choice: Choice) -> Declined:
+    return Declined(
+        400,
+        "tokens_not_counted",
+        f"{choice.provider.name} can't count tokens in this format.",
+        "Ask it in a format of its own, or count without it.",
+    )
 
 
 def _as_declined(error: ThoughtlineError) -> Declined:

@@ -56,6 +56,7 @@ class State(NamedTuple):
     models: ModelLists
     signals: Signals
     clock: Clock = time.time
+    envelope_key: bytes = b""
 
     @property
     def is_durable(self) -> bool:

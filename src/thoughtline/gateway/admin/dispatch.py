@@ -71,7 +71,7 @@ async def _answered(state: State, scope: Scope, receive: Receive) -> Whole | Str
     row = found.rows.get("GET" if request.method == "HEAD" else request.method)
     _require_access(row or next(iter(found.rows.values())), request)
     if row is None or (request.method == "HEAD" and row.content_type == "text/event-stream"):
-        raise _method_refused(request.method, found)
+        return _method_refused(request.method, found)
     if row.query is Nothing and row.access == "admin":
         decode_query(request.query, Nothing)
     body = await _body(row, request, receive) if row.body is not None else b""
@@ -97,20 +97,8 @@ def refusal(error: ThoughtlineError) -> Whole:
             problem = Problem("store_unavailable", str(error), "GET /readyz says when it works again.")
         case _:
             problem = Problem("bad_request", str(error), "")
-    headers: Headers = [(b"www-authenticate", b"Bearer")] if error.status == 401 else []
-    if isinstance(error, MethodRefused):
-        headers = [(b"allow", ", ".join(error.allowed).encode())]
-    return Whole(Failure(problem), error.status, headers=tuple(headers))
-
-
-class MethodRefused(Declined):
-    """An address that is there, asked in a way that it isn't."""
-
-    def __init__(self, method: str, allowed: list[str]) -> None:
-        super().__init__(
-            405, "method_not_allowed", f"{method[:20]} is not for this address.", f"Use {', '.join(allowed)}."
-        )
-        self.allowed = allowed
+    headers = ((b"www-authenticate", b"Bearer"),) if error.status == 401 else ()
+    return Whole(Failure(problem), error.status, headers=headers)
 
 
 def _names(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
@@ -143,11 +131,14 @@ def _require_access(row: Row, request: Request) -> None:
             pass
 
 
-def _method_refused(method: str, found: _Found) -> MethodRefused:
+def _method_refused(method: str, found: _Found) -> Whole:
+    """An address that is there, asked in a way that it isn't."""
     allowed = sorted(found.rows)
     if any(row.method == "GET" and row.content_type != "text/event-stream" for row in found.rows.values()):
         allowed.append("HEAD")
-    return MethodRefused(method, allowed)
+    names = ", ".join(allowed)
+    problem = Declined(405, "method_not_allowed", f"{method[:20]} is not for this address.", f"Use {names}.")
+    return refusal(problem)._replace(headers=((b"allow", names.encode()),))
 
 
 async def _body(row: Row, request: Request, receive: Receive) -> bytes:

@@ -54,9 +54,23 @@ def decode_patch(body: bytes) -> SettingsPatch:
             remedy = nearest(name, shared_settings.NAMES)
             raise Declined(400, "unknown_setting", f"{name[:80]!r} can't be set here.", remedy)
     try:
-        return msgspec.convert(given, SettingsPatch)
+        return msgspec.convert(_with_whole_numbers(given), SettingsPatch)
     except msgspec.ValidationError as error:
         raise Declined(400, "bad_setting", f"{error}.", "See GET /api/openapi.json, SettingsPatch.") from None
+
+
+def _with_whole_numbers(given: Json) -> Json:
+    """3.0 is a whole number in JSON Schema."""
+    if not isinstance(given, dict):
+        return given
+    return {
+        table: {name: _whole(value) for name, value in values.items()} if isinstance(values, dict) else values
+        for table, values in given.items()
+    }
+
+
+def _whole(value: Json) -> Json:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _names(given: Json) -> list[str]:
