@@ -155,6 +155,18 @@ def _run_keys(chosen: argparse.Namespace) -> int:
     return run(chosen)
 
 
+def _add_eval_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline import handoff_eval
+
+    handoff_eval.add_arguments(parser)
+
+
+def _run_eval(chosen: argparse.Namespace) -> int:
+    from thoughtline import handoff_eval
+
+    return handoff_eval.run(chosen)
+
+
 COMMANDS: tuple[Command, ...] = (
     Command("serve", "run the gateway", _serve_arguments, _serve),
     Command("demo", "show a session that breaks, and the same one that doesn't", _no_arguments, _run_demo),
@@ -170,6 +182,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("cache", "look at what is remembered, or forget it", _cache_arguments, _cache),
     Command("keys", "make, list and revoke the gateway's own client keys", _add_keys_arguments, _run_keys),
+    Command("eval", "measure what checkpoints do for a model that takes over", _add_eval_arguments, _run_eval),
     Command("sim", "answer as a strict provider would, on loopback", _add_sim_arguments, _run_sim),
 )
 
