@@ -46,7 +46,7 @@ ROWS: list[tuple[str, str, FormatName, Thinking, dict[str, Any]]] = [
         "deepseek-v4-pro",
         CHAT,
         Thinking("on", "medium"),
-        {"thinking.type": "enabled", "reasoning_effort": "low"},
+        {"thinking.type": "enabled", "reasoning_effort": "medium"},
     ),
     ("deepseek", "deepseek-v4-pro", CHAT, OFF, {"thinking.type": "disabled"}),
     ("deepseek", "deepseek-v4-pro", CLAUDE, HIGH, {"thinking.type": "enabled", "output_config.effort": "high"}),

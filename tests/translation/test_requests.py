@@ -23,7 +23,7 @@ from thoughtline.translation.conversation import refusal_of
 from thoughtline.turns import FormatName, Transcript
 
 Json = dict[str, Any]
-BY_FORMAT: dict[str, Upstream] = {upstream.format: upstream for upstream in UPSTREAMS}
+BY_FORMAT: dict[FormatName, Upstream] = {upstream.format: upstream for upstream in UPSTREAMS}
 
 
 def transcript_of(format: FormatName, body: Json) -> Transcript:

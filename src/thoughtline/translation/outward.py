@@ -48,7 +48,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import CallIds
 from thoughtline.translation.conversation import readable, refusal_of
 from thoughtline.translation.envelopes import Opened, Sealer
-from thoughtline.translation.errors import decode_error, error_object
+from thoughtline.translation.errors import error_in_stream
 from thoughtline.translation.spokes import SPOKES
 from thoughtline.turns import Finish, FormatName, Provenance
 
@@ -69,9 +69,6 @@ _PREFIXES: dict[FormatName, str] = {
 }
 _SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
 """Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
-
-_STATUS_IN_STREAM = 500
-"""What an error in mid-stream stands for: the response has begun, and nobody says its status."""
 
 
 class Held(NamedTuple):
@@ -152,8 +149,7 @@ class Outward:
             case UsageReported():
                 return self._used(event)
             case Failed():
-                said = error_object(decode_error(event.error), _STATUS_IN_STREAM, self._way.to)
-                return [*self._start(Started()), Failed(said)]
+                return [*self._start(Started()), Failed(error_in_stream(event.error, self._way.to))]
             case Other():
                 return [event] if self._is_started else []
             case TurnDone() if self._way.source == "gemini_generate":

@@ -150,6 +150,8 @@ class StreamTranslator:
         data: list[bytes] = []
         ending: list[bytes] = []
         for event in said:
+            if self._has_failed:
+                break  # nothing follows an error
             self._is_ending = self._is_ending or (isinstance(event, TurnDone) and event.finish is not None)
             self._has_failed = self._has_failed or isinstance(event, Failed)
             (ending if self._is_ending else data).append(self._encoder.encode(event))
