@@ -301,7 +301,7 @@ def test_the_record_is_the_upstreams_view() -> None:
 
 
 def test_summaries_and_ciphertext_of_one_element_stay_together() -> None:
-    """A Responses item of summaries and ciphertext is one block of Anthropic's for each summary, the last one sealed."""
+    """A Responses item of a summary and ciphertext is one block of Anthropic's."""
     items = (
         ReasoningSummary("one", id="rs_1", index=0),
         ReasoningEncrypted("cipher", id="rs_1", index=0),

@@ -18,8 +18,9 @@ from thoughtline.options import ProviderError
 from thoughtline.replay.capture import fold
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.errors import encode_error, error_object
-from thoughtline.translation.outward import Outward, Way
+from thoughtline.translation.outward import Outward
 from thoughtline.translation.spokes import bodies_of
+from thoughtline.translation.ways import Way
 from thoughtline.turns import Candidate, FormatName, Reply
 
 _ONE_FIELD = ("openai_chat", "ollama_chat")
