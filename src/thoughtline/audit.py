@@ -10,7 +10,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.records import Key, Record
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, frame_of, steps_of
+from thoughtline.replay.keys import Identity, frame_of, walk
 from thoughtline.replay.matching import Match, match_step
 from thoughtline.replay.planner import Issuer
 from thoughtline.replay.rules import Case, check
@@ -51,7 +51,7 @@ def audit(
     for record in kept:
         for key in record.keys:
             index.setdefault(key, []).append(record)
-    steps = steps_of(transcript, identity, frame_of(transcript) if contract.binds_prefix else b"")
+    steps = walk(transcript, identity, frame_of(transcript) if contract.binds_prefix else b"").steps
     matches = ((step, match_step(step, index, identity)) for step in steps)
     known = tuple((step, match.record) for step, match in matches if isinstance(match, Match))
     return check(Case(transcript, contract, issuer or Issuer(provider, "", "", name), known))

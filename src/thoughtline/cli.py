@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -62,8 +63,100 @@ def _run_sim(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _serve_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.settings_options import add_server_options
+
+    add_server_options(parser)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from thoughtline import serve_command
+
+    return serve_command.run(options)
+
+
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    """A command without options."""
+
+
+def _run_demo(chosen: argparse.Namespace) -> int:
+    from thoughtline.demo import run
+
+    return run()
+
+
+def _add_connect_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.clients import DEFAULT_URL
+
+    parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client; without it, all are named")
+    parser.add_argument("--provider", type=_setting, help="whose models it is to use (default: what it is made for)")
+    parser.add_argument("--model", type=_setting, help="the model; without --provider it may be PROVIDER/MODEL")
+    parser.add_argument("--url", type=_setting, default=DEFAULT_URL, help=f"the gateway (default: {DEFAULT_URL})")
+
+
+def _setting(text: str) -> str:
+    """A value that can stand in any client's file: without blanks, quotes and what else would need escaping there."""
+    if not re.fullmatch(r"[\w.:/@+~-]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} can't stand in a settings file")
+    return text
+
+
+def _run_connect(chosen: argparse.Namespace) -> int:
+    from thoughtline import clients
+
+    if chosen.client is None:
+        for each in clients.CLIENTS:
+            print(f"{each.name:16}{each.title}: {', '.join(each.formats)}")
+        return 0
+    client = clients.find(chosen.client)
+    if client is None:
+        near = clients.nearest(chosen.client)
+        remedy = f"did you mean {near}?" if near else "`thoughtline connect` names them all"
+        print(f"thoughtline connect: no client {chosen.client}; {remedy}", file=sys.stderr)
+        return 2
+    print(clients.instructions(client, clients.address_of(client, chosen.url, chosen.provider, chosen.model)))
+    return 0
+
+
+def _add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.settings_options import add_server_options
+
+    add_server_options(parser)
+    parser.add_argument("--json", action="store_true", help="the report as JSON, one object")
+
+
+def _run_doctor(chosen: argparse.Namespace) -> int:
+    from thoughtline.doctor.report import run
+
+    return run(chosen)
+
+
+def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.settings_options import add_key_actions
+
+    add_key_actions(parser)
+
+
+def _run_keys(chosen: argparse.Namespace) -> int:
+    from thoughtline.keys_command import run
+
+    return run(chosen)
+
+
 COMMANDS: tuple[Command, ...] = (
+    Command("serve", "run the gateway", _serve_arguments, _serve),
+    Command("demo", "show a session that breaks, and the same one that doesn't", _no_arguments, _run_demo),
     Command("audit", "say what a provider would refuse in a request, where and why", _audit_arguments, _audit),
+    Command(
+        "connect", "say what to set in a client, so that it uses the gateway", _add_connect_arguments, _run_connect
+    ),
+    Command(
+        "doctor",
+        "look at settings, store and upstreams: what is wrong and how to mend it",
+        _add_doctor_arguments,
+        _run_doctor,
+    ),
+    Command("keys", "make, list and revoke the gateway's own client keys", _add_keys_arguments, _run_keys),
     Command("sim", "answer as a strict provider would, on loopback", _add_sim_arguments, _run_sim),
 )
 

@@ -6,6 +6,10 @@
     ├── Untranslatable       a request whose meaning its upstream can't take   client, 400
     ├── EncodeError          a typed value that its target wire can't hold    ours, 500
     │   └── ForeignSeal      a seal that another provider made                ours, 500
+    ├── Declined             a request that we don't pass on                   its own, with a code and a remedy
+    ├── AddressError         a request that has no address upstream           ours, 500
+    │   └── AddressRefused   a path or model that could lead out of it        client, 400
+    ├── SettingsError        settings that can't be used, all that is wrong   ours, 500
     └── StoreError           a store that can't do what it was asked           ours, 503
         ├── StoreUnavailable it may work again later: down, full, locked       ours, 503
         ├── StoreRefused     it never will without a change of settings        ours, 503
@@ -18,7 +22,9 @@ content: reasoning, signatures and credentials do not appear in them, so all of 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
+from typing import NamedTuple
 
 
 class Fault(Enum):
@@ -96,6 +102,59 @@ class EncodeError(ThoughtlineError):
 
 class ForeignSeal(EncodeError):
     """A signature or encrypted block on its way to a provider that did not make it."""
+
+
+class Declined(ThoughtlineError):
+    """A request that is not passed on, or an upstream that gave no answer: with a stable code and a remedy."""
+
+    def __init__(
+        self, status: int, code: str, problem: str, remedy: str = "", retry_after_seconds: float | None = None
+    ) -> None:
+        super().__init__(problem)
+        self._status = status
+        self.retry_after_seconds = retry_after_seconds
+        self.code = code
+        self.remedy = remedy
+        self.fault = Fault.CLIENT if status < 500 else Fault.UPSTREAM if status in (502, 504) else Fault.OURS
+
+    @property
+    def status(self) -> int:
+        return self._status
+
+
+class AddressError(ThoughtlineError):
+    """A request for which settings give no address: a provider without one, a format that it does not speak."""
+
+
+class AddressRefused(AddressError):
+    """A path or a model's name that could lead out of its provider's address."""
+
+    fault = Fault.CLIENT
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with what somebody wrote: where, which key, what, and what to do. Never the value."""
+
+    place: str
+    key: str
+    message: str
+    remedy: str
+
+    @property
+    def told(self) -> str:
+        """All but the remedy."""
+        return f"{self.place}: {self.key}: {self.message}" if self.key else f"{self.place}: {self.message}"
+
+    def __str__(self) -> str:
+        return f"{self.told} ({self.remedy})"
+
+
+class SettingsError(ThoughtlineError):
+    """Settings that can't be used. `problems` is everything that was found, not only the first."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 class StoreError(ThoughtlineError):

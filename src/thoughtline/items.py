@@ -143,14 +143,15 @@ def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
     return tuple(item for item in items if isinstance(item, REASONING_KINDS))
 
 
+def is_reasoning(item: Item) -> bool:
+    """Whether an item is reasoning or carries a seal: either placement."""
+    return isinstance(item, REASONING_KINDS) or seal_of(item) is not None
+
+
 def seal_of(item: Item) -> Seal | None:
     """The opaque token an item carries, whichever of the two placements it has."""
-    match item:
-        case ReasoningText(signature=str() as signature):
-            return Seal(signature, item.format) if signature else None
-        case ReasoningEncrypted():
-            return Seal(item.data, item.format)
-        case Text() | ToolCall() | Unknown():
-            return item.seal
-        case _:
-            return None
+    if isinstance(item, (Text, ToolCall, Unknown)):
+        return item.seal
+    if isinstance(item, ReasoningText):
+        return Seal(item.signature, item.format) if item.signature else None
+    return Seal(item.data, item.format) if isinstance(item, ReasoningEncrypted) else None

@@ -20,8 +20,8 @@ from thoughtline.items import (
     ReasoningSummary,
     ReasoningText,
     ToolCall,
+    is_reasoning,
     reasoning_of,
-    seal_of,
 )
 from thoughtline.turns import Provenance
 
@@ -30,6 +30,25 @@ Key = NewType("Key", str)
 
 RecordId = NewType("RecordId", str)
 """The digest of all that a record says: two writers of the same turn write the same record."""
+
+
+class Outcome(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What was done about the request that a turn answers: for people to look at, no part of the turn.
+
+    `findings` are pairs of a rule and a place. Milliseconds are those spent here and spent waiting for the provider.
+    """
+
+    request: str = ""
+    restored: int = 0
+    inherited: int = 0
+    blank: int = 0
+    stripped: int = 0
+    missing: int = 0
+    healed: int = 0
+    checkpoints: int = 0
+    findings: tuple[tuple[str, str], ...] = ()
+    upstream_ms: float = 0.0
+    own_ms: float = 0.0
 
 
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -45,11 +64,12 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     keys: tuple[Key, ...]
     created_at: float
     is_complete: bool = True
+    outcome: Outcome | None = None
 
     @property
     def has_reasoning(self) -> bool:
         """A turn without any is worth remembering too: it must never get a neighbour's."""
-        return bool(reasoning_of(self.items)) or any(seal_of(item) is not None for item in self.items)
+        return any(map(is_reasoning, self.items))
 
     @property
     def call_ids(self) -> tuple[str, ...]:

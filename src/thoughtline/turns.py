@@ -33,12 +33,16 @@ SYSTEM_MEMBER = -1
 """A turn that stands in a member of its own beside the conversation, such as Anthropic's `system`."""
 
 
+UNTOLD_SESSION = "~"
+"""How the name of a session begins that no client told: it is for people, and finds nothing."""
+
+
 class Turn(Struct, frozen=True, gc=False):
     """One step of a conversation.
 
     `at` is the index of its first element in the wire's list, `spans` how many elements it takes there (more than one
     only in Responses, where each item of a model step is an element). `carriers` names the members that hold reasoning,
-    in formats that have several for it.
+    in formats that have several for it. `original` are the items that an edited turn had before.
     """
 
     role: Role
@@ -48,10 +52,12 @@ class Turn(Struct, frozen=True, gc=False):
     is_edited: bool = False
     carriers: tuple[str, ...] = ()
     moves_reasoning: bool = False
+    original: tuple[Item, ...] | None = None
 
     def with_items(self, items: tuple[Item, ...]) -> Turn:
         """This turn with other items: the one way to edit a turn."""
-        return replace(self, items=items, is_edited=True)
+        original = self.original if self.is_edited else self.items
+        return Turn(self.role, items, self.at, self.spans, True, self.carriers, self.moves_reasoning, original)
 
     def with_reasoning_moved(self) -> Turn:
         """This turn with its reasoning in the member that the dialect reads, wherever it stood."""
@@ -172,3 +178,8 @@ class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
     dialect: str
     session: str | None = None
     agent: str | None = None
+
+    @property
+    def told_session(self) -> str | None:
+        """The session as a client named it; None if we made up a name for people to look at."""
+        return None if self.session is None or self.session.startswith(UNTOLD_SESSION) else self.session

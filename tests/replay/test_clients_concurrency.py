@@ -111,6 +111,18 @@ def test_e3_no_session_is_no_session() -> None:
     assert sent.plan.counts.restored == 0
 
 
+def test_e3_what_the_client_kept_outweighs_the_history_it_stands_in() -> None:
+    """E3: thinking kept from one conversation, whose opening was then made that of another: it stays the client's."""
+    world = World("anthropic", "claude-opus-4-6", "anthropic_messages")
+    kept = {}
+    for task in ("Count.", "Search."):
+        kept[task] = says(thinking(f"To {task}", signature=f"EqQB{task[:5]}kcdg=="), words("Done."))
+        world.answer(claude(asks(words(task))), claude_reply(*kept[task]["content"]))
+    sent = world.send(claude(asks(words("Count.")), kept["Search."], asks(words("Next."))))
+    assert sent.messages[1] == kept["Search."]
+    assert sent.plan.findings == ()
+
+
 PICTURES: list[Json] = [
     {"role": "user", "content": [words("How many?"), {"type": "image_url", "image_url": {"url": f"data:{name}"}}]}
     for name in "xy"

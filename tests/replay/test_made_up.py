@@ -127,7 +127,14 @@ class Universe:
                 self.index.setdefault((talk.tenant, key), []).append(record)
 
     def found(self, tenant: str, needed: Needs) -> dict[Key, list[Record]]:
-        return {key: self.index.get((tenant, key), []) for key in needed.keys}
+        return self._find(tenant, needed.keys)
+
+    def found_in_two(self, tenant: str, needed: Needs) -> dict[Key, list[Record]]:
+        first = self._find(tenant, needed.first)
+        return first | self._find(tenant, needed.rest(first))
+
+    def _find(self, tenant: str, keys: tuple[Key, ...]) -> dict[Key, list[Record]]:
+        return {key: self.index.get((tenant, key), []) for key in keys}
 
 
 MUTATIONS = ("nothing", "ids renamed", "text trimmed", "first message rewritten", "no text beside calls")
@@ -184,7 +191,9 @@ def test_wrong_and_lost(mutation: str, with_sessions: bool, record_property: Cal
             request = Transcript("openai_chat", mutated(talk, mutation), tools=(Raw(b"{}"),))
             shown = Conversation(talk.tenant, talk.session, list(request.turns))
             needed = needs(request, CONTRACT, Identity(talk.tenant, talk.session))
-            planned = plan(request, CONTRACT, needed, universe.found(talk.tenant, needed), ISSUER).apply(request)
+            decided = plan(request, CONTRACT, needed, universe.found(talk.tenant, needed), ISSUER)
+            assert plan(request, CONTRACT, needed, universe.found_in_two(talk.tenant, needed), ISSUER) == decided
+            planned = decided.apply(request)
             for position in talk.thoughts:
                 thoughts = [item.text for item in planned.turns[position].items if isinstance(item, ReasoningText)]
                 real = [thought for thought in thoughts if thought.strip()]

@@ -573,6 +573,7 @@ def learned(case: Case, sent_filler: str | None = None) -> Correction | None:
         ("bedrock gpt-oss", "forbids", "", "signature"),
         ("bedrock null text", "needs_filler", "", "text"),
         ("responses xai summary", "needs_filler", "", "summary"),
+        ("responses no following item", "requires", "pairs", "id"),
         ("forbidding mistral", "forbids", "", "reasoning_content"),
         ("forbidding groq", "forbids", "", "reasoning_content"),
         ("forbidding ollama", "never_thinks", "", "think"),
@@ -599,7 +600,6 @@ def test_a_refusal_corrects_the_contract(name: str, change: str, scope: str, fie
         "responses not stored",
         "responses unverified",
         "responses twice",
-        "responses no following item",
         "kimi effort",
     ],
 )

@@ -23,7 +23,7 @@ from thoughtline.records import Key, Record, decode_record, encode_record
 from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
-from thoughtline.replay.keys import Identity
+from thoughtline.replay.keys import Identity, evidence_of
 from thoughtline.replay.planner import Issuer, Plan, needs, plan
 from thoughtline.turns import FormatName, Provenance, Reply, Transcript
 
@@ -114,6 +114,8 @@ class World:
         )
         self.store.clock += 1
         records = capture(asked, reply, where, self.store.clock)
+        end = needs(asked, self.contract(), Identity(tenant, session, agent)).end
+        assert _known(capture(asked, reply, where, self.store.clock, end)) == _known(records), "planned, kept otherwise"
         self.store.save(records)
         return records
 
@@ -152,7 +154,11 @@ class World:
     def _planned(self, transcript: Transcript, contract: Contract, who: Identity) -> Plan:
         needed = needs(transcript, contract, who)
         issuer = Issuer(self.provider, self.endpoint, self.account, self.model)
-        return plan(transcript, contract, needed, self.store.find(needed.keys), issuer)
+        planned = plan(transcript, contract, needed, self.store.find(needed.keys), issuer)
+        found = self.store.find(needed.first)
+        found |= self.store.find(needed.rest(found))
+        assert plan(transcript, contract, needed, found, issuer) == planned, "asked in two steps, planned otherwise"
+        return planned
 
     def _reply(self, response: Json | bytes) -> Reply:
         dialect = self.contract().dialect
@@ -170,6 +176,11 @@ class World:
 def encoded(value: Json) -> bytes:
     """JSON with Python's spacing, which no encoder of ours writes: touched bytes show."""
     return json.dumps(value, ensure_ascii=False).encode()
+
+
+def _known(records: tuple[Record, ...]) -> list[tuple[object, ...]]:
+    """What is kept, but for the key that only some contracts ask for."""
+    return [(record.items, [key for key in record.keys if evidence_of(key) != "prefix"]) for record in records]
 
 
 def _assert_rest_untouched(before: Transcript, after: Transcript, planned: Plan) -> None:

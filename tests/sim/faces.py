@@ -243,6 +243,7 @@ class Dialogue:
         self.key = key
         self.wire = WIRES[case.format]
         self.headers: dict[str, str] = {}
+        self.base = served(case.simulator, case.profile).url
         self.body: Body = {
             **({"model": case.model} if "{model}" not in case.path else {}),
             self.wire.member: [self.wire.say(opening)],
@@ -256,19 +257,34 @@ class Dialogue:
         messages: list[Body] = self.body[self.wire.member]
         return messages
 
-    def post(self, *, is_streaming: bool = False) -> httpx.Response:
-        """The request as it stands."""
+    def outgoing(self) -> Body:
+        """The request as this client sends it: all that it knows."""
+        return self.body
+
+    def path(self, *, is_streaming: bool = False) -> str:
         case = self.case
-        path = (case.stream_path if is_streaming and case.stream_path else case.path).replace("{model}", case.model)
-        body = self.body if case.stream_path else {**self.body, "stream": is_streaming}
+        return (case.stream_path if is_streaming and case.stream_path else case.path).replace("{model}", case.model)
+
+    def request(self, *, is_streaming: bool = False) -> httpx.Request:
+        """The request as it stands."""
+        body = self.outgoing()
+        if not self.case.stream_path:
+            body = {**body, "stream": is_streaming}
         headers = {"authorization": f"Bearer {self.key}", **self.headers}
-        return HTTP.post(served(case.simulator, case.profile).url + path, json=body, headers=headers)
+        return HTTP.build_request("POST", self.base + self.path(is_streaming=is_streaming), json=body, headers=headers)
+
+    def post(self, *, is_streaming: bool = False) -> httpx.Response:
+        return HTTP.send(self.request(is_streaming=is_streaming))
 
     def ask(self, *, is_streaming: bool = False) -> Body:
         """One turn of the model, kept as a whole body however it came."""
         response = self.post(is_streaming=is_streaming)
         assert response.status_code == 200, response.text
-        whole = encoded(self.case, streamed(self.case, response.content)) if is_streaming else response.json()
+        return self.hear(response.content, is_streaming=is_streaming)
+
+    def hear(self, content: bytes, *, is_streaming: bool) -> Body:
+        """What the model said, kept."""
+        whole = encoded(self.case, streamed(self.case, content)) if is_streaming else json.loads(content)
         echoed = self.wire.echo(whole)
         field = MUST_COME_BACK.get(self.case.simulator)
         if field and self.case.format == "openai_chat":

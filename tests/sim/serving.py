@@ -5,12 +5,16 @@ from __future__ import annotations
 import functools
 import socket
 import threading
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 import uvicorn
 
-from thoughtline.sim.app import SimulatorApp, simulator_app
+from thoughtline.sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
 
 NOW = 1_763_200_000.0
+
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class _Server(uvicorn.Server):
@@ -41,8 +45,13 @@ def served(name: str, profile: str | None = None) -> Served:
 @functools.cache
 def _served(name: str, profile: str | None) -> Served:
     app = simulator_app(name, profile, seed=7, now=lambda: NOW)
+    return Served(app, listening(app))
+
+
+def listening(app: Application) -> str:
+    """The address of an application that listens from now on. Its thread ends with the process."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     server = _Server(uvicorn.Config(app, log_level="critical", lifespan="on"))
     threading.Thread(target=server.run, args=([listener],), daemon=True).start()
-    assert server.listens.wait(30), f"{name} did not start"
-    return Served(app, f"http://127.0.0.1:{listener.getsockname()[1]}")
+    assert server.listens.wait(30), "the server did not start"
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -100,12 +100,14 @@ async def test_a_server_that_is_not_there_yet(server: Valkey | Postgres) -> None
 
 
 class Cutter:
-    """Passes bytes on to a server, and cuts a connection in the middle of a question when told to."""
+    """Passes bytes on to a server; told so, it cuts a connection in the middle of a question, or lets nothing flow."""
 
     def __init__(self, url: str) -> None:
         self._parts = urlsplit(url)
         self._server: asyncio.Server | None = None
         self.cuts = 0
+        self.flows = asyncio.Event()
+        self.flows.set()
         self.port = 0
 
     @property
@@ -132,6 +134,7 @@ class Cutter:
         above, below = await self._connect()
         back = asyncio.create_task(self._copy(above, writer))
         while data := await reader.read(65536):
+            await self.flows.wait()
             below.write(data)
             if self.cuts > 0:
                 self.cuts -= 1
@@ -169,6 +172,35 @@ async def test_a_connection_cut_in_the_middle(engine: str, request: pytest.Fixtu
         await store.settled()
         assert await is_written(server.url, 30)
         assert (await store.stats()).lost == 0
+        await store.close()
+
+
+@pytest.mark.parametrize("engine", ["redis", "postgres"])
+async def test_a_server_that_answers_no_more(engine: str, request: pytest.FixtureRequest) -> None:
+    """A find waits for a limited time; then memory answers without asking, until the server answers again."""
+    server = Valkey() if engine == "redis" else Postgres()
+    request.addfinalizer(server.remove)
+    elsewhere = await layered(server.url)
+    await elsewhere.save([turn(1)])
+    await elsewhere.close()
+    async with cutter(server.url) as between:
+        store = await layered(between.url)
+        await store.save([turn(0)])
+        between.flows.clear()
+        assert await found(store, 1) == ()
+        assert "too long" in str((await store.stats()).last_failure) or "Timeout" in str(
+            (await store.stats()).last_failure
+        )
+        failures = (await store.stats()).failures
+        for _ in range(1000):
+            assert await found(store, 1) == ()
+        assert await found(store, 0) == (turn(0),)
+        assert await store.save([turn(2)]) is Saved.IN_MEMORY
+        between.flows.set()
+        await store.settled()
+        assert await found(store, 1) == (turn(1),)
+        assert await is_written(server.url, 3)
+        assert failures > 0
         await store.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,8 +15,9 @@ from msgspec.structs import replace
 from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, visible
 from thoughtline.errors import StoreUnavailable
 from thoughtline.records import Key, Record
-from thoughtline.stores import Filter, Found, LayeredStore, Note, Saved, Store, durable_store
+from thoughtline.stores import Filter, Found, LayeredStore, Note, Saved, Store, durable_store, sqlite
 from thoughtline.stores.background import Periodic
+from thoughtline.stores.layered import PROBE
 from thoughtline.stores.waiting import MAX_SECONDS, Waiting
 
 
@@ -25,6 +27,7 @@ class Gate:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.asked = 0
+        self.blocks_seconds = 0.0
         self.refuses = False
         self.refuses_ids: set[str] = set()
         self.holds: asyncio.Event | None = None
@@ -34,9 +37,12 @@ class Gate:
         return getattr(self._store, name)
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        self.asked += 1
+        self.asked += tenant != PROBE
         self._check()
         answer = await self._store.find(tenant, keys)
+        until = time.monotonic() + self.blocks_seconds
+        while time.monotonic() < until:
+            pass
         await self._hold()
         return answer
 
@@ -69,7 +75,7 @@ class Gate:
 class Bench:
     """A layered store, its gate and its clock."""
 
-    def __init__(self, gate: Gate, clock: Clock, **settings: int) -> None:
+    def __init__(self, gate: Gate, clock: Clock, **settings: float) -> None:
         self.gate = gate
         self.clock = clock
         self.waiting = Waiting(max_entries=5)
@@ -172,6 +178,43 @@ async def test_a_deletion_while_a_save_fails(bench: Bench) -> None:
     assert await found(bench.store, 2) == ()
 
 
+async def test_a_find_that_takes_too_long(tmp_path: Path) -> None:
+    """It is a failure: memory answers alone, until a find, not just any question, is answered in time."""
+    clock = Clock()
+    slow = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, timeout_seconds=0.5)
+    await slow.store.open()
+    await slow.store.save([turn(1)])
+    slow.gate.holds = asyncio.Event()
+    assert await found(slow.store, 1) == (turn(1),)
+    while (await slow.store.stats()).failures < 3:
+        await asyncio.sleep(0)
+        assert await found(slow.store, 1) == (turn(1),)
+    assert slow.gate.asked == 1
+    assert (await slow.store.stats()).last_failure == "the store took too long"
+    slow.gate.holds.set()
+    await slow.store.settled()
+    assert await found(slow.store, 1) == (turn(1),)
+    assert slow.gate.asked == 2
+    await slow.store.close()
+
+
+async def test_an_answer_that_comes_late_is_used(tmp_path: Path) -> None:
+    """One that nothing could interrupt; it is a failure all the same."""
+    clock = Clock()
+    late = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, timeout_seconds=0.5)
+    await late.store.open()
+    elsewhere = durable_store(sqlite_url(tmp_path), SETTINGS, clock)
+    await elsewhere.open()
+    await elsewhere.save([turn(1)])
+    await elsewhere.close()
+    late.gate.blocks_seconds = 0.6
+    assert await found(late.store, 1) == (turn(1),)
+    late.gate.blocks_seconds = 0.0
+    assert (await late.store.stats()).failures == 1
+    await late.store.settled()
+    await late.store.close()
+
+
 async def test_what_waits_is_bounded(bench: Bench) -> None:
     """The oldest is lost first, and counted."""
     bench.gate.refuses = True
@@ -254,3 +297,18 @@ async def test_background_work_that_swallows_its_cancellation_still_ends() -> No
     await begun.wait()
     await periodic.stop()
     assert ended == [True]
+
+
+async def test_a_slow_file_is_read_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a slow look-up the loop does not wait for the next; the answers are the same."""
+    monkeypatch.setattr(sqlite, "SLOW_SECONDS", -1.0)
+    store = durable_store(sqlite_url(tmp_path), SETTINGS, Clock())
+    await store.open()
+    turns = [turn(number, shared=("ok",)) for number in range(3)]
+    await store.save(turns)
+    for _ in range(2):
+        answers = await asyncio.gather(*(found(store, number) for number in range(3)))
+        assert answers == [(record,) for record in turns]
+    answer = await store.find("tenant", [visible("ok"), lineage(1)])
+    assert [len(answer[key]) for key in (visible("ok"), lineage(1))] == [3, 1]
+    await store.close()

@@ -8,6 +8,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from tests.stores.places import SETTINGS, Place, found, sqlite_url, turn
 from thoughtline.errors import DecodeError, StoreRefused, WrongKey
 from thoughtline.records import encode_record
 from thoughtline.stores import open_store
-from thoughtline.stores.packing import COMPRESS_ABOVE, Packer, decode_key
+from thoughtline.stores.packing import COMPRESS_ABOVE, MAX_UNPACKED, Packer, decode_key
 
 A, B, C = (b64encode(bytes([letter]) * 32).decode() for letter in b"ABC")
 WORDS = "the quick brown fox jumps over the lazy dog and thinks about it "
@@ -83,6 +84,15 @@ def test_damage_is_an_error_with_a_name(data: st.DataObject, key: str | None) ->
         assert key is None
     except (DecodeError, WrongKey):
         pass
+
+
+@pytest.mark.parametrize("size", [MAX_UNPACKED + 1, 2 * MAX_UNPACKED])
+def test_a_record_that_claims_to_be_huge_is_not_read(size: int) -> None:
+    """A few bytes can't make us fill the memory."""
+    body = zstandard.ZstdCompressor().compress(bytes(size))
+    assert len(body) < size / 1000
+    with pytest.raises(DecodeError, match="claims"):
+        Packer().unpack(b"\x01" + body, b"id")
 
 
 @pytest.mark.parametrize("text", ["", "short", "x" * 64, b64encode(b"x" * 31).decode(), b64encode(b"x" * 33).decode()])

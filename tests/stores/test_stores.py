@@ -11,7 +11,7 @@ from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, t
 from thoughtline.errors import StoreRefused
 from thoughtline.items import ReasoningText
 from thoughtline.records import Key, Record
-from thoughtline.stores import Filter, Note, Saved
+from thoughtline.stores import Filter, Note, Saved, Share
 from thoughtline.stores.base import MAX_PAGE, MAX_PER_KEY
 
 DAY = 86400.0
@@ -105,7 +105,7 @@ async def test_an_unused_turn_expires(anywhere: Place) -> None:
     assert [entry.record.id for entry in (await store.list_entries(Filter())).entries] == ["record-2"]
     assert await store.clean() == 1
     stats = await store.stats()
-    assert (stats.total_entries, stats.by_provider) == (1, {"deepseek": 1})
+    assert (stats.total_entries, stats.by_provider) == (1, {"deepseek": Share(1, turn(2).reasoning_chars)})
 
 
 async def test_cleaning_happens_by_itself(anywhere: Place) -> None:
@@ -207,7 +207,8 @@ async def test_delete_takes_out_what_list_shows(anywhere: Place, where: Filter, 
     ids = {entry.record.id for entry in (await store.list_entries(Filter())).entries}
     assert ids == {f"record-{number}" for number in left}
     stats = await store.stats()
-    assert stats.total_entries == len(left) == sum(stats.by_model.values())
+    assert stats.total_entries == len(left) == sum(share.entries for share in stats.by_model.values())
+    assert stats.total_chars == sum(share.chars for share in stats.by_provider.values())
 
 
 async def test_pages_are_stable(anywhere: Place) -> None:
@@ -289,14 +290,19 @@ async def test_stats_tell_what_there_is(anywhere: Place) -> None:
     """Entries and characters in memory and on disk, by provider and by model, the ends, and what was done."""
     store = await anywhere.open()
     anywhere.clock.advance(10)
-    records = [turn(1, at=START + 1), turn(2, at=START + 2, provider="kimi", model="k2"), turn(3, at=START + 3)]
+    records = [
+        turn(1, at=START + 1),
+        turn(2, at=START + 2, provider="kimi", model="k2", thought="longer, one"),
+        turn(3, at=START + 3),
+    ]
     await store.save(records)
     await store.find("tenant", [lineage(1), lineage(2), lineage(8)])
     store.counters.replays += 1
     stats = await store.stats()
     chars = sum(record.reasoning_chars for record in records)
-    assert stats.by_provider == {"deepseek": 2, "kimi": 1}
-    assert stats.by_model == {"deepseek-v4": 2, "k2": 1}
+    first, second, third = (record.reasoning_chars for record in records)
+    assert stats.by_provider == {"deepseek": Share(2, first + third), "kimi": Share(1, second)}
+    assert stats.by_model == {"deepseek-v4": Share(2, first + third), "k2": Share(1, second)}
     assert (stats.oldest_at, stats.newest_at) == (START + 1, START + 3)
     assert (stats.hits, stats.misses, stats.replays, stats.replay_rate) == (2, 1, 1, 1 / 3)
     assert (stats.total_entries, stats.total_chars) == (3, chars)

@@ -22,7 +22,7 @@ from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, trail_of
+from thoughtline.replay.keys import Identity, frame_of, walk
 from thoughtline.replay.planner import Issuer, Plan, needs, plan
 from thoughtline.sim.simulation import Request, Response, Simulation
 from thoughtline.sim.simulators import SIMULATORS
@@ -187,7 +187,8 @@ class Lane:
         )
 
     def way(self, request: TranslatedRequest, dialect: Dialect | None = None) -> Way:
-        prefix = trail_of(request.transcript).prefix()
+        asked = request.transcript
+        prefix = walk(asked, Identity(TENANT), frame_of(asked)).end.prefix()
         sealing = Sealing(self.sealer, self._provenance(self.upstream.model), prefix, float(NOW))
         return Way(
             *(self.upstream.format, self.upstream.contract.dialect, self.client, FORMATS[self.client].dialect),

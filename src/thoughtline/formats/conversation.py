@@ -48,6 +48,10 @@ def encode_conversation(
         if turn.at == SYSTEM_MEMBER and turn.is_edited and encode_system is not None:
             edits.append((system_member, encode_system(turn, _value(body, spans, system_member))))
     turns = [turn for turn in transcript.turns if turn.at != SYSTEM_MEMBER]
+    if not edits and not transcript.is_reshaped and not transcript.drops_system:
+        spliced = _splice(turns, body, [member for member in spans if member.key == list_member], encode_turn)
+        if spliced is not None:
+            return spliced
     if transcript.drops_system and system_member not in dict(edits):
         edits.append((system_member, None))
     if transcript.is_reshaped or any(turn.is_edited for turn in turns):
@@ -62,21 +66,33 @@ def _value(body: bytes, spans: list[Member], name: str) -> bytes | None:
     return next((body[member.value_start : member.end] for member in reversed(spans) if member.key == name), None)
 
 
-def _encode_edits(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:
-    """The list with its edited turns spliced in: nothing else is looked at."""
-    spans = element_spans(text)
-    pieces = []
+def _splice(turns: list[Turn], body: bytes, lists: list[Member], encode_turn: EncodeTurn) -> bytes | None:
+    """The body with edited turns spliced into its list, copied once. None where that is not all there is to do."""
+    if len(lists) != 1 or body[lists[0].value_start : lists[0].value_start + 1] != b"[":
+        return None
+    spans = element_spans(body, lists[0].value_start, lists[0].end)
+    view = memoryview(body)
+    pieces: list[bytes | memoryview] = []
     position = 0
     for turn in turns:
         if turn.is_edited:
             own = spans[turn.at : turn.at + turn.spans]
-            elements = encode_turn(turn, [text[start:end] for start, end in own])
+            elements = encode_turn(turn, [body[start:end] for start, end in own])
             if not elements:
-                return _encode_new_list(turns, text, encode_turn)
-            pieces += [text[position : own[0][0]], b",".join(elements)]
+                return None
+            pieces += [view[position : own[0][0]], *_separated(elements)]
             position = own[-1][1]
-    pieces.append(text[position:])
-    return b"".join(pieces)
+    return b"".join([*pieces, view[position:]])
+
+
+def _separated(elements: list[bytes]) -> list[bytes]:
+    return elements if len(elements) == 1 else [b",".join(elements)]
+
+
+def _encode_edits(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:
+    """The list with its edited turns: nothing else is looked at."""
+    whole = [Member("", 0, 0, len(text))]
+    return _splice(turns, text, whole, encode_turn) or _encode_new_list(turns, text, encode_turn)
 
 
 def _encode_new_list(turns: list[Turn], text: bytes, encode_turn: EncodeTurn) -> bytes:

@@ -203,11 +203,11 @@ def member_spans(text: bytes) -> list[Member]:
     return spans
 
 
-def element_spans(text: bytes) -> list[tuple[int, int]]:
-    """Where each element of an array stands. `text` must be a valid array."""
+def element_spans(text: bytes, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
+    """Where each element of an array stands. The text, or what stands there between `start` and `end`, must be one."""
     spans = []
-    position = _skip_white(text, 0) + 1
-    for element in _elements_of(text):
+    position = _skip_white(text, start) + 1
+    for element in _elements_of(text if end is None else memoryview(text)[start:end]):
         while text[position] in _BETWEEN:
             position += 1
         end = position + len(element)

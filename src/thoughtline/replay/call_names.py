@@ -29,6 +29,21 @@ class CallNames:
             if is_same_call(call, own) and call.id and own.id and call.id != own.id:
                 self._own[call.id] = own.id
 
+    def are_good(self, items: tuple[Item, ...]) -> bool:
+        """Whether a turn can go as it is: its ids are their maker's, and it has one result at most."""
+        results = 0
+        for item in items:
+            if isinstance(item, ToolCall):
+                name = item.id
+            elif isinstance(item, ToolResult):
+                name = item.call_id
+                results += 1
+            else:
+                continue
+            if name is not None and (name in self._own or _SMUGGLED in name):
+                return False
+        return results < 2
+
     def mended(self, item: Item) -> Item:
         """The item under the id its maker knows, and without a signature that another gateway hid in it."""
         match item:

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
 from thoughtline.items import Item, ReasoningText
-from thoughtline.records import Record, RecordId, encode_record
-from thoughtline.replay.keys import Identity, trail_of
-from thoughtline.replay.visible import digest, visible_of
+from thoughtline.records import Outcome, Record, RecordId, encode_record
+from thoughtline.replay.keys import Identity, Spot, frame_of, walk
+from thoughtline.replay.visible import digest
 from thoughtline.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
 
@@ -42,20 +42,30 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
     return Reply(format, candidates, b"", started.id, started.model, usage, error, started.created)
 
 
-def capture(request: Transcript, reply: Reply, provenance: Provenance, now: float) -> tuple[Record, ...]:
+def capture(
+    request: Transcript,
+    reply: Reply,
+    provenance: Provenance,
+    now: float,
+    spot: Spot | None = None,
+    outcome: Outcome | None = None,
+) -> tuple[Record, ...]:
     """What to remember of a reply: one record for each answer that shows anything. A failed reply leaves nothing.
 
-    A turn without reasoning is remembered too: as the fact that it had none.
+    A turn without reasoning is remembered too: as the fact that it had none. `spot` is the `end` of what was needed to
+    plan the request, if it was planned: it knows what stands around a conversation only where thinking is bound to it.
+    `outcome` is what was done to the request.
     """
-    identity = Identity(provenance.tenant, provenance.session, provenance.agent)
-    trail = trail_of(request)
+    identity = Identity(provenance.tenant, provenance.told_session, provenance.agent)
+    if spot is None:
+        spot = walk(request, identity, frame_of(request)).end
     records = []
     for candidate in reply.candidates:
         items = tuple(_own(item) for item in candidate.turn.items if not _is_filler(item))
-        keys = trail.keys(visible_of(items), items, identity)
+        keys = spot.keys(items, identity)
         if keys:
-            keys = tuple(dict.fromkeys((*keys, trail.prefix())))
-            record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete)
+            keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
+            record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete, outcome)
             records.append(replace(record, id=_id_of(record)))
     return tuple(records)
 
@@ -72,4 +82,4 @@ def _is_filler(item: Item) -> bool:
 
 def _id_of(record: Record) -> RecordId:
     """The same turn captured twice is the same record, whenever that was."""
-    return RecordId(digest(encode_record(replace(record, created_at=0.0))).hex())
+    return RecordId(digest(encode_record(replace(record, created_at=0.0, outcome=None))).hex())

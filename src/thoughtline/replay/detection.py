@@ -98,6 +98,7 @@ _CARRIERS: dict[str, Dialect] = {
     "cerebras": dialects.REASONING,
     "together": dialects.REASONING,
     "vllm": dialects.REASONING,
+    "ollama": dialects.REASONING,
     "openrouter": dialects.REASONING_DETAILS,
     "vercel-gateway": dialects.REASONING_DETAILS,
     "mistral": dialects.MISTRAL,
@@ -144,6 +145,16 @@ def resolve(target: Target) -> Contract:
     if provider in LENIENT and found.kind == "presence":
         return replace(found, kind="advisory", ladder=())
     return found
+
+
+_SPLITS = re.compile(rb'"reasoning_split"\s*:\s*true')
+
+
+def as_asked(contract: Contract, body: bytes) -> Contract:
+    """The contract in the dialect that a request asks for: MiniMax splits reasoning from text if told to."""
+    if contract.dialect is dialects.MINIMAX_TAGS and _SPLITS.search(body):
+        return replace(contract, dialect=dialects.MINIMAX_SPLIT)
+    return contract
 
 
 def provider_of(target: Target) -> str:

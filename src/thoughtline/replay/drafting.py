@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import msgspec
 from msgspec.structs import replace
 
@@ -24,15 +26,17 @@ from thoughtline.replay.call_names import CallNames, unrepeated
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
-from thoughtline.replay.keys import Identity, Step, plain_token
+from thoughtline.replay.keys import Identity, Step, plain_token, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
-from thoughtline.replay.plans import Counts, Issuer, Plan, is_issued_by
-from thoughtline.replay.scopes import required_turns
+from thoughtline.replay.pausing import paused
+from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
+from thoughtline.replay.scopes import after_last_user, required_turns
 from thoughtline.replay.weaving import (
     as_text,
     is_filler,
     is_named,
     is_sealed,
+    paired,
     same_reasoning,
     unglued,
     unnamed,
@@ -43,7 +47,6 @@ from thoughtline.turns import Transcript
 
 SENTINEL = "skip_thought_signature_validator"
 _CIPHERTEXT = "reasoning.encrypted_content"
-_PAUSED = b'{"type":"disabled"}'
 _MOVABLE = ("reasoning_content", "reasoning", "reasoning_text", "think_tags", "mistral_chunks", "cohere_chunks")
 
 
@@ -51,14 +54,22 @@ class Draft:
     """A plan in the making."""
 
     def __init__(
-        self, transcript: Transcript, contract: Contract, identity: Identity, found: Found, issuer: Issuer
+        self,
+        transcript: Transcript,
+        contract: Contract,
+        identity: Identity,
+        found: Found,
+        issuer: Issuer,
+        policy: Policy,
     ) -> None:
         self._transcript = transcript
         self._contract = contract
         self._identity = identity
         self._found = found
         self._issuer = issuer
-        self._required = frozenset(required_turns(transcript, contract))
+        self._policy = policy
+        self._assistant = [position for position, turn in enumerate(transcript.turns) if turn.role == "assistant"]
+        self._required = frozenset(required_turns(transcript, contract, self._assistant))
         self._items: dict[int, tuple[Item, ...]] = {}
         self._moved: set[int] = set()
         self._members: list[tuple[str, bytes | None]] = []
@@ -75,18 +86,37 @@ class Draft:
 
     # --- what nobody would take ---------------------------------------------------------------------------------------
 
-    def clean(self) -> None:
-        """Take out what this provider would refuse whatever is remembered."""
+    def clean(self, bare: Set[int]) -> None:
+        """Take out what this provider would refuse whatever is remembered. `bare` turns have nothing of that kind."""
         takes_plain_text = self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE
-        for position, turn in enumerate(self._transcript.turns):
-            if turn.role != "assistant" or self._contract.name == "unknown":
+        for position in self._assistant:
+            if position in bare or self._contract.name == "unknown":
                 continue
-            items = turn.items
-            if takes_plain_text and any(is_sealed(item) for item in items):
+            items = self._now(position)
+            if takes_plain_text and any(map(is_sealed, items)):
                 self._set(position, as_text(items, self._contract), "foreign", "a seal that this provider can't read")
-            elif self._refuses_unsigned and any(_is_unsigned(item) for item in items):
+            elif self._refuses_unsigned and any(map(_is_unsigned, items)):
                 kept = tuple(item for item in items if not _is_unsigned(item))
                 self._set(position, kept, "truncated", "thinking without a signature")
+        if self._policy.refused:
+            self._drop_refused()
+
+    def _drop_refused(self) -> None:
+        for position in self._assistant:
+            items = self._now(position)
+            if any(map(self._is_refused, items)):
+                kept = tuple(bare for item in items if (bare := self._without_refused(item)) is not None)
+                kept = unnamed(kept) if self._transcript.format == "openai_responses" else kept
+                self._set(position, kept, "foreign", "a seal that this provider has refused")
+
+    def _is_refused(self, item: Item) -> bool:
+        seal = seal_of(item)
+        return seal is not None and seal_key(seal.data) in self._policy.refused
+
+    def _without_refused(self, item: Item) -> Item | None:
+        if not self._is_refused(item):
+            return item
+        return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else None
 
     @property
     def _refuses_unsigned(self) -> bool:
@@ -143,20 +173,21 @@ class Draft:
 
     def _sendable(self, record: Record) -> tuple[Item, ...] | None:
         """A record's items in a shape that this contract takes; None if there is none."""
+        if self._policy.refused and any(self._is_refused(item) for item in record.items):
+            return None
         takes_text = self._contract.takes == "text"
-        is_own = is_issued_by(record, self._issuer, self._contract)
-        is_same_wire = is_own and record.is_complete and record.provenance.format == self._transcript.format
-        if is_same_wire and (not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details")):
-            return record.items
+        if not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details"):
+            is_same_wire = record.is_complete and record.provenance.format == self._transcript.format
+            if is_same_wire and is_issued_by(record, self._issuer, self._contract):
+                return record.items
         if not takes_text:
             return None
         items = as_text(record.items, self._contract)
-        return items if any(isinstance(item, REASONING_KINDS) for item in items) else None
+        return items if items and isinstance(items[0], REASONING_KINDS) else None
 
     def _restore(self, step: Step, record: Record, items: tuple[Item, ...], is_glued: bool) -> None:
         again = record.id in self._used and self._contract.kind == "authenticity"
         self._used.add(record.id)
-        seals_only = tuple(item for item in items if not isinstance(item, REASONING_KINDS))
         for number, position in enumerate(step.positions):
             shown = self._now(position)
             if is_glued:
@@ -164,12 +195,18 @@ class Draft:
             repeats = number > 0 and not (self._contract.kind == "presence" and position in self._required)
             if again or repeats:
                 self._covered.add(position)
-            target = weave(seals_only if again or repeats else items, shown)
+                target = weave([item for item in items if not isinstance(item, REASONING_KINDS)], shown)
+            else:
+                target = weave(items, shown)
             if self._transcript.format == "openai_responses":
-                target = _paired(target, record)
+                target = paired(target, record)
             if self._contract.dialect == KIMI:  # counts on its own form of ids
                 self._names.learn(target, record)
-            self._replace(position, target)
+            if step.is_bare and len(target) > len(shown):
+                self._items[position] = target
+                self._counts.restored += 1
+            else:
+                self._replace(position, target)
 
     def _restore_merged(self, step: Step, records: tuple[Record, ...]) -> bool:
         """Several steps that the client wrote into one: their reasoning one after the other, each before its calls."""
@@ -199,12 +236,8 @@ class Draft:
 
     def _is_own_words(self, shown: tuple[Item, ...], target: tuple[Item, ...]) -> bool:
         """Plain text that differs from the original by more than damage is the client's own business."""
-        if self._contract.takes != "text":
-            return False
-        own, original = _text_of(shown), _text_of(target)
-        if not own.strip():
-            return False
-        return "".join(own.split()) not in "".join(original.split())
+        own = _text_of(shown) if self._contract.takes == "text" else ""
+        return bool(own.strip()) and "".join(own.split()) not in "".join(_text_of(target).split())
 
     def _is_all_google_wants(self, shown: tuple[Item, ...], target: tuple[Item, ...]) -> bool:
         """Every signature is in its place; the summary of a thought need not come back."""
@@ -226,9 +259,11 @@ class Draft:
 
     def mend_calls(self) -> None:
         """Calls and results as their maker wrote them, each result once."""
-        for position in range(len(self._transcript.turns)):
-            items = self._now(position)
-            mended = tuple(self._names.mended(item) for item in items)
+        for position, turn in enumerate(self._transcript.turns):
+            items = self._items.get(position, turn.items)
+            if self._names.are_good(items):
+                continue
+            mended = tuple(map(self._names.mended, items))
             mended = unrepeated(self._transcript.turns, position, mended)
             if mended != items:
                 self._items[position] = mended
@@ -263,7 +298,7 @@ class Draft:
         inherited = inherit(self._transcript.turns) if "inherit" in ladder else {}
         for position in sorted(self._required):
             items = self._now(position)
-            if position not in self._covered and not self._carries(position, items):
+            if position not in self._covered and not self._carries(position, items) and not self._goes_on(position):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
 
@@ -274,6 +309,15 @@ class Draft:
         if self._contract.scope == "loop_head":
             return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
         return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
+
+    def _goes_on(self, position: int) -> bool:
+        """Whether the model made this call without thinking anew, in a loop that it began with thinking."""
+        if self._contract.scope != "loop_head" or position not in self._had_none:
+            return False
+        start = after_last_user(self._transcript.turns)
+        return any(
+            self._carries(earlier, self._now(earlier)) for earlier in self._assistant if start <= earlier < position
+        )
 
     def _is_hollow(self, position: int, item: Item) -> bool:
         """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
@@ -308,10 +352,14 @@ class Draft:
         self._find("missing", position, "nobody has this turn's reasoning")
 
     def _pause(self, position: int) -> None:
-        if not self._members:
-            self._members.append(("thinking", _PAUSED))
+        self._pause_thinking()
         self._counts.missing += 1
         self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
+
+    def _pause_thinking(self) -> None:
+        member = paused(self._transcript, self._contract)
+        if member not in self._members:
+            self._members.append(member)
 
     # --- fields ---------------------------------------------------------------------------------------------------
 
@@ -320,20 +368,29 @@ class Draft:
         carrier = self._contract.dialect.carrier
         if carrier not in _MOVABLE or self._contract.name == "unknown":
             return
-        for position, turn in enumerate(self._transcript.turns):
-            if turn.role == "assistant" and turn.carriers and turn.carriers != (carrier,):
+        for position in self._assistant:
+            carriers = self._transcript.turns[position].carriers
+            if carriers and carriers != (carrier,):
                 self._moved.add(position)
 
     def strip_everything(self) -> None:
         """A provider that takes no reasoning gets none."""
-        for position, turn in enumerate(self._transcript.turns):
-            if turn.role != "assistant":
-                continue
+        for position in self._assistant:
+            turn = self._transcript.turns[position]
             bare = without_reasoning(turn.items)
             if bare != turn.items:
                 self._set(position, bare, "forbidden", "this provider refuses reasoning in the history")
             if turn.carriers:
                 self._moved.add(position)
+
+    def amend(self) -> None:
+        """What a refusal asks for that is about the request as a whole."""
+        if self._policy.pauses_thinking:
+            self._pause_thinking()
+        if self._policy.drops_ids and self._transcript.format == "openai_responses":
+            for position, turn in enumerate(self._transcript.turns):
+                if turn.role == "assistant" and any(is_named(item) for item in self._now(position)):
+                    self._set(position, unnamed(self._now(position)), "stale-id", "ids that this provider refused")
 
     # --- the result -----------------------------------------------------------------------------------------------
 
@@ -357,7 +414,7 @@ _PAIRS = (Text, ToolCall)
 
 
 def _text_of(items: tuple[Item, ...]) -> str:
-    return "".join(item.text for item in items if isinstance(item, ReasoningText))
+    return "".join([item.text for item in items if isinstance(item, ReasoningText)])
 
 
 def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) -> Item | None:
@@ -376,17 +433,6 @@ def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) 
 
 def _is_unsigned(item: Item) -> bool:
     return isinstance(item, ReasoningText) and not item.signature
-
-
-def _paired(items: tuple[Item, ...], record: Record) -> tuple[Item, ...]:
-    """All names of a step, or none: half a pair is refused."""
-    names = {item.id for item in record.items if isinstance(item, Text)}
-    names |= {item.item_id for item in record.items if isinstance(item, ToolCall)}
-    shown = [
-        item.id if isinstance(item, Text) else item.item_id for item in items if isinstance(item, (Text, ToolCall))
-    ]
-    is_whole = bool(shown) and all(name is not None and name in names for name in shown)
-    return items if is_whole else unnamed(items)
 
 
 def _with_sentinel(items: tuple[Item, ...]) -> tuple[Item, ...]:

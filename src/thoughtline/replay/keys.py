@@ -1,6 +1,6 @@
 """Finding a turn again: the keys of each model step of a request, strongest evidence first.
 
-    lineage   what is visible of the step, and of all before it
+    lineage   what is visible of the step, and of all before it: finds nearly every step, and costs one digest a turn
     call      a call's id, name and arguments, one key for each call
     context   what is visible of the step, and of the three turns before it
     before    what is visible of the step, and of the one turn before it
@@ -16,8 +16,9 @@ A system prompt is no part of any of them: clients rewrite it. Neither is the fi
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
@@ -25,10 +26,11 @@ from thoughtline.items import Item, ToolCall, ToolResult, seal_of
 from thoughtline.records import Key
 from thoughtline.replay.visible import (
     Visible,
-    VisibleCall,
     digest,
+    packed,
     result_text,
-    said_digest,
+    said_by,
+    shown_of,
     visible_call,
     visible_of,
     without_cache_marks,
@@ -36,10 +38,13 @@ from thoughtline.replay.visible import (
 from thoughtline.turns import Transcript, Turn
 
 Evidence = Literal["lineage", "call", "seal", "context", "before", "session", "place", "prefix"]
-EVIDENCE: tuple[Evidence, ...] = ("lineage", "call", "seal", "context", "before", "session", "place", "prefix")
+EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}
 
 _CONTEXT_TURNS = 3
 _DISTINCT = re.compile(r"[A-Za-z0-9]{8,}")
+_START = bytes(16)
+_BRIEF = 256
+"""A digest of so few bytes costs no more than one of sixteen."""
 
 
 class Identity(Struct, frozen=True, gc=False):
@@ -50,29 +55,13 @@ class Identity(Struct, frozen=True, gc=False):
     agent: str | None = None
 
 
-class Step(NamedTuple):
-    """One model step of a request: the assistant turns it takes, what is visible of it, and its keys.
-
-    Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
-    they may be steps of their own with nothing between them.
-    """
-
-    positions: tuple[int, ...]
-    items: tuple[Item, ...]
-    visible: Visible
-    keys: tuple[Key, ...]
-    prefix: Key
-    place: Key
-    parts: tuple[Step, ...] = ()
-
-
-def key(evidence: Evidence, *parts: bytes) -> Key:
-    return Key(f"{evidence}-v1:{digest(*parts).hex()}")
+def key(evidence: Evidence, found: bytes) -> Key:
+    """A key of this digest. Version 2: version 1 digested every part by itself."""
+    return Key(f"{evidence}-v2:{found.hex()}")
 
 
 def evidence_of(one: Key) -> Evidence:
-    name = one.partition("-")[0]
-    return next(evidence for evidence in EVIDENCE if evidence == name)
+    return EVIDENCE[one.partition("-")[0]]
 
 
 def is_distinctive(call_id: str) -> bool:
@@ -81,67 +70,141 @@ def is_distinctive(call_id: str) -> bool:
     return any(any(c.isdigit() for c in run) and sum(c.isalpha() for c in run) >= 2 for run in runs)
 
 
+def brief(content: bytes) -> bytes:
+    """What a turn says, or its digest where that is shorter by far: long texts are digested once."""
+    return content if len(content) <= _BRIEF else b"digest:" + digest(content)
+
+
+class Spot(Struct, frozen=True, gc=False):
+    """A point of a conversation, by what is visible before it: the digest of all, and what the last turns said.
+
+    `frame` is what stands around it; empty where nobody asked.
+    """
+
+    lineage: bytes
+    last: tuple[bytes, ...]
+    frame: bytes
+
+    def after(self, said: bytes) -> bytes:
+        """The lineage after one more turn."""
+        return digest(self.lineage + said)
+
+    def place(self) -> Key:
+        """Where a step stands: all that is visible before it."""
+        return key("place", self.lineage)
+
+    def prefix(self) -> Key:
+        """All that stands before, system prompt and tools included: what some models bind their thinking to."""
+        return key("prefix", digest(self.lineage + self.frame))
+
+    def keys(self, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
+        """All keys of a step that stands here."""
+        seals = [seal_key(seal.data) for item in items if (seal := seal_of(item)) is not None and seal.data]
+        shown = shown_of(items)
+        if shown.is_empty:
+            return tuple(seals)
+        own = brief(shown.content)
+        found = [key("lineage", self.after(own)), *seals]
+        found += [call_key(item) for item in items if isinstance(item, ToolCall) and item.id]
+        if len(self.last) == _CONTEXT_TURNS:
+            found.append(key("context", _digest_of(*self.last, own)))
+        if self.last:
+            found.append(key("before", _digest_of(self.last[-1], own)))
+        if identity.session is not None:
+            session = packed("session", identity.session, identity.agent or "")
+            found.append(key("session", _digest_of(session, own)))
+        return (*found, self.place())
+
+
+def _digest_of(*parts: bytes) -> bytes:
+    """One digest of several texts, none of which can pass for another's end."""
+    return digest(b"".join([b"%d:%b" % (len(part), part) for part in parts]))
+
+
+class Step(Struct, gc=False):
+    """One model step of a request: the assistant turns it takes, what is visible of it, and where it stands.
+
+    Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
+    they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
+    the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
+    """
+
+    positions: tuple[int, ...]
+    items: tuple[Item, ...]
+    spot: Spot
+    identity: Identity
+    lineage: Key | None
+    is_bare: bool
+    parts: tuple[Step, ...] = ()
+    made: tuple[Key, ...] | None = None
+
+    @property
+    def visible(self) -> Visible:
+        return visible_of(self.items)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        if self.made is None:
+            self.made = self.spot.keys(self.items, self.identity)
+        return self.made
+
+    @property
+    def prefix(self) -> Key:
+        return self.spot.prefix()
+
+
 class Trail:
     """What has been visible so far: the lineage of a conversation, and its last few turns."""
 
     def __init__(self, frame: bytes = b"") -> None:
         self._frame = frame
-        self._lineage = b""
-        self._last: list[bytes] = []
-        self._results: set[str] = set()
+        self._lineage = _START
+        self._last: deque[bytes] = deque(maxlen=_CONTEXT_TURNS)
+        self._results: list[str] = []
 
     def copy(self) -> Trail:
         twin = Trail(self._frame)
-        twin._lineage, twin._last, twin._results = self._lineage, self._last, set(self._results)
+        twin._lineage, twin._last, twin._results = self._lineage, self._last.copy(), self._results.copy()
         return twin
 
     def hear(self, turn: Turn) -> None:
         """A turn that is not the model's. Results in a row are a set: tools end in any order, clients repeat them."""
-        results = [item for item in turn.items if isinstance(item, ToolResult)]
-        self._results.update(result_text(result.content) for result in results)
-        if len(results) < len(turn.items) or not turn.items:
+        count = 0
+        for item in turn.items:
+            if isinstance(item, ToolResult):
+                count += 1
+                self._results.append(result_text(item.content))
+        if count < len(turn.items) or not count:
             self.settle()
-            self.add(said_digest(turn))
+            self.add(brief(said_by(turn)))
 
     def settle(self) -> None:
         """What comes next is no result: those so far count as one turn."""
         if self._results:
-            texts, self._results = sorted(self._results), set()
-            self.add(digest(b"results", *(text.encode() for text in texts)))
-
-    def place(self) -> Key:
-        """Where a step stands: all that is visible before it."""
-        return key("place", self._lineage)
-
-    def prefix(self) -> Key:
-        """All that stands before, system prompt and tools included: what some models bind their thinking to."""
-        return key("prefix", self._frame, self._lineage)
+            texts = self._results if len(self._results) == 1 else sorted(set(self._results))
+            said = brief(packed("results", *texts))
+            self._results.clear()
+            self.add(said)
 
     def add(self, said: bytes) -> None:
-        self._lineage = digest(self._lineage, said)
-        self._last = [*self._last, said][-_CONTEXT_TURNS:]
+        self._lineage = digest(self._lineage + said)
+        self._last.append(said)
 
-    def keys(self, visible: Visible, items: Sequence[Item], identity: Identity) -> tuple[Key, ...]:
-        """The keys of a step that stands here."""
-        seals = [seal_key(seal.data) for item in items if (seal := seal_of(item)) is not None and seal.data]
-        if visible.is_empty:
-            return tuple(seals)
-        own = visible.digest()
-        found = [key("lineage", self._lineage, own), *seals]
-        calls = (item for item in items if isinstance(item, ToolCall))
-        found += [_key_of(call.id, shown) for call, shown in zip(calls, visible.calls, strict=True) if call.id]
-        if len(self._last) == _CONTEXT_TURNS:
-            found.append(key("context", *self._last, own))
-        if self._last:
-            found.append(key("before", self._last[-1], own))
-        if identity.session is not None:
-            found.append(key("session", identity.session.encode(), (identity.agent or "").encode(), own))
-        return (*found, self.place())
+    def spot(self) -> Spot:
+        return Spot(self._lineage, tuple(self._last), self._frame)
+
+    def take(self, positions: tuple[int, ...], items: tuple[Item, ...], identity: Identity) -> Step:
+        """The step that these turns are, which is part of the trail from now on."""
+        shown = shown_of(items)
+        spot = self.spot()
+        self.add(brief(shown.content))
+        lineage = None if shown.is_empty else key("lineage", self._lineage)
+        return Step(positions, items, spot, identity, lineage, shown.is_bare)
 
 
 def seal_key(data: str) -> Key:
     """A token, whichever base64 alphabet spells it."""
-    return key("seal", plain_token(data).encode())
+    return key("seal", digest(packed("seal", plain_token(data))))
 
 
 def plain_token(data: str) -> str:
@@ -149,77 +212,50 @@ def plain_token(data: str) -> str:
 
 
 def call_key(call: ToolCall) -> Key:
-    return _key_of(call.id or "", visible_call(call))
+    return key("call", digest(packed("call", call.id or "", *visible_call(call))))
 
 
-def _key_of(call_id: str, visible: VisibleCall) -> Key:
-    return key("call", call_id.encode(), visible.name.encode(), visible.arguments.encode())
+class Walk(NamedTuple):
+    """The model steps of a request, and where its answer will stand."""
+
+    steps: tuple[Step, ...]
+    end: Spot
 
 
-def steps_of(transcript: Transcript, identity: Identity, frame: bytes = b"") -> tuple[Step, ...]:
-    """The model steps of a request with their keys. `frame` is needed only where thinking is bound to all before it."""
+def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk:
+    """Go through a request. `frame` is needed only where thinking is bound to all before it."""
     trail = Trail(frame)
     steps = []
     run: list[int] = []
-    for position, turn in enumerate(transcript.turns):
+    turns = transcript.turns
+    for position, turn in enumerate(turns):
         if turn.role == "assistant":
             run.append(position)
             continue
         if run:
-            steps.append(_close(run, transcript.turns, trail, identity))
+            steps.append(_close(run, turns, trail, identity))
             run = []
         if turn.role != "system":
             trail.hear(turn)
     if run:
-        steps.append(_close(run, transcript.turns, trail, identity))
-    return tuple(steps)
+        steps.append(_close(run, turns, trail, identity))
+    trail.settle()
+    return Walk(tuple(steps), trail.spot())
 
 
 def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> Step:
     trail.settle()
-    whole = _step(run, turns, trail, identity)
-    parts: tuple[Step, ...] = ()
-    if len(run) > 1:
-        inner = trail.copy()
-        parts = tuple(_advance(position, turns, inner, identity) for position in run)
-    trail.add(whole.visible.digest())
-    return whole._replace(parts=parts)
-
-
-def _advance(position: int, turns: Sequence[Turn], trail: Trail, identity: Identity) -> Step:
-    step = _step([position], turns, trail, identity)
-    trail.add(step.visible.digest())
-    return step
-
-
-def _step(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> Step:
-    items = tuple(item for position in run for item in turns[position].items)
-    visible = visible_of(items)
-    keys = trail.keys(visible, items, identity)
-    return Step(tuple(run), items, visible, keys, trail.prefix(), trail.place())
-
-
-def trail_of(transcript: Transcript) -> Trail:
-    """What is visible of a request as a whole: where its answer will stand."""
-    trail = Trail(frame_of(transcript))
-    run: list[Item] = []
-    for turn in transcript.turns:
-        if turn.role == "assistant":
-            run += turn.items
-            continue
-        if run:
-            trail.settle()
-            trail.add(visible_of(run).digest())
-            run = []
-        if turn.role != "system":
-            trail.hear(turn)
-    trail.settle()
-    if run:
-        trail.add(visible_of(run).digest())
-    return trail
+    if len(run) == 1:
+        return trail.take((run[0],), turns[run[0]].items, identity)
+    inner = trail.copy()
+    parts = tuple(inner.take((position,), turns[position].items, identity) for position in run)
+    whole = trail.take(tuple(run), tuple(item for position in run for item in turns[position].items), identity)
+    whole.parts = parts
+    return whole
 
 
 def frame_of(transcript: Transcript) -> bytes:
     """What stands around a conversation: its system prompt and its tools, but for cache marks."""
-    system = [said_digest(turn) for turn in transcript.turns if turn.role == "system"]
-    return digest(b"frame", *system, *(without_cache_marks(tool).encode() for tool in transcript.tools))
+    system = [said_by(turn) for turn in transcript.turns if turn.role == "system"]
+    tools = [without_cache_marks(tool).encode() for tool in transcript.tools]
+    return _digest_of(*system, b"", *tools)

@@ -56,14 +56,40 @@ def _with(contract: Contract, correction: Correction) -> Contract:
             assert_never(correction.change)
 
 
+_LADDERS: dict[str, tuple[Rung, ...]] = {
+    "first_call_of_step": ("sentinel",),
+    "loop_head": ("pause_thinking",),
+    "pairs": ("unpair",),
+}
+"""What to do about seals that nobody has, by where they are demanded."""
+
+
+def _sealing(contract: Contract, correction: Correction) -> Dialect:
+    """Where a chat-shaped provider keeps its seals: an aggregator, whose errors are another's, in details."""
+    if contract.format != "openai_chat" or contract.dialect.carrier == "reasoning_details":
+        return contract.dialect
+    is_google = correction.scope == "first_call_of_step" and correction.field != "reasoning_details"
+    return dialects.GOOGLE_CHAT if is_google and not correction.evidence.is_wrapped else dialects.REASONING_DETAILS
+
+
 def _requiring(contract: Contract, correction: Correction) -> Contract:
     """A provider that wants reasoning back where we thought it did not."""
-    if contract.scope == correction.scope and contract.is_strict:
-        return contract
     scope = correction.scope or "calls"
-    if scope in ("first_call_of_step", "loop_head"):
-        ladder: tuple[Rung, ...] = ("sentinel",) if scope == "first_call_of_step" else ("pause_thinking",)
-        return replace(contract, kind="authenticity", scope=scope, takes="own", ladder=ladder, thinks_by_default=True)
+    dialect = _sealing(contract, correction) if scope in _LADDERS else contract.dialect
+    if contract.scope == scope and contract.is_strict and contract.dialect == dialect:
+        return contract
+    if scope == "first_call_of_step" and dialect.carrier == "reasoning_details":
+        return replace(contract, takes="own", scope="nowhere", dialect=dialect, ladder=(), thinks_by_default=True)
+    if scope in _LADDERS:
+        return replace(
+            contract,
+            kind="authenticity",
+            scope=scope,
+            takes="own",
+            dialect=dialect,
+            ladder=_LADDERS[scope],
+            thinks_by_default=True,
+        )
     dialect = (
         contract.dialect if contract.takes == "text" else _FIELDS.get(correction.field, dialects.REASONING_CONTENT)
     )

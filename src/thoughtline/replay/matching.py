@@ -24,12 +24,22 @@ MOST_PER_KEY = 16
 
 
 class Match(NamedTuple):
-    """The record of a step, and how it was recognised. `is_glued`: its reasoning stands in the visible text."""
+    """The record of a step. `is_glued`: its reasoning stands in the visible text."""
 
     record: Record
+    is_glued: bool = False
+
+
+class Look(NamedTuple):
+    """A record that looks like a step, and how it was come by."""
+
+    match: Match
     evidence: frozenset[Evidence]
     visible: Visible
-    is_glued: bool = False
+
+    @property
+    def record(self) -> Record:
+        return self.match.record
 
 
 class Ambiguous(NamedTuple):
@@ -42,25 +52,46 @@ def match_step(
     step: Step, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
     """The one record that is this step's. `used` are the records that earlier steps of the request were found to be."""
+    known = match_by_lineage(step, found, identity)
+    if known is not None:
+        return known
     looks = _candidates(step, found, identity)
-    candidates = [match for match in looks if _is_enough(match, step, identity, used)]
+    candidates = [look for look in looks if _is_enough(look, step, identity, used)]
     if not candidates:
         return None
     if len(looks) == 1:
-        return looks[0]
-    said = [match for match in candidates if _is_what_client_has(match.record, step)]
+        return looks[0].match
+    said = [look for look in candidates if _is_what_client_has(look.record, step)]
     pool = said or _not_contradicted(candidates, looks, step, identity)
     if not pool:
         return Ambiguous(len(looks))
-    best = max(_rank(match, step, identity) for match in pool)
-    leaders = [match for match in pool if _rank(match, step, identity) == best]
-    complete = [match for match in leaders if match.record.is_complete] or leaders
+    best = max(_rank(look, step, identity) for look in pool)
+    leaders = [look for look in pool if _rank(look, step, identity) == best]
+    complete = [look for look in leaders if look.record.is_complete] or leaders
     if not said and _is_doubtful(complete[0], looks, step, identity):
         return Ambiguous(len(looks))
-    if len({replayable(match.record) for match in complete}) > 1 and not best[0]:
+    if len({replayable(look.record) for look in complete}) > 1 and not best[0]:
         return Ambiguous(len(complete))
     # In one lineage the newest wins: a turn asked again after a hang-up.
-    return max(complete, key=lambda match: match.record.created_at)
+    return max(complete, key=lambda look: look.record.created_at).match
+
+
+def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | None:
+    """The one record with the very history of a step, if nothing can speak against it.
+
+    That could be only a record of this session where it is of another, or the reasoning that the client sent with the
+    step. So whatever other keys would find, this is the match.
+    """
+    records = found.get(step.lineage, ()) if step.lineage is not None else ()
+    if len(records) != 1:
+        return None
+    record = records[0]
+    is_ours = step.lineage in record.keys and record.provenance.tenant == identity.tenant
+    if not is_ours or _other_session(record, identity):
+        return None
+    if step.is_bare or not (own := tuple(_thoughts(step.items))):
+        return Match(record)
+    return Match(record) if own == tuple(_thoughts(record.items)) else None
 
 
 def match_merged(step: Step, found: Found, identity: Identity) -> tuple[Record, ...]:
@@ -97,7 +128,7 @@ def records_of_seals(step: Step, found: Found, identity: Identity) -> list[Recor
     return [record for record in records.values() if record.provenance.tenant == identity.tenant]
 
 
-def _candidates(step: Step, found: Found, identity: Identity) -> list[Match]:
+def _candidates(step: Step, found: Found, identity: Identity) -> list[Look]:
     evidence: dict[str, set[Evidence]] = {}
     records: dict[str, Record] = {}
     for one in step.keys:
@@ -105,14 +136,17 @@ def _candidates(step: Step, found: Found, identity: Identity) -> list[Match]:
             if record.provenance.tenant == identity.tenant:
                 records[record.id] = record
                 evidence.setdefault(record.id, set()).add(evidence_of(one))
-    matches = []
+    if not records:
+        return []
+    looks = []
+    shown = step.visible
     for name, record in records.items():
         visible = visible_of(record.items)
-        if shows(step.visible, visible):
-            matches.append(Match(record, frozenset(evidence[name]), visible))
-        elif shows_glued(step.visible, visible, thought_of(record.items)):
-            matches.append(Match(record, frozenset(evidence[name]), visible, True))
-    return matches
+        if shows(shown, visible):
+            looks.append(Look(Match(record), frozenset(evidence[name]), visible))
+        elif shows_glued(shown, visible, thought_of(record.items)):
+            looks.append(Look(Match(record, True), frozenset(evidence[name]), visible))
+    return looks
 
 
 def thought_of(items: Iterable[Item]) -> str:
@@ -126,87 +160,87 @@ def thought_of(items: Iterable[Item]) -> str:
     return "".join(texts)
 
 
-def _is_enough(match: Match, step: Step, identity: Identity, used: AbstractSet[str]) -> bool:
+def _is_enough(look: Look, step: Step, identity: Identity, used: AbstractSet[str]) -> bool:
     """Whether the evidence says more than that two turns look alike."""
-    if match.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_call(match, step):
+    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_call(look, step):
         return True
-    if "call" in match.evidence and match.record.id in used:
+    if "call" in look.evidence and look.record.id in used:
         return True
-    if _other_session(match, identity):
+    if _other_session(look.record, identity):
         return False
-    if "context" in match.evidence:
+    if "context" in look.evidence:
         return True
-    return bool(match.evidence & {"call", "before"}) and (
-        _same_session(match, identity) or match.evidence >= {"call", "before"}
+    return bool(look.evidence & {"call", "before"}) and (
+        _same_session(look, identity) or look.evidence >= {"call", "before"}
     )
 
 
-def _is_doubtful(match: Match, looks: list[Match], step: Step, identity: Identity) -> bool:
+def _is_doubtful(look: Look, looks: list[Look], step: Step, identity: Identity) -> bool:
     """Whether another record that looks the same has a claim as good.
 
     Against one that only the turns before speak for: any that follows the same turn. Against one of another session
     with the same history: one of this session that follows the same turn or made these very calls.
     """
-    if _other_session(match, identity):
+    if _other_session(look.record, identity):
         near = [other for other in looks if _same_session(other, identity) and other.evidence & {"before", "call"}]
-        return any(replayable(other.record) != replayable(match.record) for other in near)
-    if match.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_call(match, step):
+        return any(replayable(other.record) != replayable(look.record) for other in near)
+    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_call(look, step):
         return False
-    if _same_session(match, identity):
+    if _same_session(look, identity):
         return False
     rivals = [other for other in looks if "before" in other.evidence]
-    return any(replayable(other.record) != replayable(match.record) for other in rivals)
+    return any(replayable(other.record) != replayable(look.record) for other in rivals)
 
 
-def _not_contradicted(candidates: list[Match], looks: list[Match], step: Step, identity: Identity) -> list[Match]:
+def _not_contradicted(candidates: list[Look], looks: list[Look], step: Step, identity: Identity) -> list[Look]:
     """The candidates that nothing speaks against.
 
     The whole history outweighs an id. Without it, where a call's id, name and arguments name one record, another that
     merely looks the same is not believed; and a turn of calls alone may be one whose words the client dropped, so a
     record without words is not believed beside one with words and these very calls.
     """
-    whole = [match for match in candidates if "lineage" in match.evidence]
+    whole = [look for look in candidates if "lineage" in look.evidence]
     if whole:
         return whole
-    named = [match for match in looks if "call" in match.evidence]
-    here = [match for match in named if _same_session(match, identity)] or named
+    named = [look for look in looks if "call" in look.evidence]
+    here = [look for look in named if _same_session(look, identity)] or named
     if not here:
         return candidates
-    pool = [match for match in candidates if match in here]
-    exact = [match for match in here if match.visible.words == step.visible.words]
+    pool = [look for look in candidates if look in here]
+    exact = [look for look in here if look.visible.words == step.visible.words]
     return pool if not exact or len(exact) == len(here) else []
 
 
-def _has_distinctive_call(match: Match, step: Step) -> bool:
-    if "call" not in match.evidence:
+def _has_distinctive_call(look: Look, step: Step) -> bool:
+    if "call" not in look.evidence:
         return False
-    known = set(match.record.keys)
+    known = set(look.record.keys)
     calls = (item for item in step.items if isinstance(item, ToolCall) and item.id)
     return any(is_distinctive(call.id or "") and call_key(call) in known for call in calls)
 
 
-def _other_session(match: Match, identity: Identity) -> bool:
+def _other_session(record: Record, identity: Identity) -> bool:
     """Both say which session they are of, and it is not the same."""
-    session = match.record.provenance.session
+    session = record.provenance.told_session
     return identity.session is not None and session is not None and session != identity.session
 
 
-def _same_session(match: Match, identity: Identity) -> bool:
-    return identity.session is not None and match.record.provenance.session == identity.session
+def _same_session(look: Look, identity: Identity) -> bool:
+    return identity.session is not None and look.record.provenance.told_session == identity.session
 
 
-def _rank(match: Match, step: Step, identity: Identity) -> Rank:
-    is_here = _same_session(match, identity)
+def _rank(look: Look, step: Step, identity: Identity) -> Rank:
+    is_here = _same_session(look, identity)
     return (
-        "lineage" in match.evidence,
-        _says_exactly(match.record.items, step.items),
-        _has_distinctive_call(match, step) or "seal" in match.evidence,
-        "place" in match.evidence,
-        "call" in match.evidence and is_here,
-        "context" in match.evidence,
-        "before" in match.evidence,
+        "lineage" in look.evidence,
+        _says_exactly(look.record.items, step.items),
+        _has_distinctive_call(look, step) or "seal" in look.evidence,
+        "place" in look.evidence,
+        "call" in look.evidence and is_here,
+        "context" in look.evidence,
+        "before" in look.evidence,
         is_here,
-        is_here and match.record.provenance.agent == identity.agent,
+        is_here and look.record.provenance.agent == identity.agent,
     )
 
 

@@ -1,6 +1,6 @@
 """Ask, fetch, decide: which keys a request needs, and what to put back, take out or report.
 
-    needs(transcript, contract, identity)  →  Needs      the shell fetches the records of its keys
+    needs(transcript, contract, identity)  →  Needs      the shell fetches the records of its keys, in one go or two
     plan(transcript, contract, needs, found, issuer)  →  Plan      edits, findings, counts
     plan.apply(transcript)  →  Transcript
 
@@ -11,46 +11,59 @@ planning a planned request changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from thoughtline.records import Key
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.replay.contracts import Contract
 from thoughtline.replay.drafting import Draft
-from thoughtline.replay.keys import Identity, Step, frame_of, steps_of
-from thoughtline.replay.matching import Found
-from thoughtline.replay.plans import Counts, Issuer, Plan
+from thoughtline.replay.keys import Identity, Spot, Step, frame_of, walk
+from thoughtline.replay.matching import Found, match_by_lineage
+from thoughtline.replay.plans import Counts, Issuer, Plan, Policy
 from thoughtline.turns import Transcript
 
 __all__ = ["Counts", "Issuer", "Needs", "Plan", "Policy", "may_restore", "needs", "plan"]
-
-
-class Policy(Struct, frozen=True, gc=False):
-    """What a setting may change: the ladder of a contract, as a whole."""
-
-    ladder: tuple[Rung, ...] | None = None
 
 
 DEFAULT_POLICY = Policy()
 
 
 class Needs(NamedTuple):
-    """The model steps of a request, and the keys to look for."""
+    """The model steps of a request, and the keys to look for.
+
+    `first` finds nearly all that can be found, with one key for each step; `rest` says what else to look for, given
+    what that found. `keys` is both, for those who fetch once. `end` is where the answer will stand: it is all of the
+    request that capturing the answer needs.
+    """
 
     identity: Identity
     steps: tuple[Step, ...]
-    keys: tuple[Key, ...]
+    end: Spot | None
+
+    @property
+    def first(self) -> tuple[Key, ...]:
+        return tuple(dict.fromkeys([step.lineage for step in self.steps if step.lineage is not None]))
+
+    def rest(self, found: Found) -> tuple[Key, ...]:
+        """The keys of the steps that their lineage does not settle."""
+        return _keys(step for step in self.steps if match_by_lineage(step, found, self.identity) is None)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return _keys(self.steps)
+
+
+def _keys(steps: Iterable[Step]) -> tuple[Key, ...]:
+    return tuple(dict.fromkeys(key for step in steps for part in (step, *step.parts) for key in part.keys))
 
 
 def needs(transcript: Transcript, contract: Contract, identity: Identity) -> Needs:
     """The keys of all that could be put back. A contract that takes nothing needs nothing."""
     if contract.takes == "nothing":
-        return Needs(identity, (), ())
+        return Needs(identity, (), None)
     frame = frame_of(transcript) if contract.binds_prefix else b""
-    steps = steps_of(transcript, identity, frame)
-    keys = [key for step in steps for part in (step, *step.parts) for key in part.keys]
-    return Needs(identity, steps, tuple(dict.fromkeys(keys)))
+    steps, end = walk(transcript, identity, frame)
+    return Needs(identity, steps, end)
 
 
 def plan(
@@ -62,8 +75,8 @@ def plan(
     policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
     """What to do about a request, given what is remembered."""
-    work = Draft(transcript, contract, needed.identity, found, issuer)
-    work.clean()
+    work = Draft(transcript, contract, needed.identity, found, issuer, policy)
+    work.clean({position for step in needed.steps if step.is_bare for position in step.positions})
     if contract.takes == "nothing":
         work.strip_everything()
         return work.done()
@@ -74,6 +87,7 @@ def plan(
     work.ask_for_ciphertext()
     work.mend_calls()
     work.move_fields()
+    work.amend()
     return work.done()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.records import Record
-from thoughtline.replay.contracts import Contract
+from thoughtline.records import Key, Record
+from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding
 from thoughtline.turns import Transcript, Turn
 
@@ -28,6 +28,19 @@ class Counts(Struct, gc=False):
     blank: int = 0
     stripped: int = 0
     missing: int = 0
+
+
+class Policy(Struct, frozen=True, gc=False):
+    """What settings and refusals change about a plan.
+
+    `ladder` stands in for the contract's. `refused` are the keys of seals that a provider would not take: they are not
+    sent again. `drops_ids` leaves the names of Responses items out, `pauses_thinking` switches thinking off.
+    """
+
+    ladder: tuple[Rung, ...] | None = None
+    refused: frozenset[Key] = frozenset()
+    drops_ids: bool = False
+    pauses_thinking: bool = False
 
 
 class Plan(Struct, frozen=True, gc=False):

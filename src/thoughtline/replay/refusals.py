@@ -314,7 +314,7 @@ Change = Literal[
     "always_thinks",  # thinking can't be paused, or only be adaptive
     "never_thinks",  # thinking can't be asked for
 ]
-Scope = Literal["", "calls_after_user", "calls", "all_with_tools", "loop_head", "first_call_of_step"]
+Scope = Literal["", "calls_after_user", "calls", "all_with_tools", "loop_head", "first_call_of_step", "pairs"]
 """Which turns, in the words of contracts; empty where a change is about none in particular."""
 
 
@@ -398,11 +398,15 @@ def _change(refusal: Refusal) -> Change | None:
     if refusal.rule == "missing":
         # A block without its signature is one damaged block; the contract stays what it was.
         return None if refusal.field in ("signature", "data") else "requires"
+    if refusal.rule == "unpaired":
+        return "requires"
     return _PLAIN_CHANGES.get(refusal.rule)
 
 
 def _scope(refusal: Refusal) -> Scope:
     """Which turns must have it, as far as the sentence says."""
+    if refusal.rule == "unpaired":
+        return "pairs"
     if refusal.family == "deepseek" and refusal.place:
         return "calls_after_user"  # the sentence of V3.2; the later one names no message, and means all
     return _SCOPES.get(refusal.family, "calls")

@@ -73,7 +73,7 @@ def missing(case: Case) -> Iterator[Finding]:
     Example: DeepSeek with `tools`, an assistant message without `reasoning_content`.
     Source: the contract's own.
     """
-    for position in required_turns(case.transcript, case.contract):
+    for position in required_turns(case.transcript, case.contract, [position for position, _ in case.assistant()]):
         turn = case.transcript.turns[position]
         if case.contract.scope == "first_call_of_step":
             at, call = next((at, item) for at, item in enumerate(turn.items) if isinstance(item, ToolCall))

@@ -13,12 +13,11 @@ from thoughtline.replay.contracts import Contract
 from thoughtline.turns import Transcript, Turn
 
 
-def required_turns(transcript: Transcript, contract: Contract) -> tuple[int, ...]:
-    """Positions of the assistant turns that must carry reasoning in this request."""
+def required_turns(transcript: Transcript, contract: Contract, assistant: Sequence[int]) -> tuple[int, ...]:
+    """Positions of the assistant turns that must carry reasoning in this request, of all `assistant` turns."""
     if contract.only_when_thinking and not contract.thinks(transcript):
         return ()
     turns = transcript.turns
-    assistant = [position for position, turn in enumerate(turns) if turn.role == "assistant"]
     match contract.scope:
         case "nowhere" | "pairs":
             return ()

@@ -7,9 +7,10 @@ may change what a turn is recognised by. What a model said and which calls it ma
 
 from __future__ import annotations
 
-import hashlib
+import math
 import re
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,31 +33,56 @@ class Visible(NamedTuple):
     words: str
     calls: tuple[VisibleCall, ...]
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.words and not self.calls
 
-    def digest(self) -> bytes:
-        """Calls count as a set with repetition: parallel calls have no order."""
-        calls = (part for call in sorted(self.calls) for part in call)
-        return digest(b"step", self.words.encode(), *(part.encode() for part in calls))
+class Shown(NamedTuple):
+    """A model step as a lineage counts it. `is_bare`: there is nothing but words and calls, and nothing sealed."""
+
+    content: bytes
+    is_bare: bool
+    is_empty: bool
 
 
-def digest(*parts: bytes) -> bytes:
-    """128 bits over parts of known length. SHA-256: the standard library's fastest with hardware support."""
-    return hashlib.sha256(b"".join([b"%d:%b" % (len(part), part) for part in parts])).digest()[:16]
+def shown_of(items: Iterable[Item]) -> Shown:
+    """What counts of a model step. Calls count as a set with repetition: parallel calls have no order."""
+    words = ""
+    calls = []
+    is_bare = True
+    for item in items:
+        if isinstance(item, Text):
+            words += item.text
+            is_bare = is_bare and item.seal is None
+        elif isinstance(item, ToolCall):
+            name, arguments = visible_call(item)
+            calls.append(f"{len(name)}:{name}{len(arguments)}:{arguments}")
+            is_bare = is_bare and item.seal is None
+        else:
+            is_bare = False
+    if len(calls) > 1:
+        calls.sort()
+    words = "".join(words.split())
+    return Shown(f"step:{len(words)}:{words}{''.join(calls)}".encode(), is_bare, not words and not calls)
+
+
+def packed(kind: str, *parts: str) -> bytes:
+    """Texts as bytes that no other texts give."""
+    return f"{kind}:{''.join([f'{len(part)}:{part}' for part in parts])}".encode()
+
+
+def digest(data: bytes) -> bytes:
+    """128 bits. SHA-256: the standard library's fastest with hardware support, for short texts too."""
+    return sha256(data).digest()[:16]
 
 
 def visible_of(items: Iterable[Item]) -> Visible:
     """What is visible of a model step."""
-    words = []
+    words = ""
     calls = []
     for item in items:
         if isinstance(item, Text):
-            words.append(item.text)
+            words += item.text
         elif isinstance(item, ToolCall):
             calls.append(visible_call(item))
-    return Visible("".join("".join(words).split()), tuple(calls))
+    return Visible("".join(words.split()), tuple(calls))
 
 
 def is_same_call(one: ToolCall, other: ToolCall) -> bool:
@@ -71,38 +97,36 @@ def visible_call(call: ToolCall) -> VisibleCall:
     return VisibleCall(call.name, arguments)
 
 
+def _number(text: str) -> float:
+    """`1.0` and `1e0` are `1`."""
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError("a number that no float holds")
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+_decode_value = msgspec.json.Decoder(float_hook=_number).decode
+_encode_value = msgspec.json.Encoder(order="deterministic").encode
+
+
 def canonical_json(text: str) -> str:
     """Arguments by their value: key order, white space, number form and escapes don't matter."""
     if text in ("", "{}"):
         return "{}"
     try:
-        value = msgspec.json.decode(text)
+        return _encode_value(_decode_value(text)).decode()
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text.strip()  # cut short, or a number no float holds: equal only to itself
-    if "." in text or "e" in text or "E" in text:
-        value = _plain_numbers(value)
-    return msgspec.json.encode(value, order="deterministic").decode()
 
 
-def _plain_numbers(value: Any) -> Any:
-    """`1.0` and `1e0` are `1`."""
-    match value:
-        case float() if value.is_integer() and abs(value) < 2**53:
-            return int(value)
-        case list():
-            return [_plain_numbers(inner) for inner in value]
-        case dict():
-            return {key: _plain_numbers(inner) for key, inner in value.items()}
-        case _:
-            return value
-
-
-def said_digest(turn: Turn) -> bytes:
+def said_by(turn: Turn) -> bytes:
     """What a turn that is not the model's says: its text and its pictures; its results count by themselves."""
+    if len(turn.items) == 1 and isinstance(turn.items[0], Text):
+        return f"{turn.role}-says:{turn.items[0].text.strip()}".encode()
     texts = [item.text for item in turn.items if isinstance(item, Text)]
     others = [without_cache_marks(item.raw) for item in turn.items if isinstance(item, Unknown)]
     said = "\n".join(texts).strip()
-    return digest(turn.role.encode(), said.encode(), *(other.encode() for other in others))
+    return packed(turn.role, said, *others) if others else f"{turn.role}-says:{said}".encode()
 
 
 def without_cache_marks(value: Raw) -> str:
@@ -111,27 +135,29 @@ def without_cache_marks(value: Raw) -> str:
     if '"cache_control"' not in text:
         return canonical_json(text)
     try:
-        known = msgspec.json.decode(value)
+        known = _decode_value(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return text
     if isinstance(known, dict):
         known.pop("cache_control", None)
-    return msgspec.json.encode(known, order="deterministic").decode()
+    return _encode_value(known).decode()
 
 
 def result_text(content: Raw) -> str:
     """The text of a result, whether it stands as a string or as a list of text parts; other JSON as it is."""
-    first = bytes(content)[:1]
     try:
-        if first == b'"':
-            return msgspec.json.decode(content, type=str).strip()
-        if first == b"[":
-            return "\n".join(_part_text(part) for part in msgspec.json.decode(content, type=list[Any])).strip()
-        if first == b"{":
-            return canonical_json(bytes(content).decode())
+        value = _decode_value(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    return str(bytes(content), "utf-8", "replace").strip()
+        return str(bytes(content), "utf-8", "replace").strip()
+    match value:
+        case str():
+            return value.strip()
+        case list():
+            return "\n".join(map(_part_text, value)).strip()
+        case dict():
+            return _encode_value(value).decode()
+        case _:
+            return bytes(content).decode().strip()
 
 
 def _part_text(part: Any) -> str:
@@ -139,7 +165,7 @@ def _part_text(part: Any) -> str:
         for name in ("text", "json"):
             if name in part:
                 value = part[name]
-                return value if isinstance(value, str) else msgspec.json.encode(value, order="deterministic").decode()
+                return value if isinstance(value, str) else _encode_value(value).decode()
         return str(part.get("type", ""))
     return str(part)
 

@@ -19,6 +19,7 @@ from thoughtline.items import (
     Unknown,
     seal_of,
 )
+from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.visible import is_same_call
 
@@ -59,24 +60,49 @@ def _unsealed(item: Item) -> Item:
 
 def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
     """A record's items for a provider that did not make them: its readable reasoning as one text, no seals."""
-    readable = [_readable(item) for item in items]
-    text = "".join(piece for piece in readable if piece)
-    bare = tuple(item for item in without_reasoning(items) if not (isinstance(item, Unknown) and is_sealed(item)))
-    return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else bare
-
-
-def _readable(item: Item) -> str:
-    match item:
-        case ReasoningText():
-            return item.text
-        case ReasoningSummary():
-            return item.summary
-        case _:
-            return ""
+    text = ""
+    bare = []
+    for item in items:
+        if isinstance(item, ReasoningText):
+            text += item.text
+        elif isinstance(item, ReasoningSummary):
+            text += item.summary
+        elif not isinstance(item, REASONING_KINDS) and not _is_strange_reasoning(item):
+            bare.append(_unsealed(item))
+    return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else tuple(bare)
 
 
 def weave(record: Sequence[Item], shown: Sequence[Item]) -> tuple[Item, ...]:
     """The turn as it was: the record's reasoning and seals, around the items that the client shows."""
+    return _weave_in_order(record, shown) or _weave_in_any_order(record, shown)
+
+
+def _weave_in_order(record: Sequence[Item], shown: Sequence[Item]) -> tuple[Item, ...] | None:
+    """The same for a client that changed nothing but to leave out reasoning, as nearly all do; None for any other."""
+    rest = [item for item in shown if not isinstance(item, REASONING_KINDS)]
+    woven: list[Item] = []
+    at = 0
+    for item in record:
+        if not isinstance(item, REASONING_KINDS):
+            if at == len(rest) or not _is_as_made(rest[at], item):
+                return None
+            item = rest[at]
+            at += 1
+        woven.append(item)
+    return tuple(woven) if at == len(rest) else None
+
+
+def _is_as_made(shown: Item, made: Item) -> bool:
+    if isinstance(made, ToolCall):
+        if not isinstance(shown, ToolCall) or shown.seal != made.seal:
+            return False
+        return shown.id == made.id and shown.name == made.name and shown.arguments == made.arguments
+    if not isinstance(made, Text) or not isinstance(shown, Text):
+        return False
+    return bool(made.text) and shown.text == made.text and shown.seal == made.seal
+
+
+def _weave_in_any_order(record: Sequence[Item], shown: Sequence[Item]) -> tuple[Item, ...]:
     rest: list[Item] = [item for item in shown if not isinstance(item, REASONING_KINDS)]
     woven: list[Item] = []
     for item in record:
@@ -195,7 +221,9 @@ def is_named(item: Item) -> bool:
 
 def same_reasoning(one: Sequence[Item], other: Sequence[Item]) -> bool:
     """Whether two turns carry the same reasoning in the same places, whatever their JSON looks like."""
-    return [_essence(item) for item in one] == [_essence(item) for item in other]
+    if len(one) != len(other):
+        return False
+    return all(mine is its or _essence(mine) == _essence(its) for mine, its in zip(one, other, strict=True))
 
 
 def _essence(item: Item) -> object:
@@ -216,12 +244,27 @@ def _essence(item: Item) -> object:
 
 def is_sealed(item: Item) -> bool:
     """Whether an item carries anything that only its maker can read, or is an entry of a kind we don't know."""
-    if isinstance(item, Unknown) and item.kind.startswith("reasoning."):
-        return True
-    return seal_of(item) is not None or isinstance(item, ReasoningServerToolCall)
+    if isinstance(item, (Text, ToolCall)):
+        return item.seal is not None
+    return seal_of(item) is not None or isinstance(item, ReasoningServerToolCall) or _is_strange_reasoning(item)
+
+
+def _is_strange_reasoning(item: Item) -> bool:
+    return isinstance(item, Unknown) and item.kind.startswith("reasoning.")
 
 
 def unglued(shown: Sequence[Item], record: Sequence[Item]) -> tuple[Item, ...]:
     """The client's items with the record's own text for the one that has reasoning glued to it."""
     texts = [replace(item, raw=NO_RAW) for item in record if isinstance(item, Text)]
     return (*texts, *(item for item in shown if not isinstance(item, Text)))
+
+
+def paired(items: tuple[Item, ...], record: Record) -> tuple[Item, ...]:
+    """All names of a step, or none: half a pair is refused."""
+    names = {item.id for item in record.items if isinstance(item, Text)}
+    names |= {item.item_id for item in record.items if isinstance(item, ToolCall)}
+    shown = [
+        item.id if isinstance(item, Text) else item.item_id for item in items if isinstance(item, (Text, ToolCall))
+    ]
+    is_whole = bool(shown) and all(name is not None and name in names for name in shown)
+    return items if is_whole else unnamed(items)

@@ -30,6 +30,7 @@ from thoughtline.stores.base import (
     Page,
     Saved,
     SessionSummary,
+    Share,
     Stats,
     Store,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Page",
     "Saved",
     "SessionSummary",
+    "Share",
     "Stats",
     "Store",
     "StoreSettings",

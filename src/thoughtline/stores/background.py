@@ -1,4 +1,4 @@
-"""Something done again and again beside the requests, until it is told to stop."""
+"""Something done again and again beside the requests, until it is told to stop; cleaning is that."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from thoughtline.errors import StoreError
+from thoughtline.stores.settings import StoreSettings
 
 log = logging.getLogger(__name__)
+
+EARLY = 20
+"""Cleaning comes early when a twentieth of what a store may hold was written: it is not long beyond its cap by more."""
 
 
 class Periodic:
@@ -49,3 +53,18 @@ class Periodic:
                 await self._action()
             except StoreError as error:
                 log.warning("background work of a store failed, and is tried again: %s", error)
+
+
+class Cleaner(Periodic):
+    """Cleaning, as often as the settings say, and at once when much was written since the last time that was so."""
+
+    def __init__(self, clean: Callable[[], Awaitable[object]], settings: StoreSettings) -> None:
+        super().__init__(clean, lambda: settings.clean_seconds)
+        self._room = settings.max_bytes / EARLY
+        self._written = 0
+
+    def note_written(self, size: int) -> None:
+        self._written += size
+        if self._written > self._room:
+            self._written = 0
+            self.wake()

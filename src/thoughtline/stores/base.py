@@ -93,6 +93,13 @@ class SessionSummary(Struct, frozen=True):
     newest_at: float
 
 
+class Share(Struct, frozen=True):
+    """What of a store belongs to one provider or model."""
+
+    entries: int
+    chars: int
+
+
 class Stats(Struct, frozen=True):
     """What a store holds, and what it has done since it was opened in this process."""
 
@@ -101,8 +108,8 @@ class Stats(Struct, frozen=True):
     disk_entries: int = 0
     disk_chars: int = 0
     disk_bytes: int = 0
-    by_provider: dict[str, int] = {}
-    by_model: dict[str, int] = {}
+    by_provider: dict[str, Share] = {}
+    by_model: dict[str, Share] = {}
     oldest_at: float | None = None
     newest_at: float | None = None
     hits: int = 0
@@ -130,6 +137,15 @@ class Stats(Struct, frozen=True):
         return self.replays / asked if asked else 0.0
 
 
+class Health(Struct, frozen=True):
+    """How a store is, told without asking it. `lost` turns could not be written, `waiting` ones will be."""
+
+    is_settled: bool = True
+    waiting: int = 0
+    failures: int = 0
+    lost: int = 0
+
+
 class Counters:
     """What a store has done since it was opened. `replays` is told by who restores."""
 
@@ -137,9 +153,9 @@ class Counters:
         self.hits = self.misses = self.replays = self.unreadable = 0
 
     def count(self, found: Found) -> Found:
-        hits = sum(1 for records in found.values() if records)
-        self.hits += hits
-        self.misses += len(found) - hits
+        misses = list(found.values()).count(())
+        self.misses += misses
+        self.hits += len(found) - misses
         return found
 
     def into(self, stats: Stats) -> Stats:
@@ -203,8 +219,13 @@ class Store(Protocol):
         """Finish what was begun, and let go."""
 
 
-def unique(keys: Iterable[Key]) -> list[Key]:
-    return list(dict.fromkeys(keys))
+def shares(parts: Iterable[tuple[str, int, int]]) -> dict[str, Share]:
+    """The share of each name, from its parts: name, entries, characters."""
+    total: dict[str, Share] = {}
+    for name, entries, chars in parts:
+        known = total.get(name, Share(0, 0))
+        total[name] = Share(known.entries + entries, known.chars + chars)
+    return total
 
 
 def checked_limit(limit: int) -> int:
@@ -213,5 +234,7 @@ def checked_limit(limit: int) -> int:
     return limit
 
 
-def newest_first(records: Iterable[Record]) -> tuple[Record, ...]:
+def newest_first(records: Sequence[Record]) -> tuple[Record, ...]:
+    if len(records) < 2:
+        return tuple(records)
     return tuple(sorted(records, key=lambda record: (record.created_at, record.id), reverse=True))[:MAX_PER_KEY]

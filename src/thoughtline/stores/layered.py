@@ -27,6 +27,7 @@ from thoughtline.stores.base import (
     Deletion,
     Filter,
     Found,
+    Health,
     Note,
     Page,
     Saved,
@@ -34,7 +35,6 @@ from thoughtline.stores.base import (
     Stats,
     Store,
     newest_first,
-    unique,
 )
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
@@ -46,6 +46,7 @@ Result = TypeVar("Result")
 BATCH = 200
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 5.0, 60.0
 PROBE = "thoughtline.probe"
+_TOO_LONG = "the store took too long"
 
 
 class LayeredStore:
@@ -58,7 +59,7 @@ class LayeredStore:
         self._clock = clock
         self._front = MemoryStore(settings, clock)
         self._front.index.on_drop = self._forget_known
-        self._known: dict[tuple[str, Key], float] = {}
+        self._known: dict[str, dict[Key, float]] = {}
         self._finds: dict[int, set[tuple[str, Key]]] = {}
         self._waiting = Waiting() if waiting is None else waiting
         self._waiting_notes: dict[tuple[str, str], Note] = {}
@@ -97,6 +98,15 @@ class LayeredStore:
         except StoreError as error:
             log.warning("a store could not be closed: %s", error)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the durable store works and nothing waits to be written."""
+        return self._settled.is_set()
+
+    @property
+    def health(self) -> Health:
+        return Health(self.is_settled, len(self._waiting), self._failures, self._waiting.lost)
+
     async def settled(self) -> None:
         """Returns when the durable store works and nothing waits to be written."""
         await self._settled.wait()
@@ -120,12 +130,12 @@ class LayeredStore:
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()
-        keys = unique(keys)
-        found = {key: self._front.index.get(tenant, key, now) for key in keys}
-        ask = [key for key in keys if not found[key] or self._known.get((tenant, key), 0.0) <= now]
+        found = self._front.index.find(tenant, keys, now)
+        known = self._known.get(tenant, {})
+        ask = [key for key, records in found.items() if not records or known.get(key, 0.0) <= now]
         if ask and self._can_read:
-            found |= await self._find_durable(tenant, ask)
-        return self.counters.count({key: found[key] for key in keys})
+            found.update(await self._find_durable(tenant, ask))
+        return self.counters.count(found)
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         return await self._read(lambda store: store.list_entries(where, limit, cursor))
@@ -179,7 +189,7 @@ class LayeredStore:
         before, touched = self._front.deletions, set[tuple[str, Key]]()
         self._finds[id(touched)] = touched
         try:
-            answer = await self._within_time(lambda: self._durable.find(tenant, keys))
+            answer = await self._find_in_time(tenant, keys)
         except StoreError as error:
             self._fail_read(error)
             return {}
@@ -187,6 +197,15 @@ class LayeredStore:
             del self._finds[id(touched)]
         deleted = self._deletions_since(before)
         return {key: self._promote(tenant, key, records, deleted, touched) for key, records in answer.items()}
+
+    async def _find_in_time(self, tenant: str, keys: list[Key]) -> Found:
+        """A request waits for this, and no longer than one call may take. A late answer is used, but is a failure."""
+        loop, limit = asyncio.get_running_loop(), self._settings.timeout_seconds
+        began = loop.time()
+        answer = await self._within_time(lambda: self._durable.find(tenant, keys), limit)
+        if loop.time() - began > limit:
+            self._fail_read(StoreUnavailable(_TOO_LONG))
+        return answer
 
     def _promote(
         self,
@@ -198,10 +217,14 @@ class LayeredStore:
     ) -> tuple[Record, ...]:
         """What the durable store said of a key, into memory; what it no longer has, out of it."""
         now, index = self._clock(), self._front.index
+        mine = index.find(tenant, (key,), now)[key]
+        is_touched = (tenant, key) in touched
+        if records and not is_touched and not deleted and _are_same(records, mine):
+            self._known.setdefault(tenant, {})[key] = now + self._settings.trust_seconds
+            return mine
         records = tuple(record for record in records if not _is_deleted(record, deleted))
         there = {record.id for record in records}
-        is_touched = (tenant, key) in touched
-        own = [record for record in index.get(tenant, key, now) if record.id not in there]
+        own = [record for record in mine if record.id not in there]
         if not is_touched:
             for record in own:
                 if (tenant, record.id) not in self._waiting:
@@ -209,7 +232,7 @@ class LayeredStore:
         for record in reversed(records):
             index.put(record, now)
         if records and not is_touched and all((tenant, record.id) in index for record in records):
-            self._known[tenant, key] = now + self._settings.trust_seconds
+            self._known.setdefault(tenant, {})[key] = now + self._settings.trust_seconds
         kept = [record for record in own if (tenant, record.id) in index]
         return newest_first((*records, *kept))
 
@@ -217,8 +240,12 @@ class LayeredStore:
         return [deletion for deletion in self._front.deletions if not any(deletion is known for known in before)]
 
     def _forget_known(self, record: Record) -> None:
+        tenant = record.provenance.tenant
+        known = self._known.get(tenant, {})
         for key in record.keys:
-            self._known.pop((record.provenance.tenant, key), None)
+            known.pop(key, None)
+        if not known:
+            self._known.pop(tenant, None)
 
     async def _read(self, ask: Callable[[Store], Awaitable[Result]]) -> Result:
         """From the durable store, or from memory while that fails."""
@@ -229,13 +256,13 @@ class LayeredStore:
                 self._fail_read(error)
         return await ask(self._front)
 
-    async def _within_time(self, ask: Callable[[], Awaitable[Result]]) -> Result:
-        """Twice the time a driver is given, so that a driver that keeps to it can say what is wrong."""
+    async def _within_time(self, ask: Callable[[], Awaitable[Result]], seconds: float | None = None) -> Result:
+        """Or twice the time a driver is given, so that a driver that keeps to it can say what is wrong."""
         try:
-            async with asyncio.timeout(2 * self._settings.timeout_seconds):
+            async with asyncio.timeout(2 * self._settings.timeout_seconds if seconds is None else seconds):
                 return await ask()
         except TimeoutError:
-            raise StoreUnavailable("the store took too long") from None
+            raise StoreUnavailable(_TOO_LONG) from None
 
     def _fail_read(self, error: StoreError) -> None:
         self._can_read = False
@@ -257,11 +284,11 @@ class LayeredStore:
         return IDLE_SECONDS if self._settled.is_set() else self._retry_seconds
 
     async def _retry(self) -> None:
-        """Ask what failed again; write what waits. It is up again when all of it went well."""
+        """Ask as a request would, and wait no longer; write what waits. It is up again when all of it went well."""
         self._waiting.drop_old(self._clock())
         try:
             await self._within_time(self._durable.open)
-            await self._within_time(lambda: self._durable.notes(PROBE))
+            await self._within_time(lambda: self._durable.find(PROBE, [Key(PROBE)]), self._settings.timeout_seconds)
             self._can_read = True
             await self._write_waiting()
         except StoreError as error:
@@ -291,6 +318,10 @@ class LayeredStore:
             await self._within_time(partial(self._durable.put_note, note))
             if self._waiting_notes.get(place) is note:
                 del self._waiting_notes[place]
+
+
+def _are_same(some: Sequence[Record], others: Sequence[Record]) -> bool:
+    return [record.id for record in some] == [record.id for record in others]
 
 
 def _is_deleted(record: Record, deletions: Sequence[Deletion]) -> bool:

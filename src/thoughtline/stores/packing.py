@@ -11,10 +11,11 @@ from __future__ import annotations
 import binascii
 import hashlib
 import os
-import zlib
 from base64 import b64decode
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+import zstandard
 
 from thoughtline.errors import DecodeError, StoreRefused, WrongKey
 from thoughtline.records import Record, decode_record, encode_record
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 COMPRESS_ABOVE = 512
 """Bytes. What is shorter is not worth the time: eight of them fit a page of a database as they are."""
 
-LEVEL = 1
-"""zlib's level 6 makes a 3 kB turn 4 % smaller and takes about twice as long (docs/performance.md)."""
+LEVEL = 3
+"""zstandard's own default. Level 6 makes a 3 kB turn 2 % smaller and takes twice as long (docs/performance.md)."""
 
 MAX_UNPACKED = 64 * 2**20
 """A record is a turn; what claims to be longer than any body we accept is damaged or hostile."""
@@ -45,7 +46,10 @@ class _EncryptionKey:
 
 
 class Packer:
-    """Packs with the first key, unpacks with either; without a key packs in the clear."""
+    """Packs with the first key, unpacks with either; without a key packs in the clear.
+
+    One thread at a time: zstandard's compressors are kept, and not safe in several.
+    """
 
     def __init__(self, key: str | None = None, previous_key: str | None = None) -> None:
         if previous_key and not key:
@@ -53,6 +57,8 @@ class Packer:
         keys = [_EncryptionKey(decode_key(text)) for text in (key, previous_key) if text]
         self._current = keys[0] if keys else None
         self._by_name = {key.name: key for key in keys}
+        self._compressor = zstandard.ZstdCompressor(LEVEL, write_checksum=True)
+        self._decompressor = zstandard.ZstdDecompressor()
 
     def pack(self, record: Record, identity: bytes) -> bytes:
         return self._seal(encode_record(record), identity)
@@ -87,7 +93,7 @@ class Packer:
     def _seal(self, body: bytes, identity: bytes) -> bytes:
         how = 0
         if len(body) > COMPRESS_ABOVE:
-            body, how = zlib.compress(body, LEVEL), _COMPRESSED
+            body, how = self._compressor.compress(body), _COMPRESSED
         if self._current is None:
             return bytes((how,)) + body
         nonce = os.urandom(_NONCE)
@@ -98,7 +104,16 @@ class Packer:
         if not data or data[0] & ~(_COMPRESSED | _ENCRYPTED):
             raise DecodeError("a kept record is packed in a way that is not known")
         body = self._decrypt(data, identity) if data[0] & _ENCRYPTED else data[1:]
-        return _decompress(body) if data[0] & _COMPRESSED else body
+        return self._decompress(body) if data[0] & _COMPRESSED else body
+
+    def _decompress(self, body: bytes) -> bytes:
+        try:
+            size = zstandard.frame_content_size(body)
+            if not 0 <= size <= MAX_UNPACKED:
+                raise DecodeError(f"a kept record claims to be {size} bytes long, at most {MAX_UNPACKED} are read")
+            return self._decompressor.decompress(body, allow_extra_data=False)
+        except zstandard.ZstdError:
+            raise DecodeError("a kept record can't be decompressed") from None
 
     def _decrypt(self, data: bytes, identity: bytes) -> bytes:
         head, nonce, body = data[: 1 + _NAME], data[1 + _NAME : 1 + _NAME + _NONCE], data[1 + _NAME + _NONCE :]
@@ -132,14 +147,3 @@ def _cipher(key: bytes) -> AESGCM:
         raise StoreRefused("encryption needs `pip install thoughtline[encryption]`") from None
     cipher: AESGCM = module.AESGCM(key)
     return cipher
-
-
-def _decompress(body: bytes) -> bytes:
-    try:
-        machine = zlib.decompressobj()
-        text = machine.decompress(body, MAX_UNPACKED)
-    except zlib.error:
-        raise DecodeError("a kept record can't be decompressed") from None
-    if machine.unconsumed_tail or not machine.eof:
-        raise DecodeError(f"a kept record is cut short or longer than {MAX_UNPACKED} bytes")
-    return text

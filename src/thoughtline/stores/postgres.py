@@ -13,12 +13,11 @@ import asyncpg
 
 from thoughtline.errors import StoreUnavailable
 from thoughtline.records import Key, Record
-from thoughtline.stores.background import Periodic
+from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
     MAX_PAGE,
     MAX_PER_KEY,
-    RENEW_AFTER,
     Clock,
     Counters,
     Filter,
@@ -35,15 +34,18 @@ from thoughtline.stores.paging import decode_cursor
 from thoughtline.stores.postgres_schema import LOCK, migrate
 from thoughtline.stores.rows import (
     Hit,
+    Part,
     call_digest,
     column,
     columns,
     key_digest,
     page_of,
     rows_of,
+    sum_parts,
     unpack_found,
 )
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.stores.uses import Uses
 
 Result = TypeVar("Result")
 
@@ -75,6 +77,8 @@ _DELETE = """WITH gone AS (DELETE FROM thoughtline.records WHERE seq IN
 
 _HELD = "SELECT coalesce(sum(size), 0) FROM thoughtline.records"
 
+_FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+
 _CLEAN = _DELETE.format(chosen="{chosen}", step=STEP, locked="SKIP LOCKED")
 
 
@@ -88,19 +92,17 @@ class PostgresStore:
         self._clock = clock
         self._packer = packer
         self._pool: asyncpg.Pool | None = None
-        self._renewals: set[int] = set()
-        self._stale: dict[bytes, bytes] = {}
-        self._written_bytes = 0
-        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
+        self._uses = Uses(packer, settings.ttl_seconds)
+        self._cleaner = Cleaner(self.clean, settings)
         self._cleaning = asyncio.Lock()
 
     async def open(self) -> None:
         if self._pool is not None:
             return
-        pool = await _ask(self._connect())
+        pool = await self._connect()
         try:
-            await _ask(self._run_on(pool, migrate))
-            await _ask(self._run_on(pool, self._check_key))
+            await self._run_on(pool, migrate)
+            await self._run_on(pool, self._check_key)
         except BaseException:
             pool.terminate()
             raise
@@ -112,7 +114,7 @@ class PostgresStore:
         pool, self._pool = self._pool, None
         if pool is not None:
             try:
-                await _ask(self._flush(pool))
+                await self._run_on(pool, self._flush)
                 async with asyncio.timeout(self._settings.timeout_seconds):
                     await pool.close()
             except (StoreUnavailable, TimeoutError):
@@ -130,19 +132,15 @@ class PostgresStore:
             )
         ]  # fmt: skip
         await self._run("fetchval", _SAVE, *columns, now, now + self._settings.ttl_seconds)
-        self._written_bytes += sum(row.size for row in rows)
-        if self._written_bytes > self._settings.max_bytes / 20:
-            self._written_bytes = 0
-            self._cleaner.wake()
+        self._cleaner.note_written(sum(row.size for row in rows))
         return Saved.DURABLE
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         digests = {key_digest(tenant, key): key for key in keys}
         now = self._clock()
         rows = await self._run("fetch", _FIND, list(digests), now)
-        for _, seq, identity, expires_at, data in rows:
-            self._note_use(seq, identity, expires_at, data, now)
-        hits = [Hit(identity, data, tuple(found)) for found, _, identity, _, data in rows]
+        hits = [Hit(identity, data, by, seq, expires_at) for by, seq, identity, expires_at, data in rows]
+        self._uses.note(hits, now)
         return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
@@ -184,14 +182,8 @@ class PostgresStore:
             """SELECT provider, model, count(*), sum(chars), sum(size), min(created_at), max(created_at)
             FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope GROUP BY 1, 2""",
         )
-        by_provider: dict[str, int] = {}
-        by_model: dict[str, int] = {}
-        for provider, model, count, *_ in rows:
-            by_provider[provider] = by_provider.get(provider, 0) + count
-            by_model[model] = by_model.get(model, 0) + count
-        entries, chars, size = (sum(row[at] for row in rows) for at in (2, 3, 4))
         oldest, newest = min((row[5] for row in rows), default=None), max((row[6] for row in rows), default=None)
-        return self.counters.into(Stats(0, 0, entries, chars, size, by_provider, by_model, oldest, newest))
+        return self.counters.into(sum_parts([Part(*row[:5]) for row in rows], oldest, newest))
 
     async def clean(self) -> int:
         async with self._cleaning:
@@ -241,26 +233,18 @@ class PostgresStore:
         )
         return gone
 
-    def _note_use(self, seq: int, identity: bytes, expires_at: float, data: bytes, now: float) -> None:
-        """Renewals, and records to be packed anew under the current key, wait for the next cleaning."""
-        if expires_at - now < self._settings.ttl_seconds * (1 - RENEW_AFTER):
-            self._renewals.add(seq)
-        packed = self._packer.repack(data, identity)
-        if packed is not None:
-            self._stale[identity] = packed
-
     async def _flush(self, connection: asyncpg.Connection | asyncpg.Pool) -> None:
-        seqs, self._renewals = sorted(self._renewals), set()
-        stale, self._stale = self._stale, {}
-        if seqs:
+        batch = self._uses.batch()
+        if batch.renewals:
             await connection.execute(
                 """UPDATE thoughtline.records SET expires_at = greatest(expires_at, $1) WHERE seq IN
                 (SELECT seq FROM thoughtline.records WHERE seq = ANY ($2) ORDER BY seq FOR UPDATE)""",
                 self._clock() + self._settings.ttl_seconds,
-                seqs,
+                batch.renewals,
             )
-        for identity, data in stale.items():
-            await connection.execute("UPDATE thoughtline.records SET data = $1 WHERE identity = $2", data, identity)
+        if batch.repacked:
+            await connection.executemany("UPDATE thoughtline.records SET data = $2 WHERE seq = $1", batch.repacked)
+        self._uses.settle(batch)
 
     async def _evict(self) -> int:
         """Drop what was used longest ago while there is too much."""
@@ -281,11 +265,21 @@ class PostgresStore:
     async def _run_in(self, job: Callable[[Any], Awaitable[Result]]) -> Result:
         if self._pool is None:
             raise StoreUnavailable("postgres: not open")
-        return await _ask(self._run_on(self._pool, job))
+        return await self._run_on(self._pool, job)
 
     async def _run_on(self, pool: asyncpg.Pool, job: Callable[[Any], Awaitable[Result]]) -> Result:
-        async with pool.acquire(timeout=self._settings.timeout_seconds) as connection:
-            return await job(connection)
+        try:
+            connection = await pool.acquire()
+            try:
+                return await job(connection)
+            except (asyncio.CancelledError, TimeoutError):
+                # Given back as it is, asyncpg would wait for the server to say that it has stopped, as long again.
+                connection.terminate()
+                raise
+            finally:
+                await pool.release(connection)
+        except _FAILURES as error:
+            raise _unavailable(error) from error
 
     async def _check_key(self, connection: asyncpg.Connection) -> None:
         await connection.execute(
@@ -299,25 +293,25 @@ class PostgresStore:
             )
 
     async def _connect(self) -> asyncpg.Pool:
-        return await asyncpg.create_pool(
-            self._url,
-            min_size=0,
-            max_size=POOL,
-            timeout=self._settings.timeout_seconds,
-            command_timeout=self._settings.timeout_seconds,
-            reset=_keep,
-        )
+        try:
+            return await asyncpg.create_pool(
+                self._url,
+                min_size=0,
+                max_size=POOL,
+                timeout=self._settings.timeout_seconds,
+                command_timeout=self._settings.timeout_seconds,
+                reset=_keep,
+            )
+        except _FAILURES as error:
+            raise _unavailable(error) from error
 
 
 async def _keep(connection: asyncpg.Connection) -> None:
     """A connection goes back as it is: we set nothing on it, and asyncpg's reset costs a round trip."""
 
 
-async def _ask(answer: Awaitable[Result]) -> Result:
-    try:
-        return await answer
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
-        raise StoreUnavailable(f"postgres: {type(error).__name__}: {error}") from error
+def _unavailable(error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"postgres: {type(error).__name__}: {error}")
 
 
 async def _mark(connection: asyncpg.Connection, where: Filter, now: float) -> int:

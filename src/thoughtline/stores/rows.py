@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from thoughtline.errors import DecodeError, WrongKey
 from thoughtline.records import Key, Record
-from thoughtline.stores.base import Counters, Deletion, Entry, Filter, Found, Page, newest_first
+from thoughtline.stores.base import Counters, Deletion, Entry, Filter, Found, Page, Stats, newest_first, shares
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import encode_cursor
 
@@ -41,12 +42,25 @@ class Row(Struct, frozen=True):
         return self.tenant, self.session, self.provider, self.model
 
 
+class Part(NamedTuple):
+    """What a store holds of one provider and model, or of a part of that."""
+
+    provider: str
+    model: str
+    entries: int
+    chars: int
+    size: int
+
+
 class Hit(Struct, frozen=True):
-    """A packed record that a durable store found, and the digests it was found by."""
+    """A packed record that a durable store found, and the digests it was found by; where uses are written later, what
+    that needs: its number and the end of its life."""
 
     identity: bytes
     data: bytes
-    digests: tuple[bytes, ...]
+    digests: Sequence[bytes]
+    seq: int = 0
+    expires_at: float = 0.0
 
 
 def rows_of(records: Iterable[Record], packer: Packer) -> list[Row]:
@@ -124,6 +138,19 @@ def page_of(rows: Sequence[tuple[int, bytes, float, bytes]], limit: int, packer:
     read = [(unpack_or_count(data, identity, packer, counters), end) for _, identity, end, data in rows[:limit]]
     entries = tuple(Entry(record, end) for record, end in read if record is not None)
     return Page(entries, encode_cursor(rows[limit - 1][0]) if len(rows) > limit else None)
+
+
+def sum_parts(parts: Sequence[Part], oldest_at: float | None, newest_at: float | None) -> Stats:
+    """What a durable store holds in all."""
+    return Stats(
+        disk_entries=sum(part.entries for part in parts),
+        disk_chars=sum(part.chars for part in parts),
+        disk_bytes=sum(part.size for part in parts),
+        by_provider=shares((part.provider, part.entries, part.chars) for part in parts),
+        by_model=shares((part.model, part.entries, part.chars) for part in parts),
+        oldest_at=oldest_at,
+        newest_at=newest_at,
+    )
 
 
 def columns(where: Filter) -> Filter:

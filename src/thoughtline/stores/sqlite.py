@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -17,11 +19,9 @@ from typing import Literal, TypeVar
 from thoughtline.errors import StoreUnavailable
 from thoughtline.records import Key, Record
 from thoughtline.stores import sqlite_work as work
-from thoughtline.stores.background import Periodic
+from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     MAX_PAGE,
-    MAX_PER_KEY,
-    RENEW_AFTER,
     Clock,
     Counters,
     Filter,
@@ -35,10 +35,11 @@ from thoughtline.stores.base import (
 )
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import decode_cursor
-from thoughtline.stores.rows import Hit, column, columns, key_digest, page_of, rows_of, unpack_found
+from thoughtline.stores.rows import column, columns, key_digest, page_of, rows_of, unpack_found
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import Writer, unavailable
+from thoughtline.stores.uses import Uses
 
 Result = TypeVar("Result")
 Synchronous = Literal["normal", "full"]
@@ -53,8 +54,8 @@ log gathers more changes of a page before it is written."""
 READ_TIMEOUT_SECONDS = 0.05
 """A reader waits only for someone who has the whole file, such as another program's VACUUM; the loop waits with it."""
 
-_FIND = f"""SELECT r.seq, r.identity, r.expires_at, r.data FROM lookups l JOIN records r ON r.seq = l.record
-    WHERE l.digest = ? AND r.expires_at > ? ORDER BY l.record DESC LIMIT {MAX_PER_KEY}"""
+SLOW_SECONDS = 0.25
+"""A look-up that takes longer waits for a disk. The loop does not wait again: others go aside, till one is quick."""
 
 
 class SqliteStore:
@@ -71,9 +72,9 @@ class SqliteStore:
         self._synchronous = synchronous
         self._reader: sqlite3.Connection | None = None
         self._writer: Writer | None = None
-        self._renewals: set[int] = set()
-        self._written_bytes = 0
-        self._cleaner = Periodic(self.clean, lambda: settings.clean_seconds)
+        self._uses = Uses(packer, settings.ttl_seconds)
+        self._is_slow = False
+        self._cleaner = Cleaner(self.clean, settings)
         self._cleaning = asyncio.Lock()
 
     async def open(self) -> None:
@@ -88,7 +89,8 @@ class SqliteStore:
         await self._cleaner.stop()
         writer, self._writer = self._writer, None
         if writer is not None:
-            self._flush_renewals(writer)
+            with suppress(StoreUnavailable):
+                await self._flush(writer)
             await writer.close()
         if self._reader is not None:
             self._reader.close()
@@ -98,16 +100,19 @@ class SqliteStore:
         now, ttl = self._clock(), self._settings.ttl_seconds
         rows = rows_of(records, self._packer)
         await self._write(lambda connection: work.save(connection, rows, now, now + ttl))
-        self._written_bytes += sum(row.size for row in rows)
-        if self._written_bytes > self._settings.max_bytes / 20:
-            self._written_bytes = 0
-            self._cleaner.wake()
+        self._cleaner.note_written(sum(row.size for row in rows))
         return Saved.DURABLE
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         digests = {key_digest(tenant, key): key for key in keys}
         now = self._clock()
-        hits = self._read(lambda: self._hits(list(digests), now))
+        began = time.monotonic()
+        if self._is_slow:
+            hits = await self._read_aside(lambda connection: work.find(connection, digests, now))
+        else:
+            hits = self._read(lambda: work.find(self._open_reader(), digests, now))
+        self._is_slow = time.monotonic() - began > SLOW_SECONDS
+        self._uses.note(hits, now)
         return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
@@ -134,7 +139,7 @@ class SqliteStore:
 
     async def _clean(self) -> int:
         now, cap = self._clock(), self._settings.max_bytes
-        self._flush_renewals(self._open_writer())
+        await self._flush(self._open_writer())
         gone = await self._in_steps(lambda connection: work.delete_expired(connection, now))
         gone += await self._in_steps(lambda connection: work.delete_beyond(connection, cap))
         await self._write(lambda connection: work.tidy(connection, now))
@@ -150,29 +155,12 @@ class SqliteStore:
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
 
-    def _hits(self, digests: list[bytes], now: float) -> list[Hit]:
-        execute = self._open_reader().execute
-        found: dict[int, Hit] = {}
-        for digest in digests:
-            for seq, identity, expires_at, data in execute(_FIND, (digest, now)).fetchall():
-                known = found.get(seq)
-                found[seq] = Hit(identity, data, (*known.digests, digest) if known else (digest,))
-                self._note_use(seq, identity, expires_at, data, now)
-        return list(found.values())
-
-    def _note_use(self, seq: int, identity: bytes, expires_at: float, data: bytes, now: float) -> None:
-        """Renewals wait for the next cleaning. A record under the previous key is packed anew by its first use."""
-        if expires_at - now < self._settings.ttl_seconds * (1 - RENEW_AFTER):
-            self._renewals.add(seq)
-        packed = self._packer.repack(data, identity)
-        if packed is not None:
-            self._open_writer().post(lambda connection: work.repack(connection, identity, packed))
-
-    def _flush_renewals(self, writer: Writer) -> None:
-        seqs, self._renewals = tuple(self._renewals), set()
+    async def _flush(self, writer: Writer) -> None:
+        batch = self._uses.batch()
         expires_at = self._clock() + self._settings.ttl_seconds
-        if seqs:
-            writer.post(lambda connection: work.renew(connection, seqs, expires_at))
+        if batch.renewals or batch.repacked:
+            await writer.run(lambda connection: work.write_uses(connection, batch, expires_at))
+            self._uses.settle(batch)
 
     async def _in_steps(self, step: Callable[[sqlite3.Connection], int]) -> int:
         """A long deletion as short transactions, so that saves go on between them."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from thoughtline.stores.base import DELETION_KEPT_SECONDS, Deletion, Filter, Note, SessionSummary, Stats
+from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Note, SessionSummary, Stats
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import Row, call_digest, is_barred, split
+from thoughtline.stores.rows import Hit, Part, Row, call_digest, is_barred, split, sum_parts
+from thoughtline.stores.uses import Batch
 
 STEP = 200
 """Records that one transaction of a long deletion takes out: some milliseconds."""
@@ -25,6 +26,9 @@ PageRow: TypeAlias = tuple[int, bytes, float, bytes]
 _INSERT = """INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (identity) DO UPDATE SET expires_at = max(expires_at, excluded.expires_at) RETURNING seq"""
+
+_POINTERS = f"SELECT record FROM lookups WHERE digest = ? ORDER BY record DESC LIMIT {MAX_PER_KEY}"
+_RECORD = "SELECT identity, expires_at, data FROM records WHERE seq = ? AND expires_at > ?"
 
 _SCOPE = """INSERT INTO scopes (tenant, session, provider, model) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET tenant = excluded.tenant RETURNING id"""
@@ -78,6 +82,20 @@ def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expire
         (seq,) = connection.execute(_INSERT, values).fetchone()
         lookups += [(digest, seq) for digest in split(row.digests)]
     connection.executemany("INSERT OR IGNORE INTO lookups VALUES (?, ?)", lookups)
+
+
+def find(connection: sqlite3.Connection, digests: Iterable[bytes], now: float) -> list[Hit]:
+    """Pointers first, then each record once, however many of its keys were asked for."""
+    execute = connection.execute
+    pointing: dict[int, list[bytes]] = {}
+    for digest in digests:
+        for (seq,) in execute(_POINTERS, (digest,)):
+            pointing.setdefault(seq, []).append(digest)
+    found = []
+    for seq, by in pointing.items():
+        for identity, expires_at, data in execute(_RECORD, (seq, now)):
+            found.append(Hit(identity, data, by, seq, expires_at))
+    return found
 
 
 def _scope(connection: sqlite3.Connection, row: Row) -> int:
@@ -140,14 +158,12 @@ def tidy(connection: sqlite3.Connection, now: float) -> None:
     connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
 
 
-def renew(connection: sqlite3.Connection, seqs: Sequence[int], expires_at: float) -> None:
+def write_uses(connection: sqlite3.Connection, uses: Batch, expires_at: float) -> None:
     connection.executemany(
-        "UPDATE records SET expires_at = max(expires_at, ?) WHERE seq = ?", [(expires_at, seq) for seq in seqs]
+        "UPDATE records SET expires_at = max(expires_at, ?) WHERE seq = ?",
+        [(expires_at, seq) for seq in uses.renewals],
     )
-
-
-def repack(connection: sqlite3.Connection, identity: bytes, data: bytes) -> None:
-    connection.execute("UPDATE records SET data = ? WHERE identity = ?", (data, identity))
+    connection.executemany("UPDATE records SET data = ?2 WHERE seq = ?1", uses.repacked)
 
 
 def page(connection: sqlite3.Connection, where: Filter, now: float, before: int | None, limit: int) -> list[PageRow]:
@@ -170,29 +186,14 @@ def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> 
 
 
 def stats(connection: sqlite3.Connection) -> Stats:
-    by_provider: dict[str, int] = {}
-    by_model: dict[str, int] = {}
-    entries = chars = size = 0
     rows = connection.execute(
         "SELECT provider, model, sum(entries), sum(chars), sum(bytes) FROM scopes WHERE entries > 0 GROUP BY 1, 2"
-    )
-    for provider, model, count, length, held in rows:
-        by_provider[provider] = by_provider.get(provider, 0) + count
-        by_model[model] = by_model.get(model, 0) + count
-        entries, chars, size = entries + count, chars + length, size + held
+    ).fetchall()
     ends = [
         connection.execute(f"SELECT created_at FROM records ORDER BY seq {order} LIMIT 1").fetchone() or (None,)
         for order in ("ASC", "DESC")
     ]
-    return Stats(
-        disk_entries=entries,
-        disk_chars=chars,
-        disk_bytes=size,
-        by_provider=by_provider,
-        by_model=by_model,
-        oldest_at=ends[0][0],
-        newest_at=ends[1][0],
-    )
+    return sum_parts([Part(*row) for row in rows], ends[0][0], ends[1][0])
 
 
 def put_note(connection: sqlite3.Connection, note: Note) -> None:

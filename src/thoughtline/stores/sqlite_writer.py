@@ -41,12 +41,6 @@ class Writer:
         self._jobs.put(_Job(work, done))
         return await done
 
-    def post(self, work: Work[object]) -> None:
-        """Do it with the next batch; nobody waits, and a failure is nobody's loss."""
-        done: asyncio.Future[object] = self._loop.create_future()
-        done.add_done_callback(lambda future: future.cancelled() or future.exception())
-        self._jobs.put(_Job(work, done))
-
     async def close(self) -> None:
         """Finish what waits, then end the thread."""
         self._jobs.put(None)

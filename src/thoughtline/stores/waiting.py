@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from thoughtline.records import Record, encode_record
 from thoughtline.stores.base import Filter
-from thoughtline.stores.memory import Place
+from thoughtline.stores.memory_index import Place
 
 MAX_ENTRIES = 10_000
 MAX_BYTES = 64 * 2**20

@@ -21,7 +21,7 @@ from thoughtline.options import BuiltInTool, CustomTool, FunctionTool, Options, 
 from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, steps_of
+from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.matching import Found
 from thoughtline.replay.visible import digest, is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
@@ -100,7 +100,7 @@ def translate_request(
 def _call_ids(transcript: Transcript) -> CallIds:
     turns = sum(1 for turn in transcript.turns if turn.role == "assistant")
     client = FORMATS[transcript.format]
-    salt = digest(b"calls", transcript.body).hex()
+    salt = digest(transcript.body).hex()
     return CallIds(rule_of(client.name, client.dialect), turns, frozenset(), salt)
 
 
@@ -178,7 +178,7 @@ def _without_defaults(options: Options, to: FormatName) -> Options:
     if options.service_tier in ("auto", "default") and to not in (*_OPENAI_FORMATS, "anthropic_messages"):
         changes["service_tier"] = None
     if options.user is not None and len(options.user) > _LONGEST_USER:
-        changes["user"] = digest(b"user", options.user.encode()).hex()
+        changes["user"] = digest(options.user.encode()).hex()
     return replace(options, **changes)
 
 
@@ -283,7 +283,7 @@ def _records(transcript: Transcript, conversation: Conversation, identity: Ident
     if not conversation.opened:
         return ()
     records = []
-    for step in steps_of(transcript, identity):
+    for step in walk(transcript, identity).steps:
         placed = [one for one in conversation.opened if one.turn in step.positions]
         if not placed:
             continue
@@ -294,7 +294,7 @@ def _records(transcript: Transcript, conversation: Conversation, identity: Ident
         )
         first = placed[0].held
         keys = tuple(dict.fromkeys((*step.keys, first.prefix))) if first.prefix else step.keys
-        name = RecordId(digest(b"envelope", *(key.encode() for key in keys)).hex())
+        name = RecordId(digest(" ".join(keys).encode()).hex())
         records.append(Record(name, first.provenance, items, keys, first.created_at))
     return tuple(records)
 

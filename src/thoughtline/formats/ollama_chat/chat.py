@@ -296,7 +296,7 @@ def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
 
 def _plain(reply: Reply) -> tuple[Candidate, ...]:
     """The candidates without the mark of an edit."""
-    return tuple(replace(one, turn=replace(one.turn, is_edited=False)) for one in reply.candidates)
+    return tuple(replace(one, turn=replace(one.turn, is_edited=False, original=None)) for one in reply.candidates)
 
 
 def _line(model: str | None, message: bytes, finish: Finish | None, usage: Usage | None, created: int) -> bytes:

@@ -47,7 +47,8 @@ _FIELDS = (
     "reasoning_opaque",
     "provider_specific_fields",  # LiteLLM's copy of them
 )
-_PLAIN = ("reasoning_content", "reasoning")
+_FIELD_NAMES = {"reasoning_content": b'"reasoning_content"', "reasoning": b'"reasoning"'}
+_NOT_PLAIN = (*REASONING_KINDS, ToolResult)
 _IN_CONTENT = ("think_tags", "mistral_chunks", "cohere_chunks")
 
 
@@ -62,9 +63,8 @@ def encode_message(
         return _encode_tool_result(items, before)
     if before is None:
         return _encode_new(role, items, dialect)
-    first = items[0] if items and dialect.carrier in _PLAIN and b'"reasoning' not in before else None
-    if isinstance(first, REASONING_KINDS) and old == items[1:]:
-        return _with_field(before, dialect.carrier, first)
+    if old == items[1:] and (restored := with_reasoning(before, items, dialect)) is not None:
+        return restored
     changes: list[tuple[str, bytes | None]] = []
     reasoning_differs = moves_reasoning or _thoughts(items) != _thoughts(old)
     if reasoning_differs:
@@ -76,9 +76,18 @@ def encode_message(
     return set_members(before, changes)
 
 
-def _with_field(before: bytes, field: str, item: Reasoning) -> bytes:
-    """The message with reasoning put in front of all it has: by far the most common edit, so no member is looked at."""
-    return before.rstrip()[:-1].rstrip() + b"," + encode(field) + b":" + encode(plain_text((item,))) + b"}"
+def with_reasoning(before: bytes, items: tuple[Item, ...], dialect: Dialect) -> bytes | None:
+    """The message with reasoning put in front of all it has: by far the most common edit, so no member is looked at.
+
+    None where the message has reasoning already, or the dialect keeps it elsewhere.
+    """
+    field = _FIELD_NAMES.get(dialect.carrier)
+    if field is None or not items or b'"reasoning' in before:
+        return None
+    first = items[0]
+    if not isinstance(first, REASONING_KINDS) or any(isinstance(item, _NOT_PLAIN) for item in items[1:]):
+        return None
+    return b"%b,%b:%b}" % (before[: before.rindex(b"}")].rstrip(), field, encode(plain_text((first,))))
 
 
 def _encode_new(role: str, items: tuple[Item, ...], dialect: Dialect) -> bytes:

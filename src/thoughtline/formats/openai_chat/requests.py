@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from thoughtline.errors import DecodeError
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.json_text import NULL, decode
-from thoughtline.formats.openai_chat.message_encoder import encode_message
+from thoughtline.formats.openai_chat.message_encoder import encode_message, with_reasoning
 from thoughtline.formats.openai_chat.messages import ROLES, Message, carriers_of, decode_items
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import REASONING_CONTENT, Dialect
@@ -76,6 +76,12 @@ def encode_request(transcript: Transcript, dialect: Dialect = REASONING_CONTENT)
     """The body of a chat request: unedited turns keep their bytes."""
 
     def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
-        return [encode_message(turn.role, turn.items, before[0] if before else None, dialect, turn.moves_reasoning)]
+        if not before:
+            return [encode_message(turn.role, turn.items, None, dialect)]
+        if turn.items[1:] == turn.original and not turn.moves_reasoning:
+            restored = with_reasoning(before[0], turn.items, dialect)
+            if restored is not None:
+                return [restored]
+        return [encode_message(turn.role, turn.items, before[0], dialect, turn.moves_reasoning)]
 
     return encode_conversation(transcript, "messages", encode_turn)

@@ -1,0 +1,202 @@
+"""Where a request goes: a provider's row, a format and a model give one address, and the client never chooses the host.
+
+A base is what the provider's own SDK takes; the format's path is appended, and no version (`/v1`) is doubled. What a
+client may say of the path is a model's name, which is quoted, or a passed-through path, which is refused if it could
+lead anywhere but below the base.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, assert_never
+from urllib.parse import quote, unquote, urlsplit
+
+from thoughtline.catalogue import Provider
+from thoughtline.errors import AddressError, AddressRefused
+from thoughtline.turns import FormatName
+
+Action = Literal["generate", "count_tokens"]
+
+MAX_DECODINGS = 4
+"""How often a path may be percent-encoded over; nobody means more, and each server may undo one."""
+
+_VERSION = re.compile(r"v\d+((alpha|beta)\d*)?$")
+_CLIENT_VERSIONS = frozenset({"v1", "v1beta", "v1alpha"})
+"""What clients put in front of a path by themselves: OpenAI's, Anthropic's and Google's SDKs."""
+
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_DOTS = re.compile(r"\.{1,2}(;.*)?$")
+"""A segment that names this or the outer folder; some servers cut what follows a semicolon off before they look."""
+
+_PATH_SAFE = "/%:@!$&'()*+,;=~-._"
+_QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
+
+
+def address(
+    provider: Provider, format: FormatName, model: str, *, is_streaming: bool, action: Action, query: str
+) -> str:
+    """Where a provider takes a request of a format. `query` is the client's own, without its question mark."""
+    if format not in provider.formats:
+        raise AddressError(f"{provider.name} does not speak {format}: add it to formats in [providers.{provider.name}]")
+    base = _base(provider, provider.bases.get(format, provider.base_url))
+    if format in provider.paths:
+        target = base + provider.paths[format]
+    elif action == "count_tokens":
+        target = _counting(base, format, _checked_model(model))
+    else:
+        target = _generating(base, format, _checked_model(model), is_streaming)
+    return target + _query(provider, format, query)
+
+
+def passthrough_address(provider: Provider, path: str, query: str) -> str:
+    """Where any other path of a provider is. `path` is as the client wrote it, escapes and all."""
+    base = _base(provider, provider.base_url)
+    segments = _checked_segments(path)
+    within = urlsplit(base).path.split("/")[1:]
+    if within and segments[: len(within)] == within:
+        segments = segments[len(within) :]
+    below = "/".join(_with_version_once(segments, has_version=_has_version(provider, base)))
+    target = f"{base}/{quote(below, safe=_PATH_SAFE)}" if below else base
+    return target + _query(provider, provider.formats[0], query)
+
+
+def models_address(provider: Provider) -> str:
+    """Where a provider lists its models, if it does."""
+    base = _base(provider, provider.base_url)
+    if "openai_chat" in provider.paths or _has_version(provider, base):
+        return f"{base}/models"
+    return f"{base}/{'v1beta' if provider.formats[0] == 'gemini_generate' else 'v1'}/models"
+
+
+def with_query_key(url: str, key: str) -> str:
+    """An address with a key in it, as `auth = "query"` shows one."""
+    return f"{url}{'&' if '?' in url else '?'}key={quote(key, safe='')}"
+
+
+def rebased(provider: Provider, base_url: str) -> dict[FormatName, str]:
+    """The other bases of a provider that has moved: each stands beside the new base as it stood beside the old one.
+
+    On the same host they stay. There are none where the new base has a path in which the old one can't be told.
+    """
+    old, new = urlsplit(provider.base_url), urlsplit(base_url)
+    if new.netloc == old.netloc:
+        return provider.bases
+    folder = new.path.rstrip("/")
+    if folder and not folder.endswith(old.path):
+        return {}
+    outside = f"{new.scheme}://{new.netloc}{folder.removesuffix(old.path)}"
+    beside = {name: urlsplit(base) for name, base in provider.bases.items()}
+    return {name: outside + base.path for name, base in beside.items() if base.netloc == old.netloc}
+
+
+def _base(provider: Provider, base: str) -> str:
+    if not base:
+        raise AddressError(f"{provider.name} has no address of its own: set base_url in [providers.{provider.name}]")
+    return base.rstrip("/")
+
+
+def _generating(base: str, format: FormatName, model: str, is_streaming: bool) -> str:
+    match format:
+        case "openai_chat" | "ai_sdk_ui":
+            return _below(base, "/chat/completions")
+        case "openai_responses":
+            return _below(base, "/responses")
+        case "anthropic_messages":
+            return _versioned(base, "v1", "/messages")
+        case "gemini_generate":
+            method = "streamGenerateContent" if is_streaming else "generateContent"
+            return _versioned(base, "v1beta", f"{_gemini_model(model)}:{method}")
+        case "ollama_chat":
+            return f"{_without_version(base)}/api/chat"
+        case "bedrock_converse":
+            return f"{base}/model/{quote(model, safe='')}/converse{'-stream' if is_streaming else ''}"
+        case _:
+            assert_never(format)
+
+
+def _counting(base: str, format: FormatName, model: str) -> str:
+    match format:
+        case "anthropic_messages":
+            return _versioned(base, "v1", "/messages/count_tokens")
+        case "gemini_generate":
+            return _versioned(base, "v1beta", f"{_gemini_model(model)}:countTokens")
+        case _:
+            raise AddressError(f"{format} has no address that counts tokens")
+
+
+def _below(base: str, path: str) -> str:
+    """A path of OpenAI's: an SDK's base has its version in it, and a host alone means the first."""
+    return base + path if urlsplit(base).path else f"{base}/v1{path}"
+
+
+def _versioned(base: str, version: str, path: str) -> str:
+    """A path behind a version that the base may have already."""
+    return base + path if _ends_in_version(base) else f"{base}/{version}{path}"
+
+
+def _ends_in_version(base: str) -> bool:
+    return _VERSION.match(urlsplit(base).path.rpartition("/")[2]) is not None
+
+
+def _without_version(base: str) -> str:
+    return base.rpartition("/")[0] if _ends_in_version(base) else base
+
+
+def _gemini_model(model: str) -> str:
+    """Google names its models with their collection, and clients leave the common one out."""
+    collection, _, name = model.rpartition("/")
+    if collection in ("models", "tunedModels"):
+        return f"/{collection}/{quote(_checked_model(name), safe='')}"
+    return f"/models/{quote(model, safe='')}"
+
+
+def _checked_model(model: str) -> str:
+    if not model.isprintable() or any(_DOTS.match(part) for part in re.split(r"[/\\]", model)):
+        raise AddressRefused("the model's name can't stand in an address")
+    return model
+
+
+def _checked_segments(path: str) -> list[str]:
+    """The segments of a path that stays where it is, however often it is decoded on its way."""
+    if _BROKEN_ESCAPE.search(path):
+        raise AddressRefused("the path has a percent sign that escapes nothing: write it as %25")
+    segments = path.removeprefix("/").split("/")
+    if "" in segments[:-1]:
+        raise AddressRefused("the path has an empty segment: //")
+    for segment in segments:
+        _check_segment(segment)
+    return segments
+
+
+def _check_segment(segment: str) -> None:
+    for _ in range(MAX_DECODINGS):
+        if _DOTS.match(segment) or re.search(r"[/\\]", segment) or not segment.isprintable():
+            raise AddressRefused(
+                "the path could lead out of its provider: dots, slashes or control characters in disguise"
+            )
+        decoded = unquote(segment, errors="surrogateescape")  # what is no UTF-8 is not printable either
+        if decoded == segment:
+            return
+        segment = decoded
+    raise AddressRefused("the path is encoded over and over")
+
+
+def _has_version(provider: Provider, base: str) -> bool:
+    """Whether a base says which version it is of; one of OpenAI's does with any path, whatever that is called."""
+    is_openai = provider.formats[0] in ("openai_chat", "openai_responses")
+    return _ends_in_version(base) or (is_openai and urlsplit(base).path != "")
+
+
+def _with_version_once(segments: list[str], *, has_version: bool) -> list[str]:
+    """A path whose leading versions are said by its base, or once by itself."""
+    versions = 0
+    while versions < len(segments) and segments[versions] in _CLIENT_VERSIONS:
+        versions += 1
+    return segments[versions if has_version else max(versions - 1, 0) :]
+
+
+def _query(provider: Provider, format: FormatName, query: str) -> str:
+    """The client's query, quoted. A key in it goes only to who reads one there, and not beside one of ours."""
+    takes_key = (provider.auth == "query" or format == "gemini_generate") and not provider.api_keys
+    parts = [part for part in query.split("&") if part and (takes_key or unquote(part.partition("=")[0]) != "key")]
+    return f"?{quote('&'.join(parts), safe=_QUERY_SAFE)}" if parts else ""

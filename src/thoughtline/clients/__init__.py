@@ -1,0 +1,122 @@
+"""What to set in a client so that it talks to the gateway: `thoughtline connect` prints it, `docs/clients.md` lists it.
+
+A `Client` is a row: steps with `<base>`, `<key>` and `<model>` where those go, and what a user should know.
+
+    client's name → find → Client;  url, provider, model → address_of → Address;  both → instructions → text
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from thoughtline.clients import editors, libraries, terminal
+from thoughtline.clients.row import Client, Step
+
+__all__ = [
+    "CLIENTS",
+    "DEFAULT_URL",
+    "KEY",
+    "Address",
+    "Client",
+    "Step",
+    "address_of",
+    "fill",
+    "find",
+    "instructions",
+    "nearest",
+]
+
+DEFAULT_URL = "http://127.0.0.1:8642"
+KEY = "YOUR_KEY"
+
+CLIENTS: tuple[Client, ...] = (
+    terminal.CLAUDE_CODE,
+    terminal.CODEX,
+    editors.CURSOR,
+    editors.VSCODE,
+    terminal.COPILOT_CLI,
+    terminal.CLINE,
+    terminal.OPENCODE,
+    terminal.KILO,
+    terminal.GEMINI_CLI,
+    terminal.QWEN_CODE,
+    terminal.CONTINUE,
+    terminal.AIDER,
+    terminal.PI,
+    editors.ZED,
+    libraries.OPENAI_SDK,
+    libraries.ANTHROPIC_SDK,
+    libraries.GOOGLE_SDK,
+    libraries.LITELLM,
+    libraries.OPEN_WEBUI,
+)
+
+MODELS: dict[str, str] = {
+    "anthropic": "claude-opus-5-5",
+    "deepseek": "deepseek-v4-pro",
+    "gemini": "gemini-3-pro-preview",
+    "glm": "glm-5",
+    "kimi": "kimi-k2.6",
+    "mimo": "mimo-v2.5-pro",
+    "minimax": "MiniMax-M3",
+    "openai": "gpt-5.1",
+    "openrouter": "deepseek/deepseek-v4-pro",
+    "qwen": "qwen3.7-max",
+    "xai": "grok-4.7",
+}
+"""A model of each provider, for a user who names none."""
+
+
+class Address(NamedTuple):
+    """Where a client goes: the base without `/v1`, and the model as the gateway wants it named there."""
+
+    base: str
+    model: str
+
+
+def find(name: str) -> Client | None:
+    """The client of that name, title or alias."""
+    return _named().get(_plain(name))
+
+
+def nearest(name: str) -> str | None:
+    """The name of the client that this looks most like."""
+    names = _named()
+    close = get_close_matches(_plain(name), names, n=1, cutoff=0.5)
+    return names[close[0]].name if close else None
+
+
+def address_of(client: Client, url: str, provider: str | None = None, model: str | None = None) -> Address:
+    """Under `/{provider}` a model has the provider's own name for it. Without one, a model that names its provider, as
+    in `deepseek/deepseek-v4-pro`, goes to the gateway's root, and any other to the provider the client is made for."""
+    root = url.rstrip("/").removesuffix("/v1")
+    if provider is None and model is not None and "/" in model:
+        return Address(root, model)
+    chosen = provider or client.provider
+    return Address(f"{root}/{chosen}", model or MODELS.get(chosen, "MODEL"))
+
+
+def instructions(client: Client, address: Address, key: str = KEY) -> str:
+    """The steps to take, and what to know."""
+    steps = [f"{step.where}\n\n{_indented(fill(step.lines, address, key))}\n" for step in client.steps]
+    notes = [f"- {fill(note, address, key)}" for note in (client.habit, *client.notes)]
+    return "\n".join([f"{client.title} through {address.base}\n", *steps, *notes])
+
+
+def fill(text: str, address: Address, key: str = KEY) -> str:
+    """The text with the address, the key and the model in their places."""
+    return text.replace("<base>", address.base).replace("<model>", address.model).replace("<key>", key)
+
+
+def _indented(lines: str) -> str:
+    return "\n".join(f"    {line}" if line else "" for line in lines.strip().splitlines())
+
+
+def _named() -> dict[str, Client]:
+    return {_plain(name): client for client in CLIENTS for name in (client.name, client.title, *client.aliases)}
+
+
+def _plain(name: str) -> str:
+    """Names are compared without case and punctuation: `Claude Code`, `claude_code`, `claudecode`."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -1,0 +1,104 @@
+"""Editors. None of them was run: settings were read in documentation, habits in reports of users, on 2026-11-15."""
+
+from __future__ import annotations
+
+from thoughtline.clients.row import Client, Step
+
+CURSOR = Client(
+    "cursor",
+    "Cursor",
+    (),
+    ("openai_chat",),
+    "deepseek",
+    (
+        Step(
+            "In Settings, Models:",
+            "words",
+            """
+OpenAI API Key              <key>
+Override OpenAI Base URL    <base>/v1
+Add model                   <model>
+""",
+        ),
+    ),
+    "Strips reasoning, by report.",
+    (
+        "Requests come from Cursor's own servers: the gateway needs a public HTTPS address, or a tunnel. Loopback and "
+        "private networks are refused.",
+        "A model with the name of a built-in one does not go to your address.",
+    ),
+)
+
+VSCODE = Client(
+    "vscode-copilot",
+    "VS Code Copilot",
+    ("vscode", "copilot-chat", "github-copilot"),
+    ("openai_chat", "openai_responses", "anthropic_messages"),
+    "deepseek",
+    (
+        Step(
+            "Run `Chat: Manage Language Models`, Add Models, Custom Endpoint; then, in `chatLanguageModels.json`:",
+            "json",
+            """
+[
+  {
+    "name": "thoughtline",
+    "vendor": "customendpoint",
+    "apiKey": "<key>",
+    "apiType": "chat-completions",
+    "models": [
+      {
+        "id": "<model>",
+        "name": "<model>",
+        "url": "<base>/v1/chat/completions",
+        "toolCalling": true,
+        "vision": false,
+        "maxInputTokens": 128000,
+        "maxOutputTokens": 16000
+      }
+    ]
+  }
+]
+""",
+        ),
+    ),
+    "Writes call ids anew for some models, by report.",
+    (
+        "`url` is the full address of the endpoint: with `responses` or `messages` as `apiType` it ends in "
+        "`/v1/responses` or `/v1/messages`.",
+        "VS Code 1.122 or newer. A key typed into the dialog stays out of the file.",
+    ),
+)
+
+ZED = Client(
+    "zed",
+    "Zed",
+    (),
+    ("openai_chat",),
+    "deepseek",
+    (
+        Step(
+            "In `settings.json`:",
+            "json",
+            """
+{
+  "language_models": {
+    "openai_compatible": {
+      "thoughtline": {
+        "api_url": "<base>/v1",
+        "available_models": [{"name": "<model>", "display_name": "<model>", "max_tokens": 128000}]
+      }
+    }
+  }
+}
+""",
+        ),
+        Step(
+            "The key in Agent Settings, LLM Providers; or, before Zed starts:",
+            "shell",
+            "export THOUGHTLINE_API_KEY=<key>",
+        ),
+    ),
+    "Strips reasoning, by report.",
+    ("The variable's name comes from the provider's. An editor that was not started in that shell doesn't see it.",),
+)

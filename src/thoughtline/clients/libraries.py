@@ -1,0 +1,127 @@
+"""SDKs, and servers that stand between a user and a provider.
+
+Settings and habits were seen of the running programs, or read in their makers' documentation, on 2026-11-15.
+"""
+
+from __future__ import annotations
+
+from thoughtline.clients.row import Client, Step
+
+OPENAI_SDK = Client(
+    "openai-sdk",
+    "OpenAI SDK",
+    ("openai", "openai-python"),
+    ("openai_chat", "openai_responses"),
+    "deepseek",
+    (
+        Step(
+            "In Python:",
+            "python",
+            """
+from openai import OpenAI
+
+client = OpenAI(base_url="<base>/v1", api_key="<key>")
+answer = client.chat.completions.create(model="<model>", messages=[{"role": "user", "content": "Hello"}])
+print(answer.choices[0].message.content)
+""",
+        ),
+    ),
+    "Gives `reasoning_content` as an extra field; whether it goes back is up to your code.",
+    ("Or `OPENAI_BASE_URL` and `OPENAI_API_KEY` in the environment.",),
+)
+
+ANTHROPIC_SDK = Client(
+    "anthropic-sdk",
+    "Anthropic SDK",
+    ("anthropic", "anthropic-python"),
+    ("anthropic_messages",),
+    "anthropic",
+    (
+        Step(
+            "In Python:",
+            "python",
+            """
+from anthropic import Anthropic
+
+client = Anthropic(base_url="<base>", api_key="<key>")
+messages = [{"role": "user", "content": "Hello"}]
+answer = client.messages.create(model="<model>", max_tokens=4096, messages=messages)
+print(answer.content[-1].text)
+""",
+        ),
+    ),
+    "Gives thinking blocks; whether they go back is up to your code.",
+    ("No `/v1` in the base. Or `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` in the environment.",),
+)
+
+GOOGLE_SDK = Client(
+    "google-sdk",
+    "Google Gen AI SDK",
+    ("google", "google-genai", "genai", "gemini-sdk"),
+    ("gemini_generate",),
+    "gemini",
+    (
+        Step(
+            "In Python:",
+            "python",
+            """
+from google import genai
+from google.genai import types
+
+client = genai.Client(api_key="<key>", http_options=types.HttpOptions(base_url="<base>"))
+answer = client.models.generate_content(model="<model>", contents="Hello")
+print(answer.text)
+""",
+        ),
+    ),
+    "Gives signatures, and sends them back in URL-safe base64.",
+    ("No `/v1beta` in the base.",),
+)
+
+LITELLM = Client(
+    "litellm",
+    "LiteLLM",
+    ("litellm-proxy",),
+    ("openai_chat", "anthropic_messages"),
+    "deepseek",
+    (
+        Step(
+            "In the proxy's `config.yaml`:",
+            "yaml",
+            """
+model_list:
+  - model_name: <model>
+    litellm_params:
+      model: openai/<model>
+      api_base: <base>/v1
+      api_key: <key>
+""",
+        ),
+        Step(
+            "Or in Python:",
+            "python",
+            """
+import litellm
+
+messages = [{"role": "user", "content": "Hello"}]
+answer = litellm.completion(model="openai/<model>", api_base="<base>/v1", api_key="<key>", messages=messages)
+print(answer.choices[0].message.content)
+""",
+        ),
+    ),
+    "Keeps reasoning on chat, with a field of its own beside it; moves Anthropic's thinking to the front.",
+)
+
+OPEN_WEBUI = Client(
+    "open-webui",
+    "Open WebUI",
+    ("webui",),
+    ("openai_chat",),
+    "deepseek",
+    (
+        Step("Before its first start:", "shell", "export OPENAI_API_BASE_URL=<base>/v1\nexport OPENAI_API_KEY=<key>"),
+        Step("Later, in Admin Settings, Connections, OpenAI API:", "words", "URL    <base>/v1\nKey    <key>"),
+    ),
+    "Sends reasoning back as visible text, by report.",
+    ("In a container, 127.0.0.1 is the container: give the address of the host.",),
+)

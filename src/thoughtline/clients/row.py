@@ -1,0 +1,32 @@
+"""A client as a row of data."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from thoughtline.turns import FormatName
+
+Language = Literal["shell", "json", "toml", "yaml", "python", "words"]
+
+SHELL = "In the shell that starts it:"
+
+
+class Step(NamedTuple):
+    """Lines, and where they go."""
+
+    where: str
+    language: Language
+    lines: str
+
+
+class Client(NamedTuple):
+    """A row. `provider` is the one it is pointed at if none is named; `habit` is what it does to reasoning."""
+
+    name: str
+    title: str
+    aliases: tuple[str, ...]
+    formats: tuple[FormatName, ...]
+    provider: str
+    steps: tuple[Step, ...]
+    habit: str
+    notes: tuple[str, ...] = ()

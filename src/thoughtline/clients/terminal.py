@@ -1,0 +1,298 @@
+"""Coding agents of the terminal.
+
+Settings and habits were seen of the running programs, or read in their makers' documentation, on 2026-11-15.
+"""
+
+from __future__ import annotations
+
+from thoughtline.clients.row import SHELL, Client, Step
+from thoughtline.turns import FormatName
+
+CLAUDE_CODE = Client(
+    "claude-code",
+    "Claude Code",
+    ("claude", "cc"),
+    ("anthropic_messages",),
+    "anthropic",
+    (
+        Step(
+            SHELL,
+            "shell",
+            """
+export ANTHROPIC_BASE_URL=<base>
+export ANTHROPIC_API_KEY=<key>
+export ANTHROPIC_MODEL=<model>
+""",
+        ),
+    ),
+    "Keeps all thinking, but moves blocks that stood between calls, and drops all of it when the model changes.",
+    (
+        "No `/v1` in the base. The same names work in the `env` block of `~/.claude/settings.json`.",
+        "`ANTHROPIC_AUTH_TOKEN` in place of `ANTHROPIC_API_KEY` sends a bearer token, and needs no approval.",
+        "It also asks for models of its own choice, for titles and checks. Where those don't exist: "
+        "`export ANTHROPIC_DEFAULT_OPUS_MODEL=<model> ANTHROPIC_DEFAULT_SONNET_MODEL=<model> "
+        "ANTHROPIC_DEFAULT_HAIKU_MODEL=<model>`.",
+        "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
+    ),
+)
+
+CODEX = Client(
+    "codex",
+    "Codex CLI",
+    ("openai-codex",),
+    ("openai_responses",),
+    "openai",
+    (
+        Step(
+            "In `~/.codex/config.toml`, above any table:",
+            "toml",
+            """
+model = "<model>"
+model_provider = "thoughtline"
+
+[model_providers.thoughtline]
+name = "thoughtline"
+base_url = "<base>/v1"
+env_key = "THOUGHTLINE_KEY"
+wire_api = "responses"
+""",
+        ),
+        Step(SHELL, "shell", "export THOUGHTLINE_KEY=<key>"),
+    ),
+    "Keeps all reasoning items, encrypted and plain, also over a resume.",
+    (
+        'It speaks Responses only: `wire_api = "chat"` is refused at start.',
+        "Providers that know function tools only, such as DeepSeek, refuse two of its tools. To leave them out: "
+        '`web_search = "disabled"` above the tables, and `multi_agent = false` under `[features]`.',
+        "With `openai_base_url` and the built-in provider it tries a websocket first.",
+        "It warns that it has no metadata for the model; that is no error.",
+    ),
+)
+
+COPILOT_CLI = Client(
+    "copilot-cli",
+    "Copilot CLI",
+    ("github-copilot-cli",),
+    ("openai_chat", "openai_responses", "anthropic_messages"),
+    "deepseek",
+    (
+        Step(
+            SHELL,
+            "shell",
+            """
+export COPILOT_PROVIDER_BASE_URL=<base>/v1
+export COPILOT_PROVIDER_TYPE=openai
+export COPILOT_PROVIDER_API_KEY=<key>
+export COPILOT_MODEL=<model>
+""",
+        ),
+    ),
+    "Keeps all reasoning in order; writes new ids on Responses items.",
+    (
+        "`COPILOT_PROVIDER_WIRE_API=responses` for Responses. With `COPILOT_PROVIDER_TYPE=anthropic`: no `/v1`.",
+        "`COPILOT_OFFLINE=true` keeps it from GitHub.",
+    ),
+)
+
+CLINE = Client(
+    "cline",
+    "Cline",
+    ("cline-cli", "roo-code", "roo"),
+    ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate"),
+    "deepseek",
+    (
+        Step("In a shell:", "shell", "cline auth openai -k <key> -m <model> -b <base>/v1"),
+        Step(
+            "Or in the settings of the extension:",
+            "words",
+            """
+API Provider    OpenAI Compatible
+Base URL        <base>/v1
+API Key         <key>
+Model ID        <model>
+""",
+        ),
+    ),
+    "Keeps reasoning on chat and Gemini; strips it on Anthropic and on Responses.",
+    ("The command sets a base for OpenAI's kinds only; others: `baseUrl` in `~/.cline/data/settings/providers.json`.",),
+)
+
+_OPENCODE_LINES = """
+{
+  "provider": {
+    "thoughtline": {
+      "npm": "@ai-sdk/openai-compatible",
+      "name": "thoughtline",
+      "options": {"baseURL": "<base>/v1", "apiKey": "<key>"},
+      "models": {"<model>": {}}
+    }
+  },
+  "model": "thoughtline/<model>"
+}
+"""
+_OPENCODE_FORMATS: tuple[FormatName, ...] = (
+    "openai_chat",
+    "openai_responses",
+    "anthropic_messages",
+    "gemini_generate",
+)
+_OPENCODE_NOTES = (
+    "A second, small model writes titles, on the same provider.",
+    "With `@ai-sdk/anthropic` or `@ai-sdk/openai` the base ends in `/v1` too, with `@ai-sdk/google` in `/v1beta`.",
+)
+
+OPENCODE = Client(
+    "opencode",
+    "opencode",
+    (),
+    _OPENCODE_FORMATS,
+    "deepseek",
+    (Step("In `opencode.json` of the project, or `~/.config/opencode/opencode.json`:", "json", _OPENCODE_LINES),),
+    "Keeps reasoning; after a switch of the model it sends it as visible text.",
+    _OPENCODE_NOTES,
+)
+
+KILO = Client(
+    "kilo",
+    "Kilo",
+    ("kilo-code", "kilo-cli"),
+    _OPENCODE_FORMATS,
+    "deepseek",
+    (Step("In `kilo.json` of the project:", "json", _OPENCODE_LINES),),
+    "Keeps reasoning.",
+    _OPENCODE_NOTES,
+)
+
+GEMINI_CLI = Client(
+    "gemini-cli",
+    "Gemini CLI",
+    ("gemini",),
+    ("gemini_generate",),
+    "gemini",
+    (
+        Step(
+            SHELL,
+            "shell",
+            """
+export GOOGLE_GEMINI_BASE_URL=<base>
+export GEMINI_API_KEY=<key>
+export GEMINI_MODEL=<model>
+""",
+        ),
+        Step("In `~/.gemini/settings.json`:", "json", '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'),
+    ),
+    "Keeps signatures and drops thoughts; after `--resume` it sends a sentinel for a signature it once had.",
+    (
+        "No `/v1beta` in the base. Without the setting it stops with `Invalid auth method selected`.",
+        "It may ask for a newer model than the one named.",
+    ),
+)
+
+QWEN_CODE = Client(
+    "qwen-code",
+    "Qwen Code",
+    ("qwen",),
+    ("openai_chat",),
+    "qwen",
+    (
+        Step(
+            SHELL,
+            "shell",
+            """
+export OPENAI_BASE_URL=<base>/v1
+export OPENAI_API_KEY=<key>
+export OPENAI_MODEL=<model>
+qwen --auth-type openai
+""",
+        ),
+    ),
+    "Keeps reasoning, but cuts blanks off its end.",
+    ("From 0.24 on it needs Node 22.",),
+)
+
+CONTINUE = Client(
+    "continue",
+    "Continue",
+    ("continue-dev", "continue-cli"),
+    ("openai_chat", "anthropic_messages"),
+    "deepseek",
+    (
+        Step(
+            "In `~/.continue/config.yaml`, for the terminal and for editors:",
+            "yaml",
+            """
+name: thoughtline
+version: 0.0.1
+schema: v1
+models:
+  - name: <model>
+    provider: openai
+    model: <model>
+    apiBase: <base>/v1
+    apiKey: <key>
+    roles: [chat, edit, apply]
+""",
+        ),
+    ),
+    "Strips all reasoning.",
+    ("Without `apiBase` the key goes to OpenAI.",),
+)
+
+AIDER = Client(
+    "aider",
+    "aider",
+    (),
+    ("openai_chat",),
+    "deepseek",
+    (
+        Step(
+            SHELL,
+            "shell",
+            """
+export OPENAI_API_BASE=<base>/v1
+export OPENAI_API_KEY=<key>
+aider --model openai/<model>
+""",
+        ),
+    ),
+    "Strips reasoning; after a restart it sends some of it as visible text. It calls no tools.",
+)
+
+PI = Client(
+    "pi",
+    "pi",
+    ("pi-coding-agent",),
+    ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate"),
+    "deepseek",
+    (
+        Step(
+            "In `~/.pi/agent/models.json`:",
+            "json",
+            """
+{
+  "providers": {
+    "thoughtline": {
+      "baseUrl": "<base>/v1",
+      "api": "openai-completions",
+      "apiKey": "<key>",
+      "models": [
+        {
+          "id": "<model>",
+          "name": "<model>",
+          "reasoning": true,
+          "input": ["text"],
+          "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+          "contextWindow": 128000,
+          "maxTokens": 32000
+        }
+      ]
+    }
+  }
+}
+""",
+        ),
+        Step("Then:", "shell", "pi --provider thoughtline --model <model>"),
+    ),
+    "Keeps reasoning; drops a signed block whose text is empty, and sends it as text after a switch of the model.",
+    ("`api` may be `openai-responses`, `anthropic-messages` (no `/v1`) or `google-generative-ai` (`/v1beta`).",),
+)

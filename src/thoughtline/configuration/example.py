@@ -1,0 +1,82 @@
+"""Settings as a person would write them: an example with every key, made from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from thoughtline.configuration.keys import TABLES, Key
+from thoughtline.configuration.kinds import DURATION, SIZE
+
+Defaults = Mapping[str, Mapping[str, object]]
+"""The default of each value, by its table and the name it has as a value."""
+
+_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+_SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("", 1))
+
+_NAMED = """\
+[providers.deepseek]                    # changes a built-in provider
+api_key = "${DEEPSEEK_API_KEY:-}"       # empty: the caller's own credential goes up
+
+[providers.my-server]                   # adds one
+base_url = "http://127.0.0.1:8000/v1"
+formats = ["openai_chat", "anthropic_messages"]
+contract = "reasoning-content"
+dialect = "reasoning_content"
+api_key = ["first-key", "second-key"]
+auth = "bearer"
+streams_only = false
+headers = { x-team = "blue" }
+timeout = { connect = "5s", first_byte = "2m", read = "1m", total = "1h" }
+bases = { anthropic_messages = "http://127.0.0.1:8000/anthropic" }
+paths = { openai_chat = "/chat/completions" }
+
+[routes.smart]                          # the model `smart`: falls over in order
+targets = ["deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5"]
+weights = [3, 1]
+
+[contracts."kimi"]                      # what a provider demands, changed
+kind = "presence"
+scope = "calls"
+takes = "text"
+dialect = "kimi"
+ladder = ["empty", "blank", "pause_thinking"]
+filler = " "
+thinks_by_default = true
+only_when_thinking = true
+binds_prefix = false
+binds_model = false
+
+[replay.on_miss]                        # what to do for a turn whose reasoning nobody has, by contract
+deepseek = ["inherit", "blank"]
+"""
+
+
+def example(defaults: Defaults) -> str:
+    """A file with every key, the plain ones with their defaults and commented out."""
+    tables = [_table(name, keys, defaults[name]) for name, keys in TABLES.items()]
+    return "\n".join([*tables, _NAMED])
+
+
+def written(key: Key, value: object) -> str:
+    """A value as it is written in a file."""
+    if value is None:
+        return '""'
+    if key.kind is DURATION and isinstance(value, float):
+        return _amount(int(value), _UNITS)
+    if key.kind is SIZE and isinstance(value, int):
+        return _amount(value, _SIZES)
+    return msgspec.json.encode(value).decode()
+
+
+def _amount(value: int, units: tuple[tuple[str, int], ...]) -> str:
+    unit, size = next((unit, size) for unit, size in units if value % size == 0 and value >= size)
+    return f'"{value // size}{unit}"'
+
+
+def _table(name: str, keys: tuple[Key, ...], values: Mapping[str, object]) -> str:
+    lines = [f"# {key.name} = {written(key, values.get(key.stands_in))}" for key in keys]
+    width = max(map(len, lines)) + 2
+    rows = [f"{line:{width}}# {key.meaning}" for line, key in zip(lines, keys, strict=True)]
+    return "\n".join([f"[{name}]", *rows, ""])

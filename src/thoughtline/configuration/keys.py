@@ -1,0 +1,172 @@
+"""Every key that can be set, as rows: its table, its name, what may stand there, what it means."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, get_args
+
+from thoughtline import providers as dialects
+from thoughtline.catalogue import AuthStyle
+from thoughtline.configuration.kinds import (
+    ANY_TEXT,
+    DURATION,
+    FLAG,
+    KEYS,
+    SECRET,
+    SIZE,
+    TEXT,
+    TEXTS,
+    TOKEN,
+    URL,
+    WEIGHTS,
+    Kind,
+    one_of,
+    some_of,
+    whole,
+)
+from thoughtline.providers import Dialect
+from thoughtline.replay.contracts import BY_NAME, Rung, Scope, Takes
+from thoughtline.replay.contracts import Kind as ContractKind
+from thoughtline.turns import FormatName
+
+PREFIX = "THOUGHTLINE_"
+
+DIALECTS: dict[str, Dialect] = {row.name: row for row in vars(dialects).values() if isinstance(row, Dialect)}
+FACES: tuple[str, ...] = tuple(name for name in get_args(FormatName) if name != "ai_sdk_ui")
+"""Formats that a server can be asked in."""
+
+RUNGS = some_of(get_args(Rung))
+
+
+class Key(NamedTuple):
+    """A row. `member` is the value's name where it is not the key's; `short` the environment's shorter name for it."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    member: str = ""
+    short: str = ""
+
+    @property
+    def stands_in(self) -> str:
+        return self.member or self.name
+
+
+SERVER = (
+    Key("host", TEXT, "the address to listen on", short="HOST"),
+    Key("port", whole(0, 65535), "the port to listen on; 0 lets the system choose", short="PORT"),
+    Key("workers", whole(1, 256), "processes that share the port and the store", short="WORKERS"),
+    Key("max_body", SIZE, "the largest request that is read; beyond it a client gets 413", "max_body_bytes"),
+    Key("max_header", SIZE, "the largest head of a request", "max_header_bytes"),
+    Key(
+        "admin_token",
+        TOKEN,
+        "opens the admin API and the dashboard; one is made at the first start if none is set",
+        short="ADMIN_TOKEN",
+    ),
+    Key("insecure", FLAG, "start even if anybody on the network could spend the keys of the providers"),
+    Key(
+        "upstream",
+        URL,
+        "the provider that is asked where a request names none, by its address",
+        short="UPSTREAM",
+    ),
+    Key("provider", TEXT, "the same by its name; with `upstream`, whose address that is", short="PROVIDER"),
+)
+STORE = (
+    Key("url", TEXT, "where turns are kept (see [stores](stores.md))", short="STORE"),
+    Key("ttl", DURATION, "how long after its last use a turn is kept", "ttl_seconds"),
+    Key("memory_entries", whole(1, 10_000_000), "turns kept in memory in front of the store"),
+    Key("memory_size", SIZE, "how much memory they may take", "memory_bytes"),
+    Key("max_size", SIZE, "how large the store may grow before what was used longest ago goes", "max_bytes"),
+    Key("encryption_key", SECRET, "encrypts what is kept", short="ENCRYPTION_KEY"),
+    Key(
+        "previous_encryption_key",
+        SECRET,
+        "still opens what was kept before the key was changed",
+        short="PREVIOUS_ENCRYPTION_KEY",
+    ),
+    Key("clean_every", DURATION, "how often what has expired is taken out", "clean_seconds"),
+    Key("timeout", DURATION, "how long the store may take before memory goes on alone", "timeout_seconds"),
+    Key("trust", DURATION, "how long memory answers without asking the store again", "trust_seconds"),
+)
+REPLAY = (
+    Key("learn", FLAG, "remember what a refusal taught about a provider"),
+    Key("heal", FLAG, "mend and send again what was refused for its reasoning"),
+    Key("hold_ms", whole(0, 10_000), "how long the end of a turn may wait until the turn is saved"),
+)
+CONTINUITY = (
+    Key("enabled", FLAG, "quote earlier reasoning to a model that can't take it natively"),
+    Key("count", whole(1, 100), "how many checkpoints are quoted"),
+    Key("mode", one_of(("handoff", "always")), "only where native replay can't carry it, or always"),
+    Key("max_chars", whole(1, 10_000_000), "the longest checkpoint; a longer one is left out, never cut"),
+)
+TAGS = (
+    Key(
+        "mode",
+        one_of(("off", "markers", "lift")),
+        "thinking tags in visible text: leave them, remove the markers, or move the text into the reasoning field",
+    ),
+)
+TABLES: dict[str, tuple[Key, ...]] = {
+    "server": SERVER,
+    "store": STORE,
+    "replay": REPLAY,
+    "continuity": CONTINUITY,
+    "tags": TAGS,
+}
+NAMED_TABLES = ("providers", "routes", "contracts")
+
+PROVIDER = (
+    Key("base_url", URL, "the address that the provider's own SDK takes; a new provider needs one"),
+    Key("formats", some_of(FACES, least=1), "what it speaks, preferred first; `openai_chat` if nothing is said"),
+    Key("dialect", one_of(DIALECTS), "where it keeps reasoning in chat, if that can't be told from its name and model"),
+    Key("contract", one_of(BY_NAME), "what it demands back, whatever the model, in the format that the contract is of"),
+    Key(
+        "api_key",
+        KEYS,
+        "its key, or several; without one, or with an empty one, the caller's own credential goes up",
+        "api_keys",
+    ),
+    Key("auth", one_of(get_args(AuthStyle)), "how the key is shown"),
+    Key("streams_only", FLAG, "it answers only streams; whole answers are put together from one"),
+)
+PROVIDER_TABLES: dict[str, str] = {
+    "bases": "addresses of formats that it speaks elsewhere, by format",
+    "paths": "paths that it has in place of a format's own, by format",
+    "headers": "headers that go with every request",
+    "timeout": "one length of time for all of it, or `connect`, `first_byte`, `read` and `total`, one each",
+}
+TIMEOUT = tuple(
+    Key(name, DURATION, meaning)
+    for name, meaning in (
+        ("connect", "until there is a connection"),
+        ("first_byte", "until the status line"),
+        ("read", "between two pieces of a body"),
+        ("total", "for all of it"),
+    )
+)
+ROUTE = (
+    Key("targets", TEXTS, 'models to try in order, as `"provider/model"`'),
+    Key("weights", WEIGHTS, "how often each target comes first, one number each"),
+)
+CONTRACT = (
+    Key(
+        "kind",
+        one_of(get_args(ContractKind)),
+        "whether reasoning must be there, must be its own, may be there, must not",
+    ),
+    Key("scope", one_of(get_args(Scope)), "which turns must have it"),
+    Key("takes", one_of(get_args(Takes)), "what may be sent: any text, only its own, nothing"),
+    Key("dialect", one_of(DIALECTS), "where it stands"),
+    Key("ladder", RUNGS, "what to do for a turn whose reasoning nobody has, in order"),
+    Key("filler", ANY_TEXT, "the least that is accepted where it must be there"),
+    Key("thinks_by_default", FLAG, "whether the model thinks when a request doesn't say"),
+    Key("only_when_thinking", FLAG, "whether the demand holds only for requests that have the model think"),
+    Key("binds_prefix", FLAG, "whether its reasoning holds only while all before it is unchanged"),
+    Key("binds_model", FLAG, "whether its reasoning holds only for the model that made it"),
+)
+
+
+def names(keys: tuple[Key, ...]) -> list[str]:
+    """The names of some rows."""
+    return [key.name for key in keys]

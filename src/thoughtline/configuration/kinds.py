@@ -1,0 +1,169 @@
+"""What may stand behind a key: how a value of each kind is told from anything else, and how it is spoken of."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Annotated, NamedTuple, TypeAlias, cast
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
+
+from thoughtline.errors import StoreRefused
+from thoughtline.stores.settings import decode_duration, decode_size
+
+Converter: TypeAlias = Callable[[object, bool], object]
+"""A value as it was written, and whether it came as text whatever it means. Raises one of `NOT_OF_KIND`."""
+
+NOT_OF_KIND = (ValueError, TypeError, OverflowError, StoreRefused, msgspec.ValidationError)
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "te", "upgrade", "trailer"})
+"""Headers that are the gateway's to set: they say how a message is framed (RFC 9110, 7.6.1)."""
+
+
+class Kind(NamedTuple):
+    """`expected` completes the sentence "expected …"; `words` are all there are, where there are not too many."""
+
+    expected: str
+    convert: Converter
+    words: tuple[str, ...] = ()
+
+
+def _text(value: object, is_text: bool) -> str:
+    found = msgspec.convert(value, str).strip()
+    if not found or not found.isprintable():
+        raise ValueError
+    return found
+
+
+def _maybe_text(value: object, is_text: bool) -> str | None:
+    """An empty string is nothing: `"${TOKEN:-}"`."""
+    return _text(value, is_text) if value != "" else None
+
+
+def _flag(value: object, is_text: bool) -> bool:
+    return msgspec.convert(value, bool, strict=not is_text)
+
+
+def _duration(value: object, is_text: bool) -> float:
+    seconds = decode_duration(msgspec.convert(value, str))
+    if not math.isfinite(seconds) or seconds <= 0:
+        raise ValueError
+    return seconds
+
+
+def _size(value: object, is_text: bool) -> int:
+    size = msgspec.convert(value, int) if isinstance(value, int) else decode_size(msgspec.convert(value, str))
+    if size <= 0:
+        raise ValueError
+    return size
+
+
+def _token(value: object, is_text: bool) -> str | None:
+    """Long enough that nobody guesses it, and fit for a header."""
+    found = _maybe_text(value, is_text)
+    if found is not None and (len(found) < 16 or not found.isascii() or " " in found):
+        raise ValueError
+    return found
+
+
+def url_of(value: object, is_text: bool) -> str:
+    """An address of a server. What is before an `@` is a credential, and credentials stand in `api_key`."""
+    found = msgspec.convert(value, str).strip()
+    parts = urlsplit(found)
+    is_plain = found.isascii() and found.isprintable() and not re.search(r"[\s\\<>\"]", found)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain or parts.port == 0:
+        raise ValueError
+    if "@" in parts.netloc or parts.query or parts.fragment or ".." in parts.path.split("/"):
+        raise ValueError
+    return found.rstrip("/")
+
+
+def _keys(value: object, is_text: bool) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else msgspec.convert(value, list[str])
+    found = [key.strip() for key in given]
+    if any(not key.isascii() or not key.isprintable() or " " in key for key in found):
+        raise ValueError
+    return tuple(key for key in found if key)
+
+
+def header_of(name: str, value: object) -> str:
+    """A header's value; raises where the name or the value can't be one, or the header is the gateway's own."""
+    found = msgspec.convert(value, str)
+    if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS or not found.isprintable() or not found.isascii():
+        raise ValueError
+    return found
+
+
+def _path(value: object, is_text: bool) -> str:
+    found = msgspec.convert(value, str)
+    if not re.fullmatch(r"(/[A-Za-z0-9._~:-]+)+", found) or ".." in found.split("/"):
+        raise ValueError
+    return found
+
+
+def whole(least: int, most: int) -> Kind:
+    """A whole number."""
+    bounded = cast(type[int], Annotated[int, Meta(ge=least, le=most)])
+    return Kind(
+        f"a whole number from {least:,} to {most:,}",
+        lambda value, is_text: msgspec.convert(value, bounded, strict=not is_text),
+    )
+
+
+def one_of(words: Iterable[str]) -> Kind:
+    """A word of a closed set."""
+    known = tuple(words)
+
+    def convert(value: object, is_text: bool) -> str:
+        if value not in known:
+            raise ValueError
+        return str(value)
+
+    return Kind(f"one of {', '.join(known)}", convert, known)
+
+
+def some_of(words: Iterable[str], least: int = 0) -> Kind:
+    """Several words of a closed set, in order, each once."""
+    known = tuple(words)
+
+    def convert(value: object, is_text: bool) -> tuple[str, ...]:
+        said = value.split(",") if is_text and isinstance(value, str) else value
+        found = tuple(word.strip() for word in msgspec.convert(said, list[str]))
+        if len(found) < least or len(set(found)) < len(found) or not set(found) <= set(known):
+            raise ValueError
+        return found
+
+    return Kind(f"a list of words, each once: {', '.join(known)}", convert, known)
+
+
+def _any_text(value: object, is_text: bool) -> str:
+    return msgspec.convert(value, str)
+
+
+def _texts(value: object, is_text: bool) -> tuple[str, ...]:
+    return tuple(msgspec.convert(value, list[str]))
+
+
+def _weights(value: object, is_text: bool) -> tuple[int, ...]:
+    found = msgspec.convert(value, tuple[int, ...])
+    if any(weight < 1 for weight in found):
+        raise ValueError
+    return found
+
+
+TEXT = Kind("text", _text)
+ANY_TEXT = Kind("text, which may be empty", _any_text)
+SECRET = Kind("text", _maybe_text)
+TOKEN = Kind("at least 16 characters without spaces", _token)
+FLAG = Kind("true or false", _flag)
+DURATION = Kind('a length of time, such as "30s", "15m", "2h", "7d"', _duration)
+SIZE = Kind('a size, such as "500kB", "32MiB", "1GiB"', _size)
+URL = Kind("an address, http://HOST or https://HOST, with nothing but a path behind it", url_of)
+KEYS = Kind("a key, or a list of keys", _keys)
+PATH = Kind('a path, such as "/chat/completions"', _path)
+TEXTS = Kind("a list of texts", _texts)
+WEIGHTS = Kind("a list of whole numbers from 1", _weights)

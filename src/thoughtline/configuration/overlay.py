@@ -1,0 +1,73 @@
+"""The environment and the flags, laid over the tree of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from thoughtline.catalogue import PROVIDERS, canonical_name
+from thoughtline.configuration.keys import NAMED_TABLES, PREFIX, PROVIDER, TABLES, names
+from thoughtline.configuration.toml_lines import KeyPath
+from thoughtline.configuration.tree import Given, Problems, Table, nearest
+
+SHORT: dict[str, KeyPath] = {
+    PREFIX + key.short: (table, key.name) for table, keys in TABLES.items() for key in keys if key.short
+}
+"""Names of the environment for what is set most."""
+
+
+def variable(table: str, name: str) -> str:
+    """The name in the environment of any value of a table that is no list and no table."""
+    return f"{PREFIX}{table.upper()}__{name.upper()}"
+
+
+LONG: dict[str, KeyPath] = {
+    variable(table, key.name): (table, key.name) for table, keys in TABLES.items() for key in keys
+}
+
+
+def lay_environment(tree: Table, environment: Mapping[str, str], problems: Problems) -> None:
+    """Put what the environment says over what the file says. A variable that is set to nothing says nothing."""
+    for name in sorted(environment):
+        path = SHORT.get(name) or LONG.get(name) or _provider_path(name, tree)
+        if path and environment[name].strip():
+            lay(tree, path, Given(environment[name], name, is_text=True))
+        elif path is None and _is_meant_for_us(name):
+            problems.add(name, "", "there is no such variable", nearest(name, _known(name)))
+
+
+def lay(tree: Table, path: KeyPath, value: Given) -> None:
+    """Put a value over a tree."""
+    for name in path[:-1]:
+        node = tree.members.get(name)
+        if not isinstance(node, Table):
+            node = tree.members[name] = Table({}, value.place)
+        tree = node
+    tree.members[path[-1]] = value
+
+
+def _provider_path(name: str, tree: Table) -> KeyPath | None:
+    """`THOUGHTLINE_PROVIDERS__OPENCODE_GO__API_KEY`: a dash can't stand in a variable's name."""
+    parts = name.removeprefix(f"{PREFIX}PROVIDERS__").lower().split("__")
+    if not name.startswith(f"{PREFIX}PROVIDERS__") or len(parts) != 2 or parts[1] not in names(PROVIDER):
+        return None
+    said = parts[0].replace("_", "-")
+    return ("providers", spelled(tree, said), parts[1])
+
+
+def spelled(tree: Table, name: str) -> str:
+    """A provider's name as the tree has it already, under an alias or with other dashes; else its own."""
+    written = tree.members.get("providers")
+    known = [*(written.members if isinstance(written, Table) else ()), *PROVIDERS]
+    said = canonical_name(name)
+    return next((each for each in known if canonical_name(each).replace("_", "-") == said.replace("_", "-")), said)
+
+
+def _is_meant_for_us(name: str) -> bool:
+    table, double, _ = name.removeprefix(PREFIX).partition("__")
+    return name.startswith(PREFIX) and bool(double) and table.lower() in (*TABLES, *NAMED_TABLES)
+
+
+def _known(name: str) -> list[str]:
+    if name.startswith(f"{PREFIX}PROVIDERS__"):
+        return [f"{PREFIX}PROVIDERS__NAME__{key.upper()}" for key in names(PROVIDER)]
+    return list(LONG)

@@ -1,0 +1,126 @@
+"""`[providers.NAME]`: each table changes a built-in row or adds one."""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from msgspec.structs import replace
+
+from thoughtline.addresses import rebased
+from thoughtline.catalogue import PROVIDERS, Provider, Timeouts, canonical_name
+from thoughtline.configuration.keys import FACES, PROVIDER, PROVIDER_TABLES, TIMEOUT
+from thoughtline.configuration.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
+from thoughtline.configuration.tables import given, read_table, read_value, table_at, tables_of
+from thoughtline.configuration.tree import Problems, Table, nearest
+from thoughtline.replay.detection import ALIASES
+from thoughtline.turns import FormatName
+
+RESERVED = frozenset({"v1", "v1beta", "api", "healthz", "readyz", "metrics", "assets"})
+"""First segments of the gateway's own addresses, where a provider's name stands too."""
+
+ANY_CLIENT: tuple[FormatName, ...] = (
+    "openai_chat",
+    "openai_responses",
+    "anthropic_messages",
+    "gemini_generate",
+    "ollama_chat",
+)
+"""What clients speak, and so what a server that nobody knows is taken to speak."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+
+
+def read_providers(table: Table, problems: Problems) -> dict[str, Provider]:
+    """The rows that the tables change or add, by name."""
+    found: dict[str, Provider] = {}
+    for name, row in tables_of(table, "providers", problems).items():
+        path, canonical = f"providers.{name}", canonical_name(name)
+        if not _NAME.fullmatch(canonical) or canonical in RESERVED:
+            problems.add(row.place, path, "no address can hold this name", "letters, digits, dots and dashes")
+        elif canonical in found:
+            problems.add(row.place, path, f"this is {canonical} again", "put all of it into one table")
+        else:
+            provider = _read_provider(path, canonical, row, problems)
+            if provider is not None:
+                found[canonical] = provider
+    return found
+
+
+def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Provider | None:
+    values = read_table(path, table, PROVIDER, problems, tuple(PROVIDER_TABLES))
+    row = PROVIDERS.get(name)
+    if row is None and "base_url" not in table.members:
+        remedy = f"set base_url; or, of the built-in ones, {nearest(name, (*PROVIDERS, *ALIASES))}"
+        problems.add(table.place, path, "a provider that is not built in needs an address", remedy)
+        return None
+    row = row or Provider(name, "", ("openai_chat",))
+    formats = given(values, "formats", row.formats)
+    bases = _by_format(f"{path}.bases", table, "bases", URL, problems)
+    paths = _by_format(f"{path}.paths", table, "paths", PATH, problems)
+    return replace(
+        row,
+        base_url=given(values, "base_url", row.base_url),
+        formats=formats,
+        bases={face: base for face, base in (_faces(row, values) | bases).items() if face in formats},
+        paths={face: below for face, below in (row.paths | paths).items() if face in formats},
+        auth=_auth(row, values),
+        api_keys=given(values, "api_keys", row.api_keys),
+        headers=row.headers | _headers(path, table, problems),
+        timeouts=_timeouts(path, table, row.timeouts, problems),
+        contract=given(values, "contract", row.contract),
+        dialect=given(values, "dialect", row.dialect),
+        streams_only=given(values, "streams_only", row.streams_only),
+    )
+
+
+def _faces(row: Provider, values: dict[str, object]) -> dict[FormatName, str]:
+    """Where the other faces are: an address together with formats is the address of all of these."""
+    if "base_url" not in values:
+        return row.bases
+    return {} if "formats" in values else rebased(row, str(values["base_url"]))
+
+
+def _auth(row: Provider, values: dict[str, object]) -> str:
+    if "auth" not in values and row.auth == "none" and values.get("api_keys"):
+        return "bearer"
+    return given(values, "auth", row.auth)
+
+
+def _by_format(path: str, table: Table, name: str, kind: Kind, problems: Problems) -> dict[FormatName, str]:
+    found = {}
+    for face, node in table_at(table, name, problems, path.removesuffix(name)).members.items():
+        if face not in FACES:
+            problems.unknown(node.place, f"{path}.{face}", FACES, "format")
+            continue
+        value = read_value(f"{path}.{face}", node, kind, problems)
+        if value is not None:
+            found[cast(FormatName, face)] = str(value)
+    return found
+
+
+def _headers(path: str, table: Table, problems: Problems) -> dict[str, str]:
+    found = {}
+    for name, node in table_at(table, "headers", problems, f"{path}.").members.items():
+        try:
+            found[name.lower()] = header_of(name, None if isinstance(node, Table) else node.value)
+        except NOT_OF_KIND:
+            problems.add(
+                node.place,
+                f"{path}.headers.{name}",
+                "this can't be a header",
+                "a name and text in ASCII; what frames a message is set by the gateway",
+            )
+    return found
+
+
+def _timeouts(path: str, table: Table, default: Timeouts, problems: Problems) -> Timeouts:
+    node = table.members.get("timeout")
+    if isinstance(node, Table):
+        return replace(default, **read_table(f"{path}.timeout", node, TIMEOUT, problems))
+    if node is None:
+        return default
+    total = cast("float | None", read_value(f"{path}.timeout", node, DURATION, problems))
+    if total is None:
+        return default
+    return Timeouts(min(default.connect, total), min(default.first_byte, total), min(default.read, total), total)

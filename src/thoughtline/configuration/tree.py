@@ -1,0 +1,121 @@
+"""A document as a tree: each value with the place it was given at, variables of the environment put in."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple, TypeAlias, Union
+
+from thoughtline.configuration.toml_lines import KeyPath, key_lines
+from thoughtline.errors import Problem
+
+_VARIABLE = re.compile(r"\$\$|\$\{(?P<name>[^}:]*)(?::-(?P<default>[^}]*))?\}|\$\{[^}]*\}?")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Given(NamedTuple):
+    """A value as somebody wrote it. `is_text` where it came as text whatever it means: from the environment."""
+
+    value: object
+    place: str
+    is_text: bool = False
+
+
+Tree: TypeAlias = dict[str, Union[Given, "Table"]]
+
+
+class Table(NamedTuple):
+    """A table, and where it begins."""
+
+    members: Tree
+    place: str
+
+
+class Problems:
+    """What was found wrong so far: reading goes on, so that a person mends everything at once."""
+
+    def __init__(self) -> None:
+        self.found: list[Problem] = []
+
+    def add(self, place: str, key: str, message: str, remedy: str) -> None:
+        self.found.append(Problem(place, key, message, remedy))
+
+    def unknown(self, place: str, key: str, known: Iterable[str], what: str = "key") -> None:
+        """A word that is none of those known, and the nearest one that is. `key` ends in the word."""
+        self.add(place, key, f"there is no such {what}", nearest(key.rpartition(".")[2], known))
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """What to write instead: the known word that looks most like it, or all of them."""
+    words = {each.lower(): each for each in known}
+    close = get_close_matches(word.lower(), words, n=1, cutoff=0.5)
+    return f"did you mean {words[close[0]]}?" if close else f"known: {', '.join(words.values())}"
+
+
+def dotted(path: KeyPath) -> str:
+    """A key as it is spoken of: `providers.kimi.base_url`."""
+    return ".".join(path)
+
+
+def read_file(path: Path, environment: Mapping[str, str], problems: Problems) -> Table:
+    """The tree of a file; empty if it can't be read at all, which is a problem."""
+    name = str(path)
+    text = ""
+    try:
+        text = path.read_text("utf-8-sig")
+        values = tomllib.loads(text)
+    except OSError as error:
+        problems.add(name, "", f"the file can't be read: {error.strerror}", "name another with --config")
+    except UnicodeDecodeError:
+        problems.add(name, "", "the file is not UTF-8 text", "save it as UTF-8")
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"line (\d+)", str(error))  # or "at end of document"
+        place = f"{name}:{line[1] if line else len(text.splitlines())}"
+        problems.add(place, "", "this is not TOML", "strings stand in quotes, tables in [brackets], keys once")
+    else:
+        return _Reader(name, key_lines(text), environment, problems).table((), values)
+    return Table({}, name)
+
+
+class _Reader:
+    def __init__(
+        self, name: str, lines: dict[KeyPath, int], environment: Mapping[str, str], problems: Problems
+    ) -> None:
+        self._name, self._lines, self._environment, self._problems = name, lines, environment, problems
+
+    def table(self, path: KeyPath, values: Mapping[str, object]) -> Table:
+        return Table({key: self._node((*path, key), value) for key, value in values.items()}, self._place(path))
+
+    def _node(self, path: KeyPath, value: object) -> Given | Table:
+        if isinstance(value, dict):
+            return self.table(path, value)
+        filled = self._filled(path, value)
+        return Given(filled, self._place(path), filled != value)
+
+    def _place(self, path: KeyPath) -> str:
+        while path and path not in self._lines:
+            path = path[:-1]
+        return f"{self._name}:{self._lines[path]}" if path else self._name
+
+    def _filled(self, path: KeyPath, value: object) -> object:
+        if isinstance(value, list):
+            return [self._filled(path, item) for item in value]
+        return _VARIABLE.sub(lambda match: self._variable(path, match), value) if isinstance(value, str) else value
+
+    def _variable(self, path: KeyPath, match: re.Match[str]) -> str:
+        name, default = match["name"], match["default"]
+        if match[0] == "$$":
+            return "$"
+        if name is None or not _NAME.fullmatch(name):
+            self._problems.add(
+                self._place(path), dotted(path), "a variable has a name", "write ${NAME}, ${NAME:-default}, $$ for $"
+            )
+            return ""
+        value = self._environment.get(name)
+        if value is None and default is None:
+            remedy = f"set {name}, or write ${{{name}:-default}}"
+            self._problems.add(self._place(path), dotted(path), f"the variable {name} is not set", remedy)
+        return value or default or ""

@@ -1,0 +1,55 @@
+"""The token that opens the admin API: set by a person, or made once and kept where only its owner can read it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from thoughtline.errors import Problem, SettingsError
+from thoughtline.settings import Settings
+
+FILE_NAME = "admin-token"
+_LEAST_LENGTH = 16
+
+
+def admin_token(settings: Settings, data_dir: Path) -> str:
+    """The token of the settings, else the one in the data directory, made if there is none.
+
+    Several processes may come here at once: all get the same one.
+    """
+    if settings.server.admin_token is not None:
+        return settings.server.admin_token
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    place = data_dir / FILE_NAME
+    token = _read(place)
+    while token is None:
+        token = _make(place)
+    return token
+
+
+def _read(place: Path) -> str | None:
+    try:
+        found = place.read_text("ascii", "replace").strip()
+    except FileNotFoundError:
+        return None
+    if len(found) < _LEAST_LENGTH or not found.isascii():
+        raise SettingsError([Problem(str(place), "", "this is no token", "delete the file: a new one is made")])
+    if place.stat().st_mode & 0o077:
+        place.chmod(0o600)
+    return found
+
+
+def _make(place: Path) -> str | None:
+    """Written whole under another name first: nobody reads a part of it, and the first to link it wins."""
+    descriptor, written = tempfile.mkstemp(prefix=f".{FILE_NAME}-", dir=place.parent)  # of mode 0600
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
+        with suppress(FileExistsError):
+            os.link(written, place)
+    finally:
+        os.unlink(written)
+    return _read(place)

@@ -1,0 +1,121 @@
+"""The application: which address is served by what.
+
+Management and probes have fixed addresses (`admin.table`); every other one is a client's request, or a provider's
+address to pass on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from thoughtline.errors import StoreError, ThoughtlineError
+from thoughtline.gateway import shared_settings
+from thoughtline.gateway.admin.dispatch import is_managed
+from thoughtline.gateway.admin.dispatch import serve as serve_managed
+from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
+from thoughtline.gateway.envelope_key import envelope_key
+from thoughtline.gateway.proxy import Exchange
+from thoughtline.gateway.routing import route_of
+from thoughtline.gateway.state import State, with_shared
+
+log = logging.getLogger(__name__)
+
+MakeState: TypeAlias = Callable[[], Awaitable[State]]
+"""Opens the store and all else, in the loop that will serve."""
+
+REFRESH_SECONDS = 5.0
+"""How old another replica's lessons, keys and settings may be here."""
+
+
+async def _upgrade(state: State, scope: Scope, receive: Receive, send: Send) -> None:
+    """Codex tries a websocket first, and falls back at once on 426 (on 404 only after 6 s of trying)."""
+    body = b'{"error":{"message":"websockets are not served here; POST instead","code":"upgrade_required"}}'
+    await send_json(send, 426, body, [(b"upgrade", b"HTTP/1.1")])
+
+
+class Gateway:
+    """ASGI over a state that a reload replaces."""
+
+    state: State
+
+    def __init__(self, make_state: MakeState) -> None:
+        self._make_state = make_state
+        self._refreshing: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._serve(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state, method, path = self.state, scope["method"], scope["path"]
+        if is_managed(path):
+            await serve_managed(state, scope, receive, send)
+            return
+        if method == "GET" and any(name == b"upgrade" for name, _ in scope["headers"]):
+            await _upgrade(state, scope, receive, send)
+            return
+        raw = scope.get("raw_path")
+        route = route_of(method, raw.decode("latin-1") if raw else path, state.settings.providers)
+        await Exchange(state, scope, route).run(receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self.start()
+        except ThoughtlineError as error:
+            log.critical("%s", error)
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def start(self) -> None:
+        state = await self._make_state()
+        self.state = state._replace(envelope_key=await envelope_key(state.settings, state.store))
+        self.state.bus.open()
+        await self.refresh()
+        self._refreshing = asyncio.ensure_future(self._refresh())
+
+    def leave(self) -> None:
+        """No new request will come: whoever only listens is sent away, so that nobody waits for them."""
+        self.state.signals.stopping.set()
+
+    async def stop(self) -> None:
+        self.leave()
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+        self.state.journal.flush()
+        self.state.bus.close()
+        await self.state.upstreams.close()
+        await self.state.store.close()
+
+    async def refresh(self) -> None:
+        """Take what others have learned and set, and the keys they made and revoked; or stay with what we know."""
+        try:
+            await self.state.keys.refresh()
+            await self.state.lessons.refresh()
+            shared = await shared_settings.load(self.state.store)
+        except StoreError as error:
+            log.warning("what other replicas did is not known: %s", error)
+            return
+        if shared != self.state.shared:
+            self.state = with_shared(self.state, shared)
+        self.state.metrics.observe(self.state.store, self.state.lessons)
+        self.state.bus.say()
+
+    async def _refresh(self) -> None:
+        wake = self.state.signals.wake
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(REFRESH_SECONDS):
+                    await wake.wait()
+            wake.clear()
+            await self.refresh()

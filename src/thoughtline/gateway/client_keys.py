@@ -1,0 +1,177 @@
+"""The gateway's own client keys: who may ask, how often, and how much at once.
+
+    add ── a key, shown once ──▶ its owner          find(credential) ──▶ ClientKey | None
+      └──▶ its digest, as a note of the store ──▶ every replica
+
+A key is 256 random bits, so its SHA-256 can't be undone by guessing, and no slower or salted digest would add anything.
+Looking a digest up says nothing of how near a guess came. A key that was revoked stays on record: a gateway whose last
+key was revoked is closed, not open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+import zlib
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thoughtline.stores import Clock, LayeredStore, Note, Store
+
+NAMESPACE = "client-keys"
+PREFIX = "tl-"
+KEPT_SECONDS = 100 * 365 * 86400.0
+"""Notes expire; these don't, for anybody alive."""
+
+_REVOKED = ".revoked"
+"""A revocation is a note of its own: no older copy of the key, written late, can undo it."""
+
+_RANDOM_BYTES = 32
+_CHECKSUM_LENGTH = 6
+
+
+class ClientKey(Struct, frozen=True, omit_defaults=True):
+    """A key, without the key. `id` is the beginning of its digest; limits of None are none."""
+
+    id: str
+    name: str
+    tenant: str
+    created_at: float
+    expires_at: float | None = None
+    requests_per_minute: int | None = None
+    concurrent_streams: int | None = None
+    revoked: bool = False
+
+    def is_good(self, now: float) -> bool:
+        return not self.revoked and (self.expires_at is None or now < self.expires_at)
+
+
+class NewKey(NamedTuple):
+    """A key that was just made: `secret` is shown now and never again."""
+
+    secret: str
+    key: ClientKey
+
+
+def make_secret(random: Callable[[int], bytes] = secrets.token_bytes) -> str:
+    """`tl-`, 43 characters of randomness, and a checksum that tells a mistyped key before anybody is asked."""
+    body = urlsafe_b64encode(random(_RANDOM_BYTES)).rstrip(b"=").decode()
+    return f"{PREFIX}{body}{_checksum(body)}"
+
+
+def has_checksum(credential: str) -> bool:
+    """Whether a credential can be a key of ours at all."""
+    body, checksum = credential.removeprefix(PREFIX)[:-_CHECKSUM_LENGTH], credential[-_CHECKSUM_LENGTH:]
+    return credential.startswith(PREFIX) and len(body) == 43 and _checksum(body) == checksum
+
+
+def digest_of(credential: str) -> str:
+    return hashlib.sha256(credential.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _checksum(body: str) -> str:
+    code = zlib.crc32(body.encode("utf-8", "surrogatepass")).to_bytes(4, "big")
+    return urlsafe_b64encode(code).decode()[:_CHECKSUM_LENGTH]
+
+
+class _Revoked(Struct, frozen=True):
+    at: float
+
+
+_key_decoder = msgspec.json.Decoder(ClientKey)
+
+
+class ClientKeys:
+    """The keys as this process knows them. What other replicas did is seen at the next `refresh`.
+
+    `is_certain` is whether the durable store has been asked: until then there may be keys that nobody here knows.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._keys: dict[str, ClientKey] = {}
+        self._revoked: set[str] = set()
+        self._unreadable: set[str] = set()
+        self.is_certain = False
+
+    @classmethod
+    async def load(cls, store: Store, clock: Clock = time.time) -> ClientKeys:
+        """The keys of a store."""
+        keys = cls(store, clock)
+        await keys.refresh()
+        return keys
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there never was a key: then nobody needs one. Revoked, expired and unreadable ones count."""
+        return not self._keys and not self._unreadable
+
+    def find(self, credential: str) -> ClientKey | None:
+        """The key that a caller shows, if it is good."""
+        if not has_checksum(credential):
+            return None
+        key = self._keys.get(digest_of(credential))
+        return key if key is not None and key.is_good(self._clock()) else None
+
+    def listed(self) -> tuple[ClientKey, ...]:
+        """All keys, oldest first."""
+        return tuple(sorted(self._keys.values(), key=lambda key: (key.created_at, key.id)))
+
+    async def refresh(self) -> None:
+        """Learn what others did. Nothing that is known is forgotten: a store that is down answers with nothing."""
+        for note in await self._store.notes(NAMESPACE):
+            if note.key.endswith(_REVOKED):
+                self._revoked.add(note.key.removesuffix(_REVOKED))
+            else:
+                self._learn(note.key, note.value)
+        for digest in self._revoked & self._keys.keys():
+            self._keys[digest] = replace(self._keys[digest], revoked=True)
+        self.is_certain = self.is_certain or not isinstance(self._store, LayeredStore) or self._store.is_settled
+
+    def _learn(self, digest: str, value: bytes) -> None:
+        try:
+            self._keys[digest] = _key_decoder.decode(value)
+        except msgspec.DecodeError:
+            self._unreadable.add(digest)  # of a newer version: nobody gets in with it, and nobody without a key
+
+    async def add(
+        self,
+        name: str,
+        *,
+        requests_per_minute: int | None = None,
+        concurrent_streams: int | None = None,
+        expires_at: float | None = None,
+    ) -> NewKey:
+        """Make a key. Beside a good key of the same name it is the same caller's, so that keys can be changed."""
+        secret = make_secret()
+        digest = digest_of(secret)
+        tenant = self._tenant_of(name) or f"k-{digest[:32]}"
+        limits = (requests_per_minute, concurrent_streams)
+        key = ClientKey(digest[:12], name, tenant, self._clock(), expires_at, *limits)
+        await self._keep(digest, msgspec.json.encode(key))
+        self._keys[digest] = key
+        return NewKey(secret, key)
+
+    async def revoke(self, name_or_id: str) -> tuple[ClientKey, ...]:
+        """Revoke the key of an id, or all keys of a name. Those that were not revoked before."""
+        found = {
+            digest: key for digest, key in self._keys.items() if name_or_id in (key.id, key.name) and not key.revoked
+        }
+        for digest, key in found.items():
+            await self._keep(digest + _REVOKED, msgspec.json.encode(_Revoked(self._clock())))
+            self._revoked.add(digest)
+            self._keys[digest] = replace(key, revoked=True)
+        return tuple(found.values())
+
+    def _tenant_of(self, name: str) -> str | None:
+        now = self._clock()
+        return next((key.tenant for key in self.listed() if key.name == name and key.is_good(now)), None)
+
+    async def _keep(self, place: str, value: bytes) -> None:
+        await self._store.put_note(Note(NAMESPACE, place, value, self._clock() + KEPT_SECONDS))

@@ -1,0 +1,126 @@
+"""Compressed bodies: gzip, deflate, br and zstd, whole or piece by piece, with a bound against bombs."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Protocol
+
+import brotli
+import zstandard
+
+from thoughtline.errors import DecodeError, LimitExceeded
+
+ACCEPTED = frozenset({"gzip", "deflate", "br", "zstd", "identity"})
+_PIECE = 64 * 2**10
+
+
+class Decompresses(Protocol):
+    """Compressed bytes cut anywhere in, plain bytes out."""
+
+    def feed(self, data: bytes) -> bytes: ...
+
+
+class _Zlib:
+    """gzip (also of several members) and deflate, with or without its zlib header."""
+
+    def __init__(self, window: int, limit: int) -> None:
+        self._window = window
+        self._left = limit
+        self._zlib = zlib.decompressobj(window)
+        self._head: bytes | None = b"" if window == zlib.MAX_WBITS else None
+
+    def feed(self, data: bytes) -> bytes:
+        if self._head is not None:
+            data = self._head + data
+            if len(data) < 2:
+                self._head = data
+                return b""
+            self._head = None
+            if not _has_zlib_header(data):
+                self._window = -zlib.MAX_WBITS  # raw deflate, as some servers send it
+                self._zlib = zlib.decompressobj(self._window)
+        out = []
+        while data:
+            piece = self._zlib.decompress(data, self._left + 1)
+            self._left -= len(piece)
+            if self._left < 0:
+                raise LimitExceeded("a compressed body that is too large when unpacked")
+            out.append(piece)
+            data = self._zlib.unconsumed_tail or self._zlib.unused_data
+            if self._zlib.eof and data:
+                self._zlib = zlib.decompressobj(self._window)
+        return b"".join(out)
+
+
+def _has_zlib_header(data: bytes) -> bool:
+    """RFC 1950, 2.2: the method is deflate, and the first two bytes are a multiple of 31."""
+    return data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0
+
+
+class _Brotli:
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._brotli = brotli.Decompressor()
+
+    def feed(self, data: bytes) -> bytes:
+        out = []
+        while True:
+            piece = self._brotli.process(data, output_buffer_limit=_PIECE)
+            self._left -= len(piece)
+            if self._left < 0:
+                raise LimitExceeded("a compressed body that is too large when unpacked")
+            out.append(piece)
+            data = b""
+            if self._brotli.is_finished() or (self._brotli.can_accept_more_data() and not piece):
+                return b"".join(out)
+
+
+class _Zstandard:
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._zstd = zstandard.ZstdDecompressor(max_window_size=2**27).decompressobj(write_size=_PIECE)
+
+    def feed(self, data: bytes) -> bytes:
+        out = []
+        for start in range(0, len(data), 1024):  # so that a bomb is seen before all of it is unpacked
+            piece = self._zstd.decompress(data[start : start + 1024])
+            self._left -= len(piece)
+            if self._left < 0:
+                raise LimitExceeded("a compressed body that is too large when unpacked")
+            out.append(piece)
+        return b"".join(out)
+
+
+_MAKERS: dict[str, Callable[[int], Decompresses]] = {
+    "gzip": lambda limit: _Zlib(16 + zlib.MAX_WBITS, limit),
+    "x-gzip": lambda limit: _Zlib(16 + zlib.MAX_WBITS, limit),
+    "deflate": lambda limit: _Zlib(zlib.MAX_WBITS, limit),
+    "br": _Brotli,
+    "zstd": _Zstandard,
+}
+
+
+class Decompressor:
+    """The decoder of a `content-encoding`, which may name several: the last one is the outermost."""
+
+    def __init__(self, encoding: str, limit: int) -> None:
+        names = [name.strip().lower() for name in encoding.split(",")]
+        names = [name for name in names if name and name != "identity"]
+        unknown = [name for name in names if name not in _MAKERS]
+        if unknown or len(names) > 3:
+            raise DecodeError(f"content-encoding {encoding[:60]!r} is not one of gzip, deflate, br, zstd")
+        self._layers = [_MAKERS[name](limit) for name in reversed(names)]
+
+    def feed(self, data: bytes) -> bytes:
+        try:
+            for layer in self._layers:
+                data = layer.feed(data)
+        except (zlib.error, brotli.error, zstandard.ZstdError):
+            raise DecodeError("a compressed body that can't be unpacked") from None
+        return data
+
+
+def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
+    """A whole body without its `content-encoding`."""
+    return Decompressor(encoding, limit).feed(body)

@@ -1,0 +1,112 @@
+"""Which headers go on, in which direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from thoughtline.catalogue import Provider
+from thoughtline.gateway.encodings import ACCEPTED
+from thoughtline.turns import FormatName
+
+Headers = list[tuple[bytes, bytes]]
+
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+"""RFC 9110, 7.6.1; and what a `connection` header names."""
+
+_CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
+_NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
+_NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
+_OURS = b"x-thoughtline-"
+
+
+def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
+    """Whatever a client shows who it is with; empty if nothing."""
+    told = headers.get(b"authorization", b"").decode("latin-1").strip()
+    if told:
+        scheme, _, rest = told.partition(" ")
+        return rest.strip() if scheme.lower() == "bearer" else told
+    for name in _CREDENTIALS[1:]:
+        if headers.get(name):
+            return headers[name].decode("latin-1").strip()
+    return next((part[4:] for part in query.split("&") if part.startswith("key=")), "")
+
+
+def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider, key: str) -> list[tuple[str, str]]:
+    """The headers that go up: the client's own, without ours, those of its connection, and with the provider's key.
+
+    With `key` empty the client's credential goes up as it came.
+    """
+    received = list(received)
+    dropped = _connection_names(received)
+    kept = []
+    for name, value in received:
+        if name in _NOT_UP_ALL or name in dropped or name.startswith((_OURS, b"x-forwarded-")):
+            continue
+        if key and name in _CREDENTIALS:
+            continue
+        kept.append((name.decode("latin-1"), value.decode("latin-1")))
+    if key:
+        kept += _credential(provider, key)
+    own = {name.lower() for name in provider.headers}
+    kept = [(name, value) for name, value in kept if name not in own]
+    kept += provider.headers.items()
+    kept.append(("accept-encoding", _codings(received)))
+    return kept
+
+
+_OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
+"""Headers that only a provider of the client's own format understands."""
+
+
+def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatName) -> Headers:
+    """A client's headers for a provider that speaks another format."""
+    kept = [(name, value) for name, value in headers if not name.startswith(_OF_A_FORMAT) and name != b"accept"]
+    if format == "anthropic_messages":
+        kept.append((b"anthropic-version", b"2023-06-01"))
+    return kept
+
+
+def without_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """For a caller with a key of ours: it is nobody else's business."""
+    return [(name, value) for name, value in headers if name not in _CREDENTIALS]
+
+
+def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
+    """The headers that go down: the provider's own, but for those of its connection."""
+    raw = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in received]
+    dropped = _connection_names(raw)
+    return [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in dropped]
+
+
+def _connection_names(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
+    named = [value for name, value in headers if name == b"connection"]
+    return frozenset(part.strip().lower() for value in named for part in value.split(b",")) if named else frozenset()
+
+
+def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
+    match provider.auth:
+        case "bearer":
+            return [("authorization", f"Bearer {key}")]
+        case "x-api-key" | "x-goog-api-key" | "api-key":
+            return [(provider.auth, key)]
+        case "query" | "none":
+            return []
+
+
+def _codings(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """What the client takes and we can read: a response is passed on as it came, and read beside that."""
+    told = [value.decode("latin-1") for name, value in headers if name == b"accept-encoding"]
+    parts = [part.strip() for value in told for part in value.split(",")]
+    return ", ".join(part for part in parts if part.split(";")[0].strip().lower() in ACCEPTED) or "identity"

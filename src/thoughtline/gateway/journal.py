@@ -1,0 +1,178 @@
+"""What happened, one line for each request: for the log, for whoever listens at `/api/events`, for the counters.
+
+A line names the route, the model and what was done. It holds no content and no credential.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol
+
+import msgspec
+from msgspec import Struct
+
+MAX_WAITING = 256
+"""Lines that a slow listener may be behind; then it loses the oldest, and is told how many."""
+MAX_RECENT = 500
+_FLUSH_SECONDS = 0.2
+
+
+class Line(Struct, frozen=True, gc=False):
+    """One request. Times are in milliseconds; `at` is in seconds since the epoch.
+
+    `code` is our own error's, if the answer was one. `store` is `ok`, `degraded` or `off`.
+    """
+
+    at: float
+    request: str
+    tenant: str
+    method: str
+    route: str
+    provider: str
+    format: str
+    model: str
+    status: int
+    session: str | None = None
+    agent: str | None = None
+    is_streaming: bool = False
+    restored: int = 0
+    inherited: int = 0
+    blank: int = 0
+    stripped: int = 0
+    missing: int = 0
+    healed: int = 0
+    checkpoints: int = 0
+    findings: tuple[tuple[str, str], ...] = ()
+    captured: int = 0
+    upstream_ms: float = 0.0
+    own_ms: float = 0.0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    store: str = "ok"
+    code: str = ""
+    note: str = ""
+
+
+class Listener:
+    """Somebody who follows the lines as they come."""
+
+    def __init__(self) -> None:
+        self._lines: deque[Line] = deque(maxlen=MAX_WAITING)
+        self._has_lines = asyncio.Event()
+        self.lost = 0
+
+    def tell(self, line: Line) -> None:
+        if len(self._lines) == MAX_WAITING:
+            self.lost += 1
+        self._lines.append(line)
+        self._has_lines.set()
+
+    def take_lost(self) -> int:
+        """How many lines were lost since the last time."""
+        lost, self.lost = self.lost, 0
+        return lost
+
+    async def next(self) -> Line:
+        while not self._lines:
+            self._has_lines.clear()
+            await self._has_lines.wait()
+        return self._lines.popleft()
+
+
+class Meter(Protocol):
+    """Whoever counts what happens."""
+
+    def count(self, line: Line) -> None:
+        """A request is over."""
+
+    def stream(self, change: int) -> None:
+        """A stream has begun (1) or ended (-1)."""
+
+
+class Journal:
+    """Lines in; a log, a short memory and listeners out."""
+
+    def __init__(self, log: BinaryIO | None = None, count: Callable[[Line], None] | None = None) -> None:
+        self._log = log
+        self._followers: tuple[Callable[[Line], None], ...] = (count,) if count is not None else ()
+        self._meter: Meter | None = None
+        self._unwritten: list[bytes] = []
+        self._listeners: set[Listener] = set()
+        self._encoder = msgspec.json.Encoder()
+        self.recent: deque[Line] = deque(maxlen=MAX_RECENT)
+
+    def tell(self, line: Line) -> None:
+        self.recent.append(line)
+        for follow in self._followers:
+            follow(line)
+        for listener in self._listeners:
+            listener.tell(line)
+        if self._log is not None:
+            if not self._unwritten:
+                asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self.flush)
+            self._unwritten.append(self._encoder.encode(line))
+
+    def say(self, event: str, detail: str = "") -> None:
+        """Something that is not a request: for the log alone."""
+        if self._log is not None:
+            self._unwritten.append(self._encoder.encode({"event": event, "detail": detail}))
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is not written yet. Lines are gathered for a moment: a system call each would cost too much."""
+        if self._log is None or not self._unwritten:
+            return
+        lines, self._unwritten = self._unwritten, []
+        try:
+            self._log.write(b"\n".join((*lines, b"")))
+            self._log.flush()
+        except OSError:
+            self._log = None  # nobody reads it any more: a closed pipe is no reason to stop serving
+
+    def follow(self, follow: Callable[[Line], None]) -> None:
+        """Call this with every line of this process."""
+        self._followers = (*self._followers, follow)
+
+    def measure(self, meter: Meter) -> None:
+        """Let this one count."""
+        self._meter = meter
+        self.follow(meter.count)
+
+    @contextmanager
+    def streaming(self) -> Iterator[None]:
+        """A stream is open for as long as this lasts."""
+        if self._meter is None:
+            yield
+            return
+        self._meter.stream(1)
+        try:
+            yield
+        finally:
+            self._meter.stream(-1)
+
+    def hear(self, lines: Iterable[Line], lost: int) -> None:
+        """Lines of another worker: for listeners alone, its own log and counters have them."""
+        for listener in self._listeners:
+            listener.lost += lost
+            for line in lines:
+                listener.tell(line)
+
+    @property
+    def listeners(self) -> int:
+        return len(self._listeners)
+
+    def listen(self) -> Listener:
+        listener = Listener()
+        self._listeners.add(listener)
+        return listener
+
+    def leave(self, listener: Listener) -> None:
+        self._listeners.discard(listener)
+
+
+def standard_log() -> BinaryIO:
+    return sys.stderr.buffer

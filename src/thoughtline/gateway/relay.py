@@ -1,0 +1,214 @@
+"""The way down: a response to the client as it comes, and a copy of it to the watch.
+
+Bytes go on in the step that brought them. One thing is held: what tells the client that its turn is over waits until
+the record of the turn is saved, for `hold_seconds` at most, so that whoever asks at once, hangs up there, or comes back
+after a crash finds it. When the client goes away the response is read on for the record's sake, within bounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from thoughtline.errors import DecodeError
+from thoughtline.gateway.asgi import Send
+from thoughtline.gateway.departure import Departure
+from thoughtline.gateway.encodings import Decompressor
+from thoughtline.gateway.headers import Headers
+from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.watching import MAX_BYTES, StreamWatch, Watch
+
+log = logging.getLogger(__name__)
+
+MAX_WHOLE_BYTES = 32 * 2**20
+"""As much of a whole response as is kept until it can be read; what is larger goes on unread."""
+
+DRAIN_BYTES = 8 * 2**20
+"""How much is read for a client that has left."""
+
+Keep = Callable[[Watch], Coroutine[Any, Any, None]]
+"""Saves the records of the turns that have ended."""
+
+
+class Relay:
+    """One response on its way down."""
+
+    def __init__(
+        self,
+        response: UpstreamResponse,
+        headers: Headers,
+        watch: Watch | None,
+        keep: Keep,
+        hold_seconds: float,
+        departure: Departure,
+    ) -> None:
+        self._response = response
+        self._headers = headers
+        self._watch = watch
+        self._keep = keep
+        self._hold_seconds = hold_seconds
+        self._departure = departure
+        self._decompressor: Decompressor | None = None
+        self._saving: set[asyncio.Task[None]] = set()
+        self._gathered: list[bytes] = []
+        self._gathered_bytes = 0
+        self._drained_bytes = 0
+        self.held_seconds = 0.0
+        self.bytes_down = 0
+        self.note = ""
+        self._open_encoding()
+
+    def _open_encoding(self) -> None:
+        """What is compressed in a way that we can't undo is passed on unread."""
+        encoding = self._response.header("content-encoding")
+        if self._watch is None or encoding.lower() in ("", "identity"):
+            return
+        try:
+            self._decompressor = Decompressor(encoding, MAX_BYTES)
+        except DecodeError as problem:
+            self._watch, self.note = None, problem.problem
+
+    async def pass_whole(self, send: Send) -> None:
+        """A response that is one body: it goes on as it comes, but for its last piece, which waits for the record."""
+        await self._start(send)
+        last = b""
+        try:
+            while (piece := await self._response.read()) is not None:
+                self._gather(piece)
+                if last:
+                    await self._send(send, last)
+                last = piece
+        except UpstreamCut:
+            self.note = "the upstream broke off"
+            await self._send(send, last)  # and no end: the connection is closed in mid-air, as the upstream's was
+            return
+        self._read_gathered()
+        await self._hold()
+        await self._send(send, last, is_last=True)
+
+    async def pass_read(self, send: Send, body: bytes, is_whole: bool) -> None:
+        """A response whose beginning was read already; all of it if `is_whole`."""
+        await self._start(send)
+        await self._send(send, body, is_last=is_whole)
+        if not is_whole:
+            await self._pass_rest(send)
+
+    async def pass_stream(self, send: Send) -> None:
+        """A response that comes piece by piece."""
+        await self._start(send)
+        await self._pass_rest(send)
+
+    async def _pass_rest(self, send: Send) -> None:
+        try:
+            await self._pump(send)
+        except UpstreamCut:
+            self.note = "the upstream broke off"
+            self._end_watch()
+            await self._hold()  # and no end: the connection is closed in mid-air, as the upstream's was
+        except asyncio.CancelledError:
+            if not self._departure.has_left:
+                raise
+            self.note = "the client left; not read to the end"
+            self._end_watch()
+            await self._hold()
+
+    async def _pump(self, send: Send) -> None:
+        read = self._response.read
+        while (piece := await read()) is not None:
+            if self._watch is not None and self._is_over(piece):
+                await self._hold()
+            await self._send(send, piece)
+            if self._departure.has_left and self._is_drained():
+                self.note = "the client left; not read to the end"
+                break
+        self._end_watch()
+        await self._hold()
+        await self._send(send, b"", is_last=True)
+
+    async def _send(self, send: Send, piece: bytes, *, is_last: bool = False) -> None:
+        """On to the client; nowhere, if it has left."""
+        self.bytes_down += len(piece)
+        if self._departure.has_left:
+            self._drained_bytes += len(piece)
+        elif piece or is_last:
+            await send({"type": "http.response.body", "body": piece, "more_body": not is_last})
+
+    def _is_drained(self) -> bool:
+        """Whether there is nothing more to read for the record's sake."""
+        watch = self._watch
+        return watch is None or watch.problem is not None or self._drained_bytes > DRAIN_BYTES
+
+    def _gather(self, piece: bytes) -> None:
+        if self._watch is None:
+            return
+        self._gathered.append(piece)
+        self._gathered_bytes += len(piece)
+        if self._gathered_bytes > MAX_WHOLE_BYTES:
+            self._watch, self._gathered, self.note = None, [], "too large to remember"
+
+    def _read_gathered(self) -> None:
+        watch = self._watch
+        if watch is not None:
+            body = self._gathered[0] if len(self._gathered) == 1 else b"".join(self._gathered)
+            self._reading(lambda: watch.read_whole(self._plain(body)))
+
+    def _is_over(self, piece: bytes) -> bool:
+        """Read on in a stream; whether a turn has ended in this piece."""
+        watch = self._watch
+        if isinstance(watch, StreamWatch):
+            self._reading(lambda: watch.feed(self._plain(piece)))
+        return watch is not None and watch.has_news
+
+    def _plain(self, piece: bytes) -> bytes:
+        return piece if self._decompressor is None else self._decompressor.feed(piece)
+
+    def _end_watch(self) -> None:
+        if isinstance(self._watch, StreamWatch):
+            self._reading(self._watch.finish)
+
+    def _reading(self, read: Callable[[], object]) -> None:
+        """What the watch does with its copy is never a reason for the client not to get its bytes."""
+        try:
+            read()
+        except DecodeError as problem:
+            self._watch, self.note = None, problem.problem
+        except Exception as problem:  # a decoder's fault, whatever it is, stays here and is told
+            self._watch, self.note = None, f"not read: {type(problem).__name__}"
+            _tell("a response could not be read", problem)
+
+    async def _hold(self) -> None:
+        """Save what has ended. What takes too long goes on behind the client's back."""
+        if self._watch is None or not self._watch.has_news:
+            return
+        began = time.perf_counter()
+        saving = asyncio.ensure_future(self._keep(self._watch))
+        self._saving.add(saving)
+        saving.add_done_callback(self._saved)
+        await asyncio.wait((saving,), timeout=self._hold_seconds)
+        self.held_seconds += time.perf_counter() - began
+
+    def _saved(self, saving: asyncio.Task[None]) -> None:
+        """A record that could not be made or kept is told, and is no business of the client's."""
+        self._saving.discard(saving)
+        problem = None if saving.cancelled() else saving.exception()
+        if problem is not None:
+            self.note = f"not remembered: {type(problem).__name__}"
+            _tell("a turn could not be remembered", problem)
+
+    async def settle(self) -> None:
+        """Wait for what is still being saved."""
+        if self._saving:
+            await asyncio.wait(self._saving)
+
+    async def _start(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self._response.status, "headers": self._headers})
+
+
+def _tell(what: str, problem: BaseException) -> None:
+    """Into the log, without the problem's own words: they might quote content."""
+    where = "".join(traceback.format_tb(problem.__traceback__)[-3:])
+    log.error("%s: %s\n%s", what, type(problem).__name__, where)

@@ -1,0 +1,128 @@
+"""The way up: one pooled client for each provider, and a response as it comes.
+
+The one module that knows the HTTP client. Redirects are not followed: addresses come from settings alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.exceptions import ConnectError, ConnectTimeoutError, PyreqwestError, RequestTimeoutError
+from pyreqwest.request import StreamRequest
+from pyreqwest.response import Response
+
+from thoughtline.catalogue import Provider, Timeouts
+from thoughtline.errors import Declined
+
+_IDLE_SECONDS = 90.0
+_READ_AHEAD_BYTES = 0
+"""pyreqwest 0.15 reads this much of a body before it gives the response out at all: a stream would wait for it."""
+
+
+class UpstreamCut(Exception):
+    """The connection broke, or stood still for too long, in the middle of a response."""
+
+
+class UpstreamResponse:
+    """A response whose body is read piece by piece."""
+
+    def __init__(self, request: StreamRequest, response: Response) -> None:
+        self._request = request
+        self._reader = response.body_reader
+        self._is_closed = False
+        self.status = response.status
+        self.headers: list[tuple[str, str]] = list(response.headers.items())
+
+    def header(self, name: str) -> str:
+        return next((value for key, value in self.headers if key.lower() == name), "")
+
+    async def read(self) -> bytes | None:
+        """The next piece as it came, or None after the last."""
+        try:
+            piece = await self._reader.read_chunk()
+        except PyreqwestError:
+            raise UpstreamCut from None
+        return None if piece is None else piece.to_bytes()
+
+    async def close(self) -> None:
+        """Let go of the connection: back into the pool if the body was read to its end. Doing it twice is fine."""
+        if not self._is_closed:
+            self._is_closed = True
+            await self._request.__aexit__(None, None, None)
+
+
+class Upstreams:
+    """Clients by timeouts: providers that agree in them share a pool."""
+
+    def __init__(self) -> None:
+        self._clients: dict[Timeouts, Client] = {}
+
+    async def send(
+        self, provider: Provider, method: str, url: str, headers: list[tuple[str, str]], body: bytes
+    ) -> UpstreamResponse:
+        """Ask, and return when the provider has begun to answer. Raises `Declined` if it doesn't."""
+        builder = self._client(provider.timeouts).request(method, url).headers(headers)
+        if body:
+            builder = builder.body_bytes(body)
+        request = builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
+        try:
+            async with asyncio.timeout(provider.timeouts.first_byte):
+                response = await request.__aenter__()
+        except (ConnectError, ConnectTimeoutError):
+            raise _unreachable(provider) from None
+        except (RequestTimeoutError, TimeoutError):
+            raise Declined(
+                504,
+                "upstream_timeout",
+                f"{provider.name} did not answer in time.",
+                f"Set a longer [providers.{provider.name}] timeout, or ask a quicker model.",
+            ) from None
+        except PyreqwestError as error:
+            raise Declined(
+                502, "upstream_failed", f"{provider.name} broke off before it answered ({type(error).__name__}).", ""
+            ) from None
+        return UpstreamResponse(request, response)
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.close()
+        self._clients.clear()
+
+    def _client(self, timeouts: Timeouts) -> Client:
+        client = self._clients.get(timeouts)
+        if client is None:
+            client = self._clients[timeouts] = _built(timeouts)
+        return client
+
+
+def _built(timeouts: Timeouts) -> Client:
+    """HTTP/2 where the provider offers it. Bodies stay as they came: decoding them is the watch's business."""
+    return (
+        ClientBuilder()
+        .follow_redirects(False)
+        .referer(False)
+        .http2(True)
+        .http2_adaptive_window(True)
+        .gzip(False)
+        .brotli(False)
+        .zstd(False)
+        .deflate(False)
+        .http1_lower_case_headers()
+        .connect_timeout(timedelta(seconds=timeouts.connect))
+        .read_timeout(timedelta(seconds=max(timeouts.read, timeouts.first_byte)))
+        .timeout(timedelta(seconds=timeouts.total))
+        .pool_idle_timeout(timedelta(seconds=_IDLE_SECONDS))
+        .tcp_keepalive(timedelta(seconds=60))
+        .build()
+    )
+
+
+def _unreachable(provider: Provider) -> Declined:
+    return Declined(
+        502,
+        "upstream_unreachable",
+        f"{provider.name} can't be reached.",
+        f"Is [providers.{provider.name}] base_url right, and is it up? `thoughtline doctor` looks at it.",
+    )

@@ -1,0 +1,105 @@
+"""What refusals taught, kept in the store so that every replica and the next start know it.
+
+    Correction   a contract differs from what we believed, for one provider, endpoint and model
+    refused seal a signature or ciphertext that its provider would not take: not sent again
+
+Both are free of content: a digest stands for a seal. Reading them never asks the store; `refresh` does, now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from thoughtline.errors import StoreError
+from thoughtline.records import Key
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.detection import Target
+from thoughtline.replay.learning import corrected
+from thoughtline.replay.refusals import Correction
+from thoughtline.replay.visible import digest
+from thoughtline.stores import Clock, LayeredStore, Note, Store
+
+CONTRACTS = "learned-contracts"
+SEALS = "refused-seals"
+TTL_SECONDS = 7 * 86400.0
+"""As long as a record: providers change their rules by the week, not by the hour."""
+
+_decoder = msgspec.json.Decoder(Correction)
+
+
+class Lessons:
+    """Corrections by target, and refused seals."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._corrections: dict[tuple[str, str, str], tuple[Correction, ...]] = {}
+        self.refused: frozenset[Key] = frozenset()
+
+    @property
+    def corrections(self) -> tuple[Correction, ...]:
+        return tuple(one for some in self._corrections.values() for one in some)
+
+    def apply(self, contract: Contract, target: Target) -> Contract:
+        """The contract as far as experience with this very target corrects it."""
+        known = self._corrections.get((target.provider, target.endpoint, target.model))
+        return corrected(contract, known, target, self._clock()) if known else contract
+
+    async def refresh(self) -> None:
+        """Learn what other replicas have learned, and forget what has expired or was reset."""
+        notes = await self._store.notes(CONTRACTS)
+        seals = await self._store.notes(SEALS)
+        told = {key_of(one): one for note in notes if (one := _decoded(note)) is not None}
+        refused = frozenset(Key(note.key) for note in seals)
+        if isinstance(self._store, LayeredStore) and not self._store.is_settled:
+            # Memory alone has answered: it knows what was learned here, and nothing of what was reset.
+            told = {key_of(one): one for one in self.corrections} | told
+            refused |= self.refused
+        self._corrections = _by_target(told.values())
+        self.refused = refused
+
+    async def keep(self, corrections: tuple[Correction, ...], refused: frozenset[Key]) -> None:
+        """Believe these from now on. A store that fails costs the others the knowledge, not us."""
+        kept = {key_of(one): one for one in (*self.corrections, *corrections)}
+        self._corrections = _by_target(kept.values())
+        self.refused |= refused
+        expires = self._clock() + TTL_SECONDS
+        try:
+            for one in corrections:
+                await self._store.put_note(Note(CONTRACTS, key_of(one), msgspec.json.encode(one), one.expires_at))
+            for seal in refused:
+                await self._store.put_note(Note(SEALS, seal, b"", expires))
+        except StoreError:
+            pass  # counted and shown by the store itself; the next refusal teaches it again
+
+    async def forget(self, key: str | None = None) -> int:
+        """Reset one correction, or everything."""
+        gone = await self._store.delete_notes(CONTRACTS, key)
+        if key is None:
+            gone += await self._store.delete_notes(SEALS)
+        await self.refresh()
+        return gone
+
+
+def key_of(one: Correction) -> str:
+    """The name by which a correction can be reset."""
+    parts = (one.provider, one.endpoint, one.model, one.change, one.field, one.scope, one.filler or "")
+    return digest(msgspec.json.encode(parts)).hex()
+
+
+def _by_target(corrections: Iterable[Correction]) -> dict[tuple[str, str, str], tuple[Correction, ...]]:
+    found: dict[tuple[str, str, str], tuple[Correction, ...]] = {}
+    for one in corrections:
+        where = (one.provider, one.endpoint, one.model)
+        found[where] = (*found.get(where, ()), one)
+    return found
+
+
+def _decoded(note: Note) -> Correction | None:
+    """A note of another version that we can't read teaches us nothing."""
+    try:
+        return _decoder.decode(note.value)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,357 @@
+"""The library's door: prepare a request, heal a refused one, watch a response.
+
+    prepare(body, destination, identity)   what to send, and why
+    heal(prepared, status, body)           what to send instead, if the provider refused the reasoning of it
+    watch(prepared)                        reads a copy of the response; its records can be saved when a turn ends
+
+What can't be read is sent as it came: the provider will say what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from thoughtline.errors import DecodeError, EncodeError, StoreError
+from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.items import seal_of
+from thoughtline.lessons import TTL_SECONDS, Lessons
+from thoughtline.providers import Dialect
+from thoughtline.records import Key, Outcome, Record
+from thoughtline.replay.contracts import BY_NAME, Contract, Rung
+from thoughtline.replay.detection import Target, as_asked, resolve
+from thoughtline.replay.findings import Finding
+from thoughtline.replay.keys import Identity, seal_key
+from thoughtline.replay.learning import corrected
+from thoughtline.replay.matching import Found
+from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
+from thoughtline.replay.plans import Counts
+from thoughtline.replay.refusals import Correction, Refusal, classify, learn
+from thoughtline.stores import Clock, Saved, Store
+from thoughtline.translation import CallIds, with_opened, with_own_ids
+from thoughtline.turns import FormatName, Transcript
+
+MOST_HEALINGS = 2
+_MAX_RESOLVED = 4096
+_MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
+
+
+class Destination(Struct, frozen=True, gc=False):
+    """Where a request goes, and on whose account: seals go back only there."""
+
+    provider: str
+    endpoint: str
+    account: str
+    model: str
+    format: FormatName
+
+    @property
+    def target(self) -> Target:
+        return Target(self.provider, self.endpoint, self.model, self.format)
+
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer(self.provider, self.endpoint, self.account, self.model)
+
+
+MemberEdits: TypeAlias = tuple[tuple[str, bytes], ...]
+
+
+class ContractBook:
+    """Which contract holds where: built-in rows, what settings change of them, and what was learned."""
+
+    def __init__(
+        self,
+        lessons: Lessons,
+        overrides: dict[str, Contract] | None = None,
+        fixed: dict[str, Contract] | None = None,
+        on_miss: dict[str, tuple[Rung, ...]] | None = None,
+        dialects: dict[str, Dialect] | None = None,
+    ) -> None:
+        self._lessons = lessons
+        self._overrides = overrides or {}
+        self._fixed = fixed or {}
+        self._on_miss = on_miss or {}
+        self._dialects = dialects or {}
+        self._resolved: dict[Target, Contract] = {}
+
+    def contract_for(self, target: Target) -> Contract:
+        found = self._resolved.get(target)
+        if found is None:
+            found = self._resolve(target)
+            if len(self._resolved) >= _MAX_RESOLVED:
+                self._resolved.clear()
+            self._resolved[target] = found
+        return self._lessons.apply(found, target)
+
+    def _resolve(self, target: Target) -> Contract:
+        """A contract that settings give a provider is of one format; in its others detection decides."""
+        fixed = self._fixed.get(target.provider)
+        found = fixed if fixed is not None and fixed.format == target.format else resolve(target)
+        found = _changed(found, self._overrides.get(found.name))
+        dialect = self._dialects.get(target.provider)
+        return replace(found, dialect=dialect) if dialect and target.format == "openai_chat" else found
+
+    def policy_for(self, contract: Contract) -> Policy:
+        return Policy(self._on_miss.get(contract.name), self._lessons.refused)
+
+
+def _changed(found: Contract, override: Contract | None) -> Contract:
+    """What settings change of a row, and nothing else: detection has made the row fit its host."""
+    if override is None:
+        return found
+    row = BY_NAME[found.name]
+    return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
+
+
+class Carried(Struct, frozen=True, gc=False):
+    """What a request brought along that a store need not know: records in envelopes, and findings of its translation.
+
+    `call_ids` maps ids of another format; None where the client speaks the provider's own.
+    """
+
+    records: tuple[Record, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    call_ids: CallIds | None = None
+
+    def added_to(self, found: Found) -> Found:
+        """The store's own record of a turn is the better one."""
+        if not self.records:
+            return found
+        return with_opened({key: records for key, records in found.items() if records}, self.records)
+
+    def named(self, transcript: Transcript, found: Found) -> Transcript:
+        """With the ids that the calls were made under, where the client has only digests of them."""
+        if self.call_ids is None:
+            return transcript
+        records = {record.id: record for some in found.values() for record in some}
+        return with_own_ids(transcript, records.values(), self.call_ids)
+
+
+NOTHING_CARRIED = Carried()
+
+
+class Prepared(Struct, frozen=True, gc=False):
+    """A request on its way. Without a `transcript` its body could not be read and goes out as it came."""
+
+    destination: Destination
+    identity: Identity
+    body: bytes
+    contract: Contract
+    policy: Policy = Policy()
+    transcript: Transcript | None = None
+    needed: Needs | None = None
+    found: Found = {}
+    plan: Plan | None = None
+    healings: int = 0
+    corrections: tuple[Correction, ...] = ()
+    problem: DecodeError | EncodeError | None = None
+    carried: Carried = NOTHING_CARRIED
+
+    @property
+    def counts(self) -> Counts:
+        return self.plan.counts if self.plan else Counts()
+
+    @property
+    def outcome(self) -> Outcome:
+        counts = self.counts
+        findings = (*self.carried.findings, *(self.plan.findings if self.plan else ()))
+        return Outcome(
+            restored=counts.restored,
+            inherited=counts.inherited,
+            blank=counts.blank,
+            stripped=counts.stripped,
+            missing=counts.missing,
+            healed=1 if self.healings else 0,
+            findings=tuple((finding.rule, finding.place) for finding in findings[:64]),
+        )
+
+
+def guess_model(body: bytes) -> str:
+    """The model that a body asks for: quickly where it stands first, as most clients write it."""
+    found = _MODEL.match(body, 0, 256)
+    if found is not None:
+        return found[1].decode("utf-8", "replace")
+    try:
+        return _asked.decode(body).model
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+
+
+class _Asked(Struct, gc=False):
+    model: str = ""
+
+
+_asked = msgspec.json.Decoder(_Asked)
+
+
+class Replayer:
+    """Requests and responses in, a store behind."""
+
+    def __init__(self, store: Store, lessons: Lessons, book: ContractBook, clock: Clock) -> None:
+        self._store = store
+        self._lessons = lessons
+        self._book = book
+        self._clock = clock
+
+    def contract_for(self, destination: Destination) -> Contract:
+        return self._book.contract_for(destination.target)
+
+    async def prepare(
+        self, body: bytes, destination: Destination, identity: Identity, model: str = "", edits: MemberEdits = ()
+    ) -> Prepared:
+        """What to send for a request. `model` stands in for the one that the body names, `edits` for other members."""
+        contract = as_asked(self._book.contract_for(destination.target), body)
+        try:
+            transcript = _bodies(destination.format).decode_request(body, contract.dialect)
+        except DecodeError as problem:
+            return Prepared(destination, identity, body, contract, problem=problem)
+        if model and model != transcript.model:
+            transcript = transcript.with_member("model", msgspec.json.encode(model))
+        for name, value in edits:
+            transcript = transcript.with_member(name, value)
+        return await self.prepare_decoded(transcript, destination, identity, contract)
+
+    async def prepare_decoded(
+        self,
+        transcript: Transcript,
+        destination: Destination,
+        identity: Identity,
+        contract: Contract | None = None,
+        carried: Carried = NOTHING_CARRIED,
+    ) -> Prepared:
+        """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
+        contract = contract or self._book.contract_for(destination.target)
+        needed = needs(transcript, contract, identity)
+        found = carried.added_to(await self._found(needed))
+        transcript = carried.named(transcript, found)
+        policy = self._book.policy_for(contract)
+        prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
+        try:
+            prepared = _planned(prepared)
+        except EncodeError as problem:  # what was planned can't be written: better nothing than no request
+            body = _bodies(transcript.format).encode_request(transcript, contract.dialect)
+            return replace(prepared, body=body, problem=problem)
+        self._store.counters.replays += prepared.counts.restored
+        return prepared
+
+    async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
+        """The request as it should have been, by what the refusal says; None if it is not ours to mend."""
+        if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
+            return None
+        refusal = classify(status, answer)
+        if refusal is None or refusal.remedy in ("pass_on", "restore_exact"):
+            return None
+        try:
+            again = _planned(await self._amended(prepared, refusal))
+        except (DecodeError, EncodeError):
+            return None
+        return None if again.body == prepared.body else again
+
+    async def keep_lessons(self, prepared: Prepared) -> None:
+        """The healed request went through: what healed it is worth knowing."""
+        refused = prepared.policy.refused - self._lessons.refused
+        if prepared.corrections or len(refused) == 1:
+            await self._lessons.keep(prepared.corrections, refused if len(refused) == 1 else frozenset())
+
+    async def save(self, records: Sequence[Record]) -> Saved | None:
+        """None where the store could not even remember it for now."""
+        try:
+            return await self._store.save(records)
+        except StoreError:
+            return None
+
+    async def _found(self, needed: Needs) -> Found:
+        """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""
+        tenant = needed.identity.tenant
+        found = await self._find(tenant, needed.first)
+        rest = needed.rest(found)
+        return {**found, **await self._find(tenant, rest)} if rest else found
+
+    async def _find(self, tenant: str, keys: Sequence[Key]) -> Found:
+        if not keys:
+            return {}
+        try:
+            return await self._store.find(tenant, keys)
+        except StoreError:
+            return {}  # counted and shown by the store itself: a failing store never fails a request
+
+    async def _amended(self, prepared: Prepared, refusal: Refusal) -> Prepared:
+        """The same request under the contract and policy that the refusal teaches."""
+        where, contract, policy = prepared.destination, prepared.contract, prepared.policy
+        filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
+        now = self._clock()
+        lesson = learn(refusal, where.provider, where.endpoint, where.model, now, TTL_SECONDS, filler)
+        corrections = prepared.corrections
+        if lesson is not None:
+            contract = corrected(contract, (lesson,), where.target, now)
+            if contract != prepared.contract:
+                corrections = (*corrections, lesson)
+        if refusal.remedy in ("strip_seal", "drop_block", "drop_item"):
+            policy = replace(policy, refused=policy.refused | _seals_at(prepared, refusal))
+        elif refusal.remedy == "unpair":
+            policy = replace(policy, drops_ids=True)
+        elif refusal.remedy == "pause_thinking":
+            policy = replace(policy, pauses_thinking=True)
+        changed = replace(
+            prepared, contract=contract, policy=policy, corrections=corrections, healings=prepared.healings + 1
+        )
+        return await self._needing(changed)
+
+    async def _needing(self, prepared: Prepared) -> Prepared:
+        """With the records that the corrected contract needs, and the body read in its dialect."""
+        assert prepared.transcript is not None
+        bodies = _bodies(prepared.transcript.format)
+        body = bodies.encode_request(prepared.transcript, prepared.contract.dialect)
+        transcript = bodies.decode_request(body, prepared.contract.dialect)
+        needed = needs(transcript, prepared.contract, prepared.identity)
+        found = prepared.carried.added_to(await self._found(needed))
+        return replace(prepared, transcript=transcript, needed=needed, found=found)
+
+
+def _bodies(format: FormatName) -> BodyCodec:
+    bodies = FORMATS[format].bodies
+    if bodies is None:
+        raise ValueError(f"{format} has no requests")
+    return bodies
+
+
+def _planned(prepared: Prepared) -> Prepared:
+    """With its plan made and carried out."""
+    transcript, needed = prepared.transcript, prepared.needed
+    assert transcript is not None
+    assert needed is not None
+    issuer = prepared.destination.issuer
+    planned = plan(transcript, prepared.contract, needed, prepared.found, issuer, prepared.policy)
+    body = _bodies(transcript.format).encode_request(planned.apply(transcript), prepared.contract.dialect)
+    return replace(prepared, plan=planned, body=body)
+
+
+def _seals_at(prepared: Prepared, refusal: Refusal) -> frozenset[Key]:
+    """The seals that a refusal is about: those of the element it names, else all that were sent."""
+    assert prepared.transcript is not None
+    sent = _bodies(prepared.transcript.format).decode_request(prepared.body, prepared.contract.dialect)
+    place = "" if refusal.evidence.is_wrapped else refusal.place
+    steps = place.strip("/").split("/")
+    at = int(steps[1]) if len(steps) > 1 and steps[1].isdecimal() else None
+    inner = int(steps[3]) if len(steps) > 3 and steps[3].isdecimal() else None
+    every: list[Key] = []
+    named: list[Key] = []
+    for turn in sent.turns:
+        for number, item in enumerate(turn.items):
+            seal = seal_of(item)
+            if seal is None or not seal.data:
+                continue
+            key = seal_key(seal.data)
+            every.append(key)
+            is_here = at is not None and turn.at <= at < turn.at + turn.spans
+            is_it = number == (at - turn.at if turn.spans > 1 and at is not None else inner)
+            is_named = bool(place) and getattr(item, "id", None) == place
+            if is_named or (is_here and (is_it or (inner is None and turn.spans == 1))):
+                named.append(key)
+    return frozenset(named or every)

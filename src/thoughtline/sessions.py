@@ -1,0 +1,141 @@
+"""Which session a request belongs to, by what clients say of it.
+
+A session only narrows a search: one id may cover sub-agents, title calls and several conversations, so it is never
+taken for a conversation. Clients that say nothing get a name made of how their conversation began, for people to look
+at; it finds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.items import Text
+from thoughtline.replay.visible import digest
+from thoughtline.turns import UNTOLD_SESSION, Transcript
+
+MAX_ID_CHARS = 256
+"""As many as OpenRouter takes for its `session_id`; what is longer is told by its digest."""
+
+# Seen on the wire with the clients of the time, 2026-11. `x-client-request-id` is not among them: most clients give
+# every request its own.
+_HEADERS = (
+    b"x-thoughtline-session",
+    b"x-claude-code-session-id",
+    b"session-id",
+    b"session_id",
+    b"thread-id",
+    b"conversation_id",
+    b"x-session-id",
+    b"x-session-affinity",
+    b"x-opencode-session",
+    b"x-kilo-session",
+    b"x-kilocode-taskid",
+    b"x-task-id",
+    b"x-zoo-session-id",
+    b"x-amp-thread-id",
+    b"x-cagent-session-id",
+    b"helicone-session-id",
+)
+_AGENTS = (b"x-claude-code-agent-id",)
+_IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})\Z")
+
+
+class Session(NamedTuple):
+    """What a client says: its session, and which of its agents is speaking."""
+
+    id: str | None
+    agent: str | None
+
+
+class _Said(Struct, gc=False):
+    """The members of a body that may name a session. Raw: none of them is ours to find fault with."""
+
+    metadata: Raw = Raw(b"")
+    session_id: Raw = Raw(b"")
+    litellm_session_id: Raw = Raw(b"")
+    prompt_cache_key: Raw = Raw(b"")
+    conversation: Raw = Raw(b"")
+    client_metadata: Raw = Raw(b"")
+
+
+class _Inner(Struct, gc=False):
+    user_id: str = ""
+    session_id: str = ""
+    litellm_session_id: str = ""
+    id: str = ""
+
+
+_said = msgspec.json.Decoder(_Said)
+_inner = msgspec.json.Decoder(_Inner)
+_word = msgspec.json.Decoder(str)
+
+
+def session_of(headers: Mapping[bytes, bytes], body: bytes) -> Session:
+    """What the headers say, else what the body says."""
+    agent = next((_name(headers[name].decode("latin-1")) for name in _AGENTS if name in headers), None)
+    for name in _HEADERS:
+        told = headers.get(name)
+        if told and told.strip():
+            return Session(_name(told.decode("latin-1")), agent)
+    return Session(_in_body(body), agent)
+
+
+def untold_session(transcript: Transcript) -> str:
+    """A name for a conversation whose client names none: how it began. Told apart from all that clients say."""
+    opening = next((turn for turn in transcript.turns if turn.role == "user"), None)
+    words = "".join(item.text for item in (opening.items if opening else ()) if isinstance(item, Text))
+    return UNTOLD_SESSION + digest(words.strip().encode("utf-8", "replace")).hex()[:24]
+
+
+def _name(told: str) -> str | None:
+    told = told.strip()
+    if len(told) > MAX_ID_CHARS:
+        told = digest(told.encode("utf-8", "replace")).hex()
+    return told.lstrip(UNTOLD_SESSION) or None
+
+
+def _in_body(body: bytes) -> str | None:
+    try:
+        said = _said.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    metadata = _object(said.metadata)
+    told = (
+        _in_user_id(metadata.user_id),
+        _string(said.session_id),
+        metadata.session_id,
+        _string(said.litellm_session_id),
+        metadata.litellm_session_id,
+        _object(said.client_metadata).session_id,
+        _string(said.prompt_cache_key),
+        _string(said.conversation) or _object(said.conversation).id,
+    )
+    return next((name for one in told if one and (name := _name(one))), None)
+
+
+def _in_user_id(user_id: str) -> str:
+    """Claude Code writes its session into the user's id: as JSON, in older versions behind `_session_`."""
+    if user_id.startswith("{"):
+        return _object(Raw(user_id.encode("utf-8", "replace"))).session_id
+    found = _IN_USER_ID.search(user_id)
+    return found[1] if found else ""
+
+
+def _object(raw: Raw) -> _Inner:
+    try:
+        return _inner.decode(raw) if bytes(raw)[:1] == b"{" else _Inner()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _Inner()
+
+
+def _string(raw: Raw) -> str:
+    text = bytes(raw)
+    try:
+        return _word.decode(text) if text[:1] == b'"' else ""
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,261 @@
+"""All that can be set, as one frozen value: `thoughtline.toml`, the environment over it, flags over that.
+
+    file, environment, flags ── load_settings ──▶ Settings     how they are read: `configuration`
+
+Read once at the start (and again on SIGHUP) and passed in; nothing else reads the environment.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from thoughtline.catalogue import PROVIDERS, Provider, canonical_name
+from thoughtline.configuration.example import Defaults, example
+from thoughtline.configuration.keys import NAMED_TABLES, TABLES
+from thoughtline.configuration.kinds import TEXT, URL
+from thoughtline.configuration.other_tables import read_contracts, read_ladders, read_routes
+from thoughtline.configuration.overlay import lay, lay_environment, spelled
+from thoughtline.configuration.provider_tables import ANY_CLIENT, read_providers
+from thoughtline.configuration.tables import given, read_table, read_value, table_at
+from thoughtline.configuration.tree import Given, Problems, Table, nearest, read_file
+from thoughtline.errors import Problem, SettingsError
+from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.replay.detection import Target, provider_of
+from thoughtline.stores import DURABLE
+from thoughtline.stores.settings import StoreSettings, default_url
+
+ContinuityMode = Literal["handoff", "always"]
+TagMode = Literal["off", "markers", "lift"]
+
+
+class ServerSettings(Struct, frozen=True):
+    """`[server]`. `admin_token` is None until one is made at the first start.
+
+    `bus_directory` is where the workers of one start tell each other what happens; whoever starts several makes one.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8642
+    workers: int = 1
+    max_body_bytes: int = 32 * 2**20
+    max_header_bytes: int = 64 * 2**10
+    admin_token: str | None = None
+    insecure: bool = False
+    bus_directory: str | None = None
+
+    def __repr__(self) -> str:
+        return f"ServerSettings({self.host!r}, {self.port})"
+
+
+class ReplaySettings(Struct, frozen=True):
+    """`[replay]`. `on_miss` gives a contract, by its name, another ladder."""
+
+    on_miss: dict[str, tuple[Rung, ...]] = {}
+    learn: bool = True
+    heal: bool = True
+    hold_ms: int = 250
+
+
+class ContinuitySettings(Struct, frozen=True):
+    """`[continuity]`."""
+
+    enabled: bool = False
+    count: int = 3
+    mode: ContinuityMode = "handoff"
+    max_chars: int = 64_000
+
+
+class RouteSettings(Struct, frozen=True):
+    """`[routes.NAME]`: a model name that tries its targets in order."""
+
+    name: str
+    targets: tuple[str, ...]
+    weights: tuple[int, ...] = ()
+
+
+class Settings(Struct, frozen=True):
+    """Everything. `providers` holds every built-in row, changed and added to by the file, by name."""
+
+    server: ServerSettings = ServerSettings()
+    store_url: str = "memory://"
+    store: StoreSettings = StoreSettings()
+    providers: dict[str, Provider] = {}
+    configured: frozenset[str] = frozenset()
+    default_provider: str | None = None
+    routes: dict[str, RouteSettings] = {}
+    replay: ReplaySettings = ReplaySettings()
+    continuity: ContinuitySettings = ContinuitySettings()
+    tags: TagMode = "off"
+    contracts: dict[str, Contract] = {}
+
+    def __repr__(self) -> str:
+        """Nothing that may be a secret: keys, tokens, the passwords of addresses."""
+        return f"Settings({self.server!r}, providers={sorted(self.configured)})"
+
+
+class Flags(Struct, frozen=True):
+    """What was said on the command line; it goes over everything."""
+
+    host: str | None = None
+    port: int | None = None
+    workers: int | None = None
+    store: str | None = None
+    upstream: str | None = None
+    provider: str | None = None
+
+
+_FLAGS = {
+    "host": ("server", "host"),
+    "port": ("server", "port"),
+    "workers": ("server", "workers"),
+    "store": ("store", "url"),
+    "upstream": ("server", "upstream"),
+    "provider": ("server", "provider"),
+}
+_UPSTREAM = "upstream"
+"""The name of a provider of whom only the address is known."""
+
+
+def load_settings(file: Path | None, environment: Mapping[str, str], flags: Flags, home: Path) -> Settings:
+    """Read everything. Raises `SettingsError` with all that is wrong, not only the first thing."""
+    problems = Problems()
+    chosen = file or settings_file(environment, home)
+    tree = read_file(chosen, environment, problems) if chosen else Table({}, "settings")
+    lay_environment(tree, environment, problems)
+    for name, value in asdict(flags).items():
+        if value is not None:
+            lay(tree, _FLAGS[name], Given(value, f"--{name}"))
+    settings = _settings(tree, problems, default_url(environment, home))
+    if problems.found:
+        raise SettingsError(sorted(dict.fromkeys(problems.found), key=_in_order))
+    return settings
+
+
+def settings_file(environment: Mapping[str, str], home: Path) -> Path | None:
+    """The file that is read if none is named: here, or among the user's settings."""
+    folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
+    places = (Path("thoughtline.toml"), folder / "thoughtline" / "thoughtline.toml")
+    return next((place for place in places if place.is_file()), None)
+
+
+def data_directory(environment: Mapping[str, str], home: Path) -> Path:
+    """The folder of the embedded store, and of what is kept beside it."""
+    return Path(default_url(environment, home).removeprefix("sqlite:///")).parent
+
+
+def defaults() -> Defaults:
+    """What holds where nothing is said."""
+    empty = Settings()
+    return {
+        "server": asdict(empty.server),
+        "store": {"url": "sqlite:///…/thoughtline.db", **asdict(empty.store)},
+        "replay": asdict(empty.replay),
+        "continuity": asdict(empty.continuity),
+        "tags": {"mode": empty.tags},
+    }
+
+
+def example_settings() -> str:
+    """A file with every key that can be set, and what it means."""
+    return example(defaults())
+
+
+def check_exposure(settings: Settings, has_client_keys: bool) -> SettingsError | None:
+    """What keeps the gateway from starting: whoever reaches it could spend the providers' keys."""
+    spent = sorted(name for name, row in settings.providers.items() if row.api_keys)
+    if is_loopback(settings.server.host) or has_client_keys or settings.server.insecure or not spent:
+        return None
+    message = f"whoever reaches this address can spend the keys of {', '.join(spent)}"
+    remedy = "make a client key with `thoughtline keys add NAME`, listen on 127.0.0.1, or set insecure = true"
+    return SettingsError([Problem("settings", "server.host", message, remedy)])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address to listen on."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
+    for name, node in tree.members.items():
+        if name not in (*TABLES, *NAMED_TABLES):
+            problems.unknown(node.place, name, (*TABLES, *NAMED_TABLES), "table")
+    default = _default_provider(tree, problems)
+    read = {
+        name: read_table(name, table_at(tree, name, problems), TABLES[name], problems, also) for name, also in _ALSO
+    }
+    providers = read_providers(table_at(tree, "providers", problems), problems)
+    known = PROVIDERS | providers
+    routes = read_routes(table_at(tree, "routes", problems), known, problems)
+    server = {name: value for name, value in read["server"].items() if name not in ("upstream", "provider")}
+    url = given(read["store"], "url", store_url)
+    _check_store(url, tree, problems)
+    on_miss = read_ladders(table_at(table_at(tree, "replay", problems), "on_miss", problems, "replay."), problems)
+    return Settings(
+        server=replace(ServerSettings(), **server),
+        store_url=url,
+        store=replace(StoreSettings(), **{name: value for name, value in read["store"].items() if name != "url"}),
+        providers=known,
+        configured=frozenset(providers),
+        default_provider=default,
+        routes={name: RouteSettings(name, *row) for name, row in routes.items()},
+        replay=replace(ReplaySettings(), **read["replay"], on_miss=on_miss),
+        continuity=replace(ContinuitySettings(), **read["continuity"]),
+        tags=given(read["tags"], "mode", Settings().tags),
+        contracts=read_contracts(table_at(tree, "contracts", problems), problems),
+    )
+
+
+_ALSO: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("server", ()),
+    ("store", ()),
+    ("replay", ("on_miss",)),
+    ("continuity", ()),
+    ("tags", ()),
+)
+
+
+def _default_provider(tree: Table, problems: Problems) -> str | None:
+    """The provider for requests that name none: by its address, which it then has, or by its name."""
+    server = tree.members.get("server")
+    said = server.members if isinstance(server, Table) else {}
+    quiet = Problems()  # they are told where the whole table is read
+    url = read_value("", said["upstream"], URL, quiet) if "upstream" in said else None
+    name = read_value("", said["provider"], TEXT, quiet) if "provider" in said else None
+    if url is None and name is None:
+        return None
+    chosen = canonical_name(str(name)) if name else provider_of(Target("", str(url), "", "openai_chat")) or _UPSTREAM
+    written = spelled(tree, chosen)
+    is_known = chosen in PROVIDERS or written in table_at(tree, "providers", Problems()).members
+    if url is not None:
+        place = said["upstream"].place
+        lay(tree, ("providers", written, "base_url"), Given(url, place))
+        if not is_known:
+            lay(tree, ("providers", written, "formats"), Given(list(ANY_CLIENT), place))
+    elif not is_known:
+        problems.add(said["provider"].place, "server.provider", "there is no such provider", nearest(chosen, PROVIDERS))
+        return None
+    return chosen
+
+
+def _check_store(url: str, tree: Table, problems: Problems) -> None:
+    known = ("memory", *DURABLE)
+    scheme, colon, _ = url.partition(":")
+    if colon and scheme in known:
+        return
+    place = table_at(tree, "store", Problems()).members.get("url", tree).place
+    problems.add(place, "store.url", "there is no such store", f"begin it with one of {', '.join(known)} and a colon")
+
+
+def _in_order(problem: Problem) -> tuple[bool, str, int]:
+    """The file from its top, then the rest."""
+    source, _, line = problem.place.rpartition(":")
+    return (False, source, int(line)) if line.isdigit() else (True, problem.place, 0)

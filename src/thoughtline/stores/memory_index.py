@@ -1,0 +1,207 @@
+"""The structure that memory keeps records in: bounded by entries and bytes, least recently used out first.
+
+What was used longest ago expires first: one time says both. A use only writes it into the record's holder, because with
+a million records every further object that is touched is one that no cache of the processor has. The queue of what
+goes first learns of uses when something has to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush, heapreplace
+from itertools import chain, islice
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from thoughtline.records import Key, Record, RecordId, encode_record
+from thoughtline.stores.base import MAX_PER_KEY, Filter, Found, newest_first
+
+Place: TypeAlias = tuple[str, RecordId]
+"""A record's tenant and id."""
+
+_GONE = float("-inf")
+_SPARE = 64
+"""Holders of dropped records that the queue may have, beside as many as there are records."""
+
+
+class Held(Struct, eq=False, gc=False):
+    """A record in memory, as the answer that it alone is. `arrival` counts up; `size` is what it would be on a wire."""
+
+    alone: tuple[Record]
+    expires_at: float
+    arrival: int
+    chars: int
+    size: int
+
+    @property
+    def record(self) -> Record:
+        return self.alone[0]
+
+
+class _Shelf:
+    """What is held of one tenant. Most keys have one record, and so its holder; others several, in order of arrival."""
+
+    __slots__ = ("by_id", "by_key")
+
+    def __init__(self) -> None:
+        self.by_id: dict[RecordId, Held] = {}
+        self.by_key: dict[Key, Held | dict[Held, None]] = {}
+
+    def add(self, held: Held) -> None:
+        self.by_id[held.record.id] = held
+        for key in held.record.keys:
+            there = self.by_key.setdefault(key, held)
+            if isinstance(there, dict):
+                there[held] = None
+            elif there is not held:
+                self.by_key[key] = {there: None, held: None}
+
+    def remove(self, held: Held) -> None:
+        del self.by_id[held.record.id]
+        for key in held.record.keys:
+            there = self.by_key.get(key)
+            if isinstance(there, dict):
+                there.pop(held, None)
+                if len(there) == 1:
+                    (self.by_key[key],) = there
+            elif there is held:
+                del self.by_key[key]
+
+
+class MemoryIndex:
+    """Records by tenant and key. Plain calls, one thread."""
+
+    def __init__(self, max_entries: int, max_bytes: int, ttl_seconds: float) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._ttl_seconds = ttl_seconds
+        self._shelves: dict[str, _Shelf] = {}
+        self._queue: list[tuple[float, int, Held]] = []
+        self._arrivals = self._entries = 0
+        self.bytes = 0
+        self.chars = 0
+        self.on_drop: Callable[[Record], None] = lambda record: None
+
+    def __len__(self) -> int:
+        return self._entries
+
+    def __contains__(self, place: Place) -> bool:
+        return self._at(place) is not None
+
+    def put(self, record: Record, now: float) -> None:
+        held = self._at((record.provenance.tenant, record.id))
+        if held is None:
+            self._add(record, now + self._ttl_seconds)
+        else:
+            held.expires_at = max(held.expires_at, now + self._ttl_seconds)
+
+    def find(self, tenant: str, keys: Iterable[Key], now: float) -> Found:
+        """For each key its records that still live, newest first; they are used by it."""
+        shelf = self._shelves.get(tenant)
+        if shelf is None:
+            return dict.fromkeys(keys, ())
+        by_key, until = shelf.by_key, now + self._ttl_seconds
+        found: Found = {}
+        for key in keys:
+            held = by_key.get(key)
+            if held is None:
+                found[key] = ()
+            elif isinstance(held, dict):
+                found[key] = _use_several(held, now, until)
+            else:
+                found[key] = _use(held, now, until)
+        return found
+
+    def drop(self, place: Place) -> None:
+        held = self._at(place)
+        if held is not None:
+            self._drop(held)
+
+    def drop_expired(self, now: float) -> int:
+        gone = 0
+        while (held := self._oldest()) is not None and held.expires_at <= now:
+            self._drop(held)
+            gone += 1
+        return gone
+
+    def drop_fitting(self, where: Filter) -> int:
+        fitting = [held for held in self._all(where.tenant) if where.fits(held.record)]
+        for held in fitting:
+            self._drop(held)
+        return len(fitting)
+
+    def held(self) -> Iterator[Held]:
+        """Newest arrival first."""
+        return iter(sorted(self._all(None), key=lambda held: -held.arrival))
+
+    def _at(self, place: Place) -> Held | None:
+        shelf = self._shelves.get(place[0])
+        return shelf.by_id.get(place[1]) if shelf is not None else None
+
+    def _all(self, tenant: str | None) -> Iterator[Held]:
+        shelves = [self._shelves[name] for name in self._shelves if tenant in (None, name)]
+        return chain.from_iterable(shelf.by_id.values() for shelf in shelves)
+
+    def _add(self, record: Record, expires_at: float) -> None:
+        self._arrivals += 1
+        size, chars = len(encode_record(record)), record.reasoning_chars
+        held = Held((record,), expires_at, self._arrivals, chars, size)
+        self._shelves.setdefault(record.provenance.tenant, _Shelf()).add(held)
+        self._entries += 1
+        self.bytes += size
+        self.chars += chars
+        heappush(self._queue, (expires_at, held.arrival, held))
+        self._make_room()
+
+    def _drop(self, held: Held) -> None:
+        tenant = held.record.provenance.tenant
+        shelf = self._shelves[tenant]
+        shelf.remove(held)
+        if not shelf.by_id:
+            del self._shelves[tenant]
+        held.expires_at = _GONE
+        self._entries -= 1
+        self.bytes -= held.size
+        self.chars -= held.chars
+        self.on_drop(held.record)
+        if len(self._queue) > 2 * self._entries + _SPARE:
+            self._queue = [(held.expires_at, held.arrival, held) for held in self._all(None)]
+            heapify(self._queue)
+
+    def _make_room(self) -> None:
+        while self._entries > self._max_entries or self.bytes > self._max_bytes:
+            held = self._oldest()
+            if held is None:
+                break
+            self._drop(held)
+
+    def _oldest(self) -> Held | None:
+        """What was used longest ago. What was used since it was queued goes to its new place first."""
+        queue = self._queue
+        while queue:
+            expires_at, arrival, held = queue[0]
+            if held.expires_at == expires_at:
+                return held
+            elif held.expires_at == _GONE:
+                heappop(queue)
+            else:
+                heapreplace(queue, (held.expires_at, arrival, held))
+        return None
+
+
+def _use(held: Held, now: float, until: float) -> tuple[Record, ...]:
+    expires_at = held.expires_at
+    if expires_at <= now:
+        return ()
+    if expires_at < until:
+        held.expires_at = until
+    return held.alone
+
+
+def _use_several(several: dict[Held, None], now: float, until: float) -> tuple[Record, ...]:
+    """The newest arrivals of a key that many records share."""
+    alive = list(islice((held for held in reversed(several) if held.expires_at > now), MAX_PER_KEY))
+    for held in alive:
+        held.expires_at = max(held.expires_at, until)
+    return newest_first([held.record for held in alive])

@@ -1,0 +1,139 @@
+"""Reading a copy of a response: what it said so far, and when a turn is over.
+
+A watch never raises and never holds anything back: what it can't read, or what grows beyond its bound, it stops
+reading, and says so. Its records can be taken whenever a turn has ended, and once more at the end of the response, for
+turns that were cut short.
+"""
+
+from __future__ import annotations
+
+from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone
+from thoughtline.formats import FORMATS
+from thoughtline.items import Item
+from thoughtline.records import Outcome, Record
+from thoughtline.replay.capture import capture
+from thoughtline.replayer import Prepared
+from thoughtline.sessions import untold_session
+from thoughtline.turns import Candidate, Finish, Provenance, Reply, Turn
+
+MAX_BYTES = 32 * 2**20
+"""As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
+
+
+class Watch:
+    """What is remembered of the response to one request."""
+
+    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES) -> None:
+        self._prepared = prepared
+        self._left = max_bytes
+        self._items: dict[int, list[Item]] = {}
+        self._ended: dict[int, Finish | None] = {}
+        self._taken: set[int] = set()
+        self._started = Started()
+        self._has_failed = False
+        self.problem: DecodeError | None = None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a turn has ended whose record was not taken yet."""
+        return bool(self._ended.keys() - self._taken)
+
+    def read_whole(self, body: bytes) -> None:
+        """A response that is one body."""
+        wire = FORMATS[self._prepared.destination.format]
+        assert wire.bodies is not None
+        try:
+            if len(body) > self._left:
+                raise LimitExceeded("a response that is too large to remember")
+            reply = wire.bodies.decode_response(body, self._prepared.contract.dialect)
+        except DecodeError as problem:
+            self.problem = problem
+            return
+        self._started = Started(reply.id, reply.model)
+        for candidate in reply.candidates:
+            self._items[candidate.index] = list(candidate.turn.items)
+            self._ended[candidate.index] = candidate.finish
+
+    def hear(self, events: list[Event]) -> None:
+        """Events of a stream."""
+        for event in events:
+            match event:
+                case ItemDone():
+                    self._items.setdefault(event.choice, []).append(event.item)
+                case TurnDone():
+                    self._ended[event.choice] = event.finish
+                case Started():
+                    self._started = event
+                case Failed():
+                    self._has_failed = True
+                case _:
+                    pass
+
+    def take(self, now: float, outcome: Outcome) -> tuple[Record, ...]:
+        """The records of the turns that have ended since the last time."""
+        transcript = self._prepared.transcript
+        new = sorted(self._ended.keys() - self._taken)
+        self._taken.update(new)
+        if transcript is None or not new:
+            return ()
+        candidates = tuple(
+            Candidate(Turn("assistant", tuple(self._items.get(choice, ()))), choice, self._ended[choice])
+            for choice in new
+            if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
+        )
+        reply = Reply(transcript.format, candidates, b"", self._started.id, self._started.model)
+        spot = self._prepared.needed.end if self._prepared.needed else None
+        return capture(transcript, reply, provenance_of(self._prepared, reply.model), now, spot, outcome)
+
+
+def provenance_of(prepared: Prepared, model_answered: str | None = None) -> Provenance:
+    """Where the answer to a request comes from, and whose it is."""
+    where, who, transcript = prepared.destination, prepared.identity, prepared.transcript
+    assert transcript is not None
+    return Provenance(
+        who.tenant,
+        where.provider,
+        where.endpoint,
+        where.account,
+        where.model,
+        model_answered or where.model,
+        where.format,
+        prepared.contract.dialect.name,
+        who.session or untold_session(transcript),
+        who.agent,
+    )
+
+
+class StreamWatch(Watch):
+    """A watch on a stream: bytes in, cut anywhere."""
+
+    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES) -> None:
+        super().__init__(prepared, max_bytes)
+        wire = FORMATS[prepared.destination.format]
+        self._decoder = wire.stream_decoder(prepared.contract.dialect)
+
+    def feed(self, data: bytes) -> bool:
+        """Read on; whether a turn has ended in these bytes."""
+        if self.problem is not None:
+            return False
+        self._left -= len(data)
+        if self._left < 0:
+            self.problem = LimitExceeded("a stream that is too long to remember").from_upstream()
+            return False
+        try:
+            events = self._decoder.feed(data)
+        except DecodeError as problem:
+            self.problem = problem
+            return False
+        self.hear(events)
+        return self.has_news
+
+    def finish(self) -> bool:
+        """The stream is over; whether that ended a turn."""
+        if self.problem is None:
+            try:
+                self.hear(self._decoder.finish())
+            except DecodeError as problem:
+                self.problem = problem
+        return self.has_news

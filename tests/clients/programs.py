@@ -1,0 +1,209 @@
+"""Coding agents as their makers publish them, run without a person: Claude Code and Codex CLI, one row each.
+
+`make test-clients` installs them. Each run has a home of its own, and what it asks of anybody but the given address is
+caught by a proxy that answers nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+INSTALLED = Path(__file__).parents[2] / ".clients" / "node_modules"
+TIMEOUT_SECONDS = 120
+KEY = "key-of-a-test"
+
+
+class Place(NamedTuple):
+    """Where a program lives during a test: its home, the folder it works in, and the trap for everything else."""
+
+    home: Path
+    work: Path
+    trap: Trap
+
+
+class Task(NamedTuple):
+    """What is asked, of whom, and what the simulated model will say to it: one line a word, `|` between them."""
+
+    base_url: str
+    model: str
+    script: str
+
+
+class Program(NamedTuple):
+    """A row: where its executable is, how it is told the address, and its command lines."""
+
+    name: str
+    executable: str
+    script: Callable[[Path], str]
+    settings: Callable[[Place, Task], dict[str, str]]
+    begin: Callable[[str], list[str]]
+    resume: Callable[[str], list[str]]
+
+
+class Outcome(NamedTuple):
+    """How a run ended: what it printed for the user, and beside that."""
+
+    status: int
+    answer: str
+    remarks: str
+
+
+class Trap:
+    """A proxy on loopback that hangs up, and remembers who was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._catch, daemon=True).start()
+
+    def _catch(self) -> None:
+        while True:
+            connection, _ = self._listener.accept()
+            with connection:
+                self.asked.append(connection.recv(200).split(b"\r\n")[0].decode("latin-1"))
+
+
+def run(program: Program, arguments: list[str], place: Place, task: Task) -> Outcome:
+    """One run to its end, with nothing in its environment but what a test gives it."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(place.home),
+        "TMPDIR": str(place.home),
+        "HTTP_PROXY": place.trap.url,
+        "HTTPS_PROXY": place.trap.url,
+        "NO_PROXY": "127.0.0.1",
+        **program.settings(place, task),
+    }
+    done = subprocess.run(
+        [executable_of(program), *arguments],
+        cwd=place.work,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+    )
+    return Outcome(done.returncode, done.stdout.strip(), done.stderr)
+
+
+def executable_of(program: Program) -> str:
+    found = list(INSTALLED.glob(program.executable))
+    assert len(found) == 1, f"{program.name} is not installed: run `make test-clients`"
+    return str(found[0])
+
+
+def _claude_code_settings(place: Place, task: Task) -> dict[str, str]:
+    return {
+        "ANTHROPIC_BASE_URL": task.base_url,
+        "ANTHROPIC_API_KEY": KEY,
+        "ANTHROPIC_MODEL": task.model,
+        "ANTHROPIC_CUSTOM_HEADERS": f"x-sim-script: {task.script}",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+
+def _claude_code_script(work: Path) -> str:
+    """No tool stands twice at one place of a turn: Kimi's call ids repeat, and Claude Code drops a repeated one."""
+    return "|".join(
+        (
+            "think: First I write the note.",
+            "say: Writing it now.",
+            'call: Bash {"command": "printf kept > note.txt"}',
+            "---",
+            "think: Now I look at it in two ways at once.",
+            f'call: Read {{"file_path": "{work}/note.txt"}}',
+            'call: Bash {"command": "wc -c note.txt"}',
+            "---",
+            "think: It says what I wrote.",
+            "say: The note says kept.",
+            "---",
+            "think: The user wants a second one.",
+            f'call: Write {{"file_path": "{work}/copy.txt", "content": "kept"}}',
+            "---",
+            "think: Both are there.",
+            "say: The copy is there.",
+        )
+    )
+
+
+CLAUDE_CODE = Program(
+    "claude-code",
+    "@anthropic-ai/claude-code-*/claude",
+    _claude_code_script,
+    _claude_code_settings,
+    # `--dangerously-skip-permissions` is refused to root; the tools of the task are allowed by name instead.
+    lambda prompt: ["-p", prompt, "--allowedTools", "Bash,Read,Write"],
+    lambda prompt: ["-p", "--continue", prompt, "--allowedTools", "Bash,Read,Write"],
+)
+
+# With plugins on, Codex asks github.com and chatgpt.com for them. Its `web_search` tool and its `namespace` of agents
+# are refused by providers that know functions only, DeepSeek among them. Seen of 0.166.0 on 2026-11-15.
+CODEX_CONFIG = """\
+model = "{task.model}"
+model_provider = "here"
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+check_for_update_on_startup = false
+web_search = "disabled"
+
+[analytics]
+enabled = false
+
+[features]
+multi_agent = false
+plugins = false
+
+[model_providers.here]
+name = "here"
+base_url = "{task.base_url}/v1"
+env_key = "HERE_KEY"
+wire_api = "responses"
+http_headers = {{ "x-sim-script" = '{task.script}' }}
+"""
+
+
+def _codex_settings(place: Place, task: Task) -> dict[str, str]:
+    folder = place.home / ".codex"
+    folder.mkdir(exist_ok=True)
+    (folder / "config.toml").write_text(CODEX_CONFIG.format(task=task))
+    return {"HERE_KEY": KEY}
+
+
+def _codex_script(work: Path) -> str:
+    return "|".join(
+        (
+            "think: First I write the note.",
+            "say: Writing it now.",
+            'call: exec_command {"cmd": "printf kept > note.txt"}',
+            "---",
+            "think: Now I look at it in two ways at once.",
+            'call: exec_command {"cmd": "cat note.txt"}',
+            'call: exec_command {"cmd": "wc -c note.txt"}',
+            "---",
+            "think: It says what I wrote.",
+            "say: The note says kept.",
+            "---",
+            "think: The user wants a second one.",
+            'call: exec_command {"cmd": "cp note.txt copy.txt"}',
+            "---",
+            "think: Both are there.",
+            "say: The copy is there.",
+        )
+    )
+
+
+CODEX = Program(
+    "codex",
+    "@openai/codex-*/vendor/*/bin/codex",
+    _codex_script,
+    _codex_settings,
+    lambda prompt: ["exec", "--skip-git-repo-check", prompt],
+    lambda prompt: ["exec", "resume", "--last", "--skip-git-repo-check", prompt],
+)

@@ -1,0 +1,71 @@
+"""The simulators that clients talk to, each fresh and watched, and the one place that says how they are reached."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+from collections.abc import MutableMapping
+from typing import Any, NamedTuple
+
+from tests.gateway.world import running
+from tests.sim.serving import NOW, listening
+from thoughtline.sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
+from thoughtline.sim.values import Verdict
+
+
+class Seen(NamedTuple):
+    """A request as it reached the simulator, and how it was answered."""
+
+    method: str
+    path: str
+    status: int
+
+
+class Watched:
+    """A simulator that keeps a line on every request, those it has no face for included."""
+
+    def __init__(self, app: SimulatorApp) -> None:
+        self.app = app
+        self.seen: list[Seen] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def note(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                self.seen.append(Seen(scope["method"], scope["path"], message["status"]))
+            await send(message)
+
+        await self.app(scope, receive, note)
+
+
+class Upstream(NamedTuple):
+    """A simulator at work, by the name of the provider it stands for."""
+
+    provider: str
+    url: str
+    watched: Watched
+
+    def refusals(self) -> list[str]:
+        """What it did not like, in its own words or as a status."""
+        said = [entry["refusal"] for entry in self.watched.app.simulation.log if entry["refusal"]]
+        return said or [str(seen) for seen in self.watched.seen if not 200 <= seen.status < 300]
+
+    def verdicts(self) -> list[list[Verdict]]:
+        """Of each request of the latest conversation: what became of the reasoning of each turn of the model."""
+        log = self.watched.app.simulation.log
+        return [entry["verdicts"] for entry in log if entry["conversation"] == log[-1]["conversation"]]
+
+
+def start(simulator: str, profile: str | None = None) -> Upstream:
+    """A simulator of its own for one test."""
+    watched = Watched(simulator_app(simulator, profile, seed=7, now=lambda: NOW))
+    return Upstream(simulator, listening(watched), watched)
+
+
+def reach(upstream: Upstream) -> str:
+    """The base URL, without `/v1`, under which a client finds the provider: through a gateway of its own."""
+    gateway = _GATEWAYS.enter_context(running({upstream.provider: upstream.url}))
+    return f"{gateway.url}/{upstream.provider}"
+
+
+_GATEWAYS = contextlib.ExitStack()
+atexit.register(_GATEWAYS.close)

@@ -1,0 +1,193 @@
+"""What is said of everything that is wrong: where, which key, what was expected; and never the value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.configuration.writing import loaded, refused
+from thoughtline.configuration.keys import TABLES
+from thoughtline.errors import SettingsError
+from thoughtline.settings import Settings
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Path:
+    return tmp_path / "thoughtline.toml"
+
+
+MISTAKES = [
+    ("[sever]", "1: sever: there is no such table (did you mean server?)"),
+    ("[server]\nprot = 1", "2: server.prot: there is no such key (did you mean port?)"),
+    ('[server]\nport = "8642"', "2: server.port: found text (expected a whole number from 0 to 65,535)"),
+    ("[server]\nport = 70000", "2: server.port: found a whole number (expected a whole number from 0 to 65,535)"),
+    ("[server]\ninsecure = 1", "2: server.insecure: found a whole number (expected true or false)"),
+    ("[server]\nport = true", "2: server.port: found true or false (expected a whole number from 0 to 65,535)"),
+    ("[server]\nadmin_token = 'short'", "2: server.admin_token: found text (expected at least 16 characters"),
+    ('[server]\nmax_body = "32 MiB of it"', '2: server.max_body: found text (expected a size, such as "500kB"'),
+    ('[store]\nttl = "7 days"', "2: store.ttl: found text (expected a length of time"),
+    ("[store]\nttl = '0s'", "2: store.ttl: found text (expected a length of time"),
+    (f"[store]\nttl = '{'9' * 400}w'", "2: store.ttl: found text (expected a length of time"),
+    (f"[store]\nmax_size = '{'9' * 400}GB'", "2: store.max_size: found text (expected a size"),
+    ('[store]\nurl = "mysql://x"', "2: store.url: there is no such store (begin it with one of memory, sqlite"),
+    ('[continuity]\nmode = "hand-off"', "2: continuity.mode: there is no such word (did you mean handoff?)"),
+    ("[continuity]\ncount = 0", "2: continuity.count: found a whole number (expected a whole number from 1 to 100)"),
+    ("server = 1", "1: server: a value stands where a table should (begin it with [server])"),
+    ("[server.host]", "1: server.host: a table stands where a value should (expected text)"),
+    ("[providers.x]\nauth = 'none'", "1: providers.x: a provider that is not built in needs an address (set base_url"),
+    ("[providers.'a/b']\nbase_url = 'http://h'", "1: providers.a/b: no address can hold this name"),
+    ("[providers.v1]\nbase_url = 'http://h'", "1: providers.v1: no address can hold this name"),
+    ("[providers.kimi]\n[providers.moonshot]", "2: providers.moonshot: this is kimi again (put all of it into one"),
+    ("[providers.kimi]\nformats = []", "2: providers.kimi.formats: a word is unknown, missing or said twice"),
+    ("[providers.kimi]\nformats = ['openai']", "2: providers.kimi.formats: a word is unknown, missing or said twice"),
+    ("[providers.kimi]\ncontract = 'kimmi'", "2: providers.kimi.contract: there is no such word (did you mean kimi?)"),
+    ("[providers.kimi]\napi_key = 1", "2: providers.kimi.api_key: found a whole number (expected a key, or a list"),
+    ("[providers.kimi]\napi_key = ['a', 1]", "2: providers.kimi.api_key: found a list (expected a key, or a list"),
+    ('[providers.kimi]\napi_key = "a\\nb"', "2: providers.kimi.api_key: found text (expected a key, or a list"),
+    ("[providers.kimi]\ntimeout = 30", "2: providers.kimi.timeout: found a whole number (expected a length of time"),
+    (
+        "[providers.kimi.timeout]\nconect = '1s'",
+        "2: providers.kimi.timeout.conect: there is no such key (did you mean connect",
+    ),
+    ("[providers.kimi.headers]\nHost = 'h'", "2: providers.kimi.headers.Host: this can't be a header"),
+    ('[providers.kimi.headers]\nx = "a\\r\\nb"', "2: providers.kimi.headers.x: this can't be a header"),
+    ("[providers.kimi.headers]\n'a b' = 'c'", "2: providers.kimi.headers.a b: this can't be a header"),
+    ("[providers.kimi.bases]\nopenai = 'http://h'", "2: providers.kimi.bases.openai: there is no such format (did you"),
+    (
+        "[providers.kimi.paths]\nopenai_chat = 'chat'",
+        "2: providers.kimi.paths.openai_chat: found text (expected a path",
+    ),
+    ("[routes.a]\ntargets = []", "2: routes.a.targets: a route leads somewhere"),
+    ("[routes.a]", "1: routes.a.targets: a route leads somewhere"),
+    ("[routes.a]\ntargets = ['kimi']", '2: routes.a.targets[0]: this is no provider\'s model (write "provider/model")'),
+    (
+        "[routes.a]\ntargets = ['x/y', 'kim/y']",
+        "2: routes.a.targets[1]: there is no such provider (did you mean kimi?)",
+    ),
+    ("[routes.'a/b']\ntargets = ['kimi/x']", "1: routes.a/b: this can't be a model's name of its own"),
+    ("[routes.a]\ntargets = ['kimi/x']\nweights = [1, 2]", "1: routes.a.weights: there is not one for each target"),
+    ("[contracts.kimmi]", "1: contracts.kimmi: there is no such contract (did you mean kimi?)"),
+    ("[contracts.kimi]\nscop = 'calls'", "2: contracts.kimi.scop: there is no such key (did you mean scope?)"),
+    ("[contracts.kimi]\nscope = 'call'", "2: contracts.kimi.scope: there is no such word (did you mean calls?)"),
+    (
+        "[contracts.kimi]\nladder = ['blnk']",
+        "2: contracts.kimi.ladder: a word is unknown, missing or said twice (did you mean blank?)",
+    ),
+    ("[replay.on_miss]\nkimmi = []", "2: replay.on_miss.kimmi: there is no such contract (did you mean kimi?)"),
+    ("[replay]\non_mis = 1", "2: replay.on_mis: there is no such key (did you mean on_miss?)"),
+    ("a = = 1", "1: this is not TOML"),
+    ("[server]\nport = 1\nport = 2", "3: this is not TOML"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), MISTAKES)
+def test_mistakes_are_named(write: Path, text: str, expected: str) -> None:
+    """Key, line, what was expected and the nearest thing that is known."""
+    said = refused(write, text)
+    assert any(line.startswith(f"thoughtline.toml:{expected}") for line in said), said
+
+
+ADDRESSES = [
+    "api.example.com",
+    "ftp://h",
+    "http://",
+    "https:///v1",
+    "http://user:password@h/v1",
+    "http://h/v1#part",
+    "http://h/v1?key=1",
+    "http://h:99999",
+    "http://h:0",
+    "http://h\\@evil",
+    "http://h/a b",
+    "http://h/../x",
+    "file:///etc/passwd",
+    "http://h\u0430",
+    "",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_addresses_that_are_none(write: Path, address: str) -> None:
+    """An address has http or https, a host, perhaps a port and a path, and nothing else."""
+    said = refused(write, f"[providers.kimi]\nbase_url = '{address}'")
+    assert said == [
+        "thoughtline.toml:2: providers.kimi.base_url: found text (expected an address, http://HOST or https://HOST, "
+        "with nothing but a path behind it)"
+    ]
+
+
+def test_all_problems_are_told_in_order(write: Path) -> None:
+    """A person mends everything at once, from the top."""
+    said = refused(
+        write, '[tags]\nmode = "x"\n[server]\nport = ""\nhots = "h"\n[store]\nttl = 1\n', {"THOUGHTLINE_WORKERS": "0"}
+    )
+    assert [line.split(": ")[0] for line in said] == [
+        "thoughtline.toml:2",
+        "thoughtline.toml:4",
+        "thoughtline.toml:5",
+        "thoughtline.toml:7",
+        "THOUGHTLINE_WORKERS",
+    ]
+
+
+SECRET = "sk-Secret-0123456789"
+WHERE_SECRETS_STAND = [
+    "[providers.kimi]\napi_key = '{}\t'\nx = 1",
+    "[providers.kimi]\napi_key = ['{} x', 1]",
+    "[providers.kimi]\nbase_url = 'https://{}@h/v1'",
+    "[providers.kimi]\nauth = '{}'",
+    "[providers.kimi]\nformats = ['{}']",
+    '[providers.kimi.headers]\nauthorization = "{}\\n"',
+    "[providers.kimi.headers]\nhost = '{}'",
+    "[store]\nurl = '{}'",
+    "[store]\nttl = '{}'",
+    "[store]\nencryption_key = ['{}']",
+    "[server]\nadmin_token = '{} '\nport = '{}'",
+    "[server]\nmax_body = '{}'",
+    "[server]\nprovider = '{}'",
+    "[routes.a]\ntargets = ['{}/x', '{}']",
+    "[server]\nport = '${{KEY}}'",
+    "[server]\nport = '${{NONE:-{}}}'",
+    "a = '{}",
+    "{} = = 1",
+]
+
+
+@pytest.mark.parametrize("text", WHERE_SECRETS_STAND)
+def test_no_value_is_ever_said_again(write: Path, text: str) -> None:
+    """A value in the wrong place may be a secret: what is said of it never contains it."""
+    said = refused(write, text.replace("{}", SECRET).replace("{{", "{").replace("}}", "}"), {"KEY": SECRET})
+    assert said
+    assert SECRET.lower() not in "\n".join(said).lower()
+
+
+def test_settings_can_be_printed(write: Path) -> None:
+    """What ends up in a traceback or a log by accident has no secrets in it."""
+    text = f'[providers.kimi]\napi_key = "{SECRET}"\nheaders = {{ x-key = "{SECRET}" }}\n'
+    text += f'[server]\nadmin_token = "{SECRET}"'
+    settings = loaded(write, text + f'\n[store]\nurl = "redis://:{SECRET}@h"\nencryption_key = "{SECRET}"')
+    assert SECRET not in f"{settings!r} {settings.server!r} {settings.providers!r}"
+
+
+@given(
+    st.sampled_from([(table, key.name) for table, keys in TABLES.items() for key in keys]),
+    st.sampled_from(
+        ["1", "true", '""', '"x"', '"7d"', "[]", "{}", "1.5", "1979-05-27", '["a"]', '"32MiB"', "-1", '"$"']
+    ),
+)
+def test_any_value_anywhere_loads_or_is_named(key: tuple[str, str], value: str) -> None:
+    """A value of any type at any key gives settings, or a problem at that key and line; never another error."""
+    with NamedTemporaryFile(suffix=".toml") as temporary:
+        file = Path(temporary.name)
+        try:
+            settings = loaded(file, f"\n[{key[0]}]\n{key[1]} = {value}\n")
+        except SettingsError as error:
+            assert all(problem.place == f"{file}:3" for problem in error.problems)
+            assert all(problem.key.startswith(f"{key[0]}.{key[1]}") for problem in error.problems)
+            assert all(problem.message and problem.remedy for problem in error.problems)
+        else:
+            assert isinstance(settings, Settings)

@@ -1,0 +1,26 @@
+"""Files of settings, written and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from thoughtline.errors import SettingsError
+from thoughtline.settings import Flags, Settings, load_settings
+
+HOME = Path("/home/nobody")
+NO_FLAGS = Flags()
+
+
+def loaded(file: Path, text: str, environment: Mapping[str, str] | None = None, flags: Flags = NO_FLAGS) -> Settings:
+    file.write_text(text, "utf-8")
+    return load_settings(file, environment or {}, flags, HOME)
+
+
+def refused(file: Path, text: str, environment: Mapping[str, str] | None = None, flags: Flags = NO_FLAGS) -> list[str]:
+    """What is said, without the folder of the file."""
+    with pytest.raises(SettingsError) as caught:
+        loaded(file, text, environment, flags)
+    return [str(problem).removeprefix(f"{file.parent}/") for problem in caught.value.problems]

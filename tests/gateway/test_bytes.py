@@ -1,0 +1,504 @@
+"""What is not ours to change is not changed: bodies, pieces, headers and paths, both ways."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+import socket
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import brotli
+import httpx
+import pytest
+import zstandard
+from msgspec.structs import replace
+
+from tests.gateway.conftest import provider_of
+from tests.gateway.forgetting import TEN_TURNS, Forgetful
+from tests.gateway.upstreams import JSON, Got, Out, Upstream, upstream
+from tests.gateway.world import Running, moved, running
+from tests.sim.faces import CASES, HTTP, Case, Dialogue
+from tests.sim.serving import served
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.settings import ServerSettings, Settings
+
+SPOKEN = [case for case in CASES if case.format in PROVIDERS[provider_of(case)].formats]
+DEEPSEEK = next(case for case in SPOKEN if case.id.startswith("deepseek-openai_chat"))
+CHAT = "/deepseek/v1/chat/completions"
+ANSWER = b'{"id":"1","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}'
+
+
+async def say_hi(got: Got, out: Out) -> None:
+    await out.whole(200, ANSWER)
+
+
+def behind(up: Upstream, *names: str) -> dict[str, str]:
+    return dict.fromkeys(names or ("deepseek",), up.url)
+
+
+def kept(case: Case) -> Dialogue:
+    """Four turns with a client that keeps everything, at the simulator itself."""
+    dialogue = Dialogue(case, TEN_TURNS.format(mark=f"kept {case.id}"))
+    for _ in range(4):
+        dialogue.go_on(dialogue.ask())
+    return dialogue
+
+
+def oddly_written(body: Any) -> bytes:
+    """The same JSON as nobody else writes it."""
+    return b" \r\n" + json.dumps(body, indent=3, ensure_ascii=False, separators=(" ,", "\t: ")).encode() + b"\n\n"
+
+
+@pytest.mark.parametrize("case", SPOKEN, ids=lambda case: case.id)
+def test_a_request_that_needs_nothing_goes_up_as_it_came(case: Case) -> None:
+    """Byte for byte, however oddly it is written, with all the reasoning that its client kept."""
+    name = provider_of(case)
+    dialogue = kept(case)
+    sent = oddly_written(dialogue.body)
+    with upstream(say_hi) as up, running(behind(up, name)) as gateway:
+        url = f"{gateway.url}/{name}{dialogue.path()}"
+        response = HTTP.post(
+            url, content=sent, headers={"authorization": "Bearer k", "content-type": "application/json"}
+        )
+        assert response.status_code == 200
+        assert hashlib.sha256(up.got[0].body).digest() == hashlib.sha256(sent).digest()
+
+
+class InStep:
+    """Sends the next piece only when the client has told that it has the one before."""
+
+    def __init__(self, pieces: list[bytes], *headers: tuple[str, str]) -> None:
+        self._pieces = pieces
+        self._headers = headers
+        self._has_read = threading.Semaphore(0)
+
+    async def __call__(self, got: Got, out: Out) -> None:
+        await out.stream(*self._headers)
+        for piece in self._pieces:
+            await out.chunk(piece)
+            await out.until(lambda: self._has_read.acquire(blocking=False))
+        await out.end()
+
+    def tell(self) -> None:
+        self._has_read.release()
+
+
+def read_in_step(response: httpx.Response, pieces: list[bytes], server: InStep) -> bytes:
+    """All bytes, each piece acknowledged once it is there."""
+    heard = b""
+    ends = [sum(map(len, pieces[: count + 1])) for count in range(len(pieces))]
+    told = 0
+    for raw in response.iter_raw():
+        heard += raw
+        while told < len(ends) and len(heard) >= ends[told]:
+            told += 1
+            server.tell()
+    return heard
+
+
+def cut_up(data: bytes, seed: int) -> list[bytes]:
+    """Pieces of all sizes, wherever that cuts an event or a letter."""
+    chance = random.Random(seed)
+    pieces, at = [], 0
+    while at < len(data):
+        size = chance.choice((1, 2, 7, 40, 300, 2000))
+        pieces.append(data[at : at + size])
+        at += size
+    return pieces
+
+
+def recorded(case: Case, *, is_streaming: bool) -> tuple[bytes, str]:
+    """An answer of the simulator, and its content type."""
+    response = Dialogue(case, TEN_TURNS.format(mark=f"recorded {case.id}")).post(is_streaming=is_streaming)
+    assert response.status_code == 200
+    return response.content, response.headers["content-type"]
+
+
+@pytest.mark.parametrize("case", SPOKEN, ids=lambda case: case.id)
+def test_a_stream_comes_down_piece_by_piece(case: Case) -> None:
+    """Each piece is at the client before the next one exists, and all of them are what the upstream sent."""
+    data, kind = recorded(case, is_streaming=True)
+    pieces = cut_up(data, seed=len(data))
+    server = InStep(pieces, ("content-type", kind))
+    name = provider_of(case)
+    with upstream(server) as up, running(behind(up, name)) as gateway, gateway.listening() as next_line:
+        dialogue = Forgetful(f"{gateway.url}/{name}", case, "hi")
+        response = HTTP.send(dialogue.request(is_streaming=True), stream=True)
+        assert read_in_step(response, pieces, server) == data
+        assert next_line().captured == 1
+
+
+@pytest.mark.parametrize("case", SPOKEN, ids=lambda case: case.id)
+def test_a_whole_response_comes_down_as_it_was_sent(case: Case) -> None:
+    """The same bytes, and a record of them."""
+    data, kind = recorded(case, is_streaming=False)
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(200, data, ("content-type", kind))
+
+    name = provider_of(case)
+    with upstream(answer) as up, running(behind(up, name)) as gateway, gateway.listening() as next_line:
+        response = Forgetful(f"{gateway.url}/{name}", case, "hi").post()
+        assert response.content == data
+        assert response.headers["content-length"] == str(len(data))
+        assert next_line().captured == 1
+
+
+def test_blanks_that_keep_a_connection_alive() -> None:
+    """DeepSeek sends empty lines while a whole answer is on its way: they reach the client before the answer does."""
+    pieces = [b"\n", b"\n\n", b"\n", ANSWER]
+    server = InStep(pieces, JSON)
+
+    def tell_early(response: httpx.Response) -> bytes:
+        heard = b""
+        server.tell()  # one piece is always on its way: whether it is the last is not known yet
+        for raw in response.iter_raw():
+            heard += raw
+            for _ in raw:
+                server.tell()
+        return heard
+
+    with upstream(server) as up, running(behind(up)) as gateway:
+        response = HTTP.send(Forgetful(f"{gateway.url}/deepseek", DEEPSEEK, "hi").request(), stream=True)
+        assert tell_early(response) == b"".join(pieces)
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.compress,
+    "gzip, br": lambda data: brotli.compress(gzip.compress(data)),
+}
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("encoding", PACKERS)
+def test_a_compressed_response(encoding: str, is_streaming: bool) -> None:
+    """It passes as it is, and is read beside that."""
+    data, kind = recorded(DEEPSEEK, is_streaming=is_streaming)
+    packed = PACKERS[encoding](data)
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.stream(("content-type", kind), ("content-encoding", encoding))
+        for piece in cut_up(packed, seed=1):
+            await out.chunk(piece)
+        await out.end()
+
+    with upstream(answer) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
+        dialogue = Forgetful(f"{gateway.url}/deepseek", DEEPSEEK, "hi")
+        dialogue.headers = {"accept-encoding": "gzip, deflate, br, zstd, lzma"}
+        response = HTTP.send(dialogue.request(is_streaming=is_streaming), stream=True)
+        assert b"".join(response.iter_raw()) == packed
+        assert response.headers["content-encoding"] == encoding
+        assert next_line().captured == 1
+        assert up.got[0].header("accept-encoding") == "gzip, deflate, br, zstd"
+
+
+@pytest.mark.parametrize("encoding", ["lzma", "gzip"], ids=["unknown", "broken"])
+def test_a_response_that_cannot_be_unpacked(encoding: str) -> None:
+    """It passes unread."""
+    data = b"\x00\x01 this is neither " * 9
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(200, data, JSON, ("content-encoding", encoding))
+
+    with upstream(answer) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
+        request = Forgetful(f"{gateway.url}/deepseek", DEEPSEEK, "hi").request()
+        assert b"".join(HTTP.send(request, stream=True).iter_raw()) == data
+        line = next_line()
+        assert (line.captured, bool(line.note)) == (0, True)
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
+def test_a_compressed_request(encoding: str) -> None:
+    """The provider gets it unpacked: not every one of them could."""
+    plain = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
+    with upstream(say_hi) as up, running(behind(up)) as gateway:
+        headers = {"content-encoding": encoding, "content-type": "application/json"}
+        response = HTTP.post(gateway.url + CHAT, content=PACKERS[encoding](plain), headers=headers)
+        assert response.status_code == 200
+        assert up.got[0].body == plain
+        assert up.got[0].header("content-encoding") is None
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
+def test_a_bomb(encoding: str) -> None:
+    """A small body that unpacks to a huge one is refused before it does."""
+    bomb = PACKERS[encoding](b" " * (8 * 2**20))
+    settings = Settings(server=ServerSettings(max_body_bytes=2**20))
+    with upstream(say_hi) as up, running(behind(up), settings) as gateway:
+        response = HTTP.post(gateway.url + CHAT, content=bomb, headers={"content-encoding": encoding})
+        assert response.status_code == 413
+        assert up.got == []
+
+
+@pytest.mark.parametrize("encoding", ["lzma", "gzip"], ids=["unknown", "broken"])
+def test_a_request_that_cannot_be_unpacked(encoding: str) -> None:
+    """It is refused, in the words of its format."""
+    with upstream(say_hi) as up, running(behind(up)) as gateway:
+        response = HTTP.post(gateway.url + CHAT, content=b"{}", headers={"content-encoding": encoding})
+        assert response.status_code == 400
+        assert "message" in response.json()["error"]
+        assert up.got == []
+
+
+HOP_BY_HOP = ("connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "x-named")
+
+
+def test_headers_that_go_up() -> None:
+    """The client's own in their order, repeated ones too; none of its connection's, none of ours."""
+    headers = [
+        ("authorization", "Bearer k"),
+        ("anthropic-beta", "one"),
+        ("anthropic-beta", "two"),
+        ("anthropic-version", "2023-06-01"),
+        ("openai-beta", "responses=experimental"),
+        ("x-stainless-lang", "python"),
+        ("user-agent", "client/1"),
+        ("cookie", "a=b"),
+        ("x-thoughtline-session", "s"),
+        ("x-thoughtline-anything", "s"),
+        ("x-forwarded-for", "10.0.0.1"),
+        ("connection", "keep-alive, x-named"),
+        ("x-named", "dropped"),
+        ("keep-alive", "5"),
+        ("te", "trailers"),
+    ]
+    with upstream(say_hi) as up, running(behind(up)) as gateway:
+        HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []}, headers=headers)
+        got = up.got[0]
+    names = [name for name, _ in got.headers]
+    assert not [name for name in names if name in HOP_BY_HOP or name.startswith(("x-thoughtline", "x-forwarded"))]
+    assert [value for name, value in got.headers if name == "anthropic-beta"] == ["one", "two"]
+    for name, value in headers[3:8]:
+        assert got.header(name) == value
+    assert got.header("authorization") == "Bearer k"
+    assert got.header("host") == up.url.removeprefix("http://")
+
+
+def test_headers_that_come_down() -> None:
+    """The provider's own, repeated ones too; none of its connection's."""
+
+    async def answer(got: Got, out: Out) -> None:
+        cookies = (("set-cookie", "a=1; Path=/"), ("set-cookie", "b=2"))
+        limits = (("x-ratelimit-remaining-requests", "9"), ("request-id", "req_1"), ("date", "yesterday"))
+        await out.whole(
+            200, ANSWER, JSON, *cookies, *limits, ("keep-alive", "timeout=5"), ("connection", "x-own"), ("x-own", "1")
+        )
+
+    with upstream(answer) as up, running(behind(up)) as gateway:
+        response = HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []})
+    assert response.headers.get_list("set-cookie") == ["a=1; Path=/", "b=2"]
+    assert response.headers["x-ratelimit-remaining-requests"] == "9"
+    assert response.headers["request-id"] == "req_1"
+    assert response.headers["date"] == "yesterday"
+    assert response.headers["x-thoughtline-request"]
+    assert not {"keep-alive", "x-own"} & set(response.headers)
+
+
+@pytest.mark.parametrize(
+    ("start", "count_path"),
+    [
+        ("anthropic-classic", "/v1/messages/count_tokens"),
+        ("gemini-gemini_generate", "/v1beta/models/gemini-3-pro-preview:countTokens"),
+    ],
+)
+def test_counting_tokens(start: str, count_path: str) -> None:
+    """The request that is counted is planned as the one it stands for: a stripped one is refused by the provider."""
+    case = next(case for case in CASES if case.id.startswith(start))
+    simulator = served(case.simulator, case.profile)
+    name = provider_of(case)
+    with running({name: simulator.url}) as gateway:
+        dialogue = Forgetful(f"{gateway.url}/{name}", case, TEN_TURNS.format(mark="counted"))
+        dialogue.go_on(dialogue.ask())
+        key = {"authorization": "Bearer key-1"}
+        direct = HTTP.post(simulator.url + count_path, json=dialogue.outgoing(), headers=key)
+        through = HTTP.post(f"{gateway.url}/{name}{count_path}", json=dialogue.outgoing(), headers=key)
+    assert (direct.status_code, through.status_code) == (400, 200)
+    assert simulator.app.simulation.log[-1]["verdicts"] == ["whole"]
+    assert set(through.json()) <= {"input_tokens", "totalTokens"}
+
+
+PATHS = [
+    ("GET", "/v1/files?limit=3&after=a%2Fb&x=%E4%BD%A0", b""),
+    ("GET", "/v1/files/file-1/content", b""),
+    ("DELETE", "/v1/files/a%20b%2Bc", b""),
+    ("POST", "/v1/embeddings", b'{"input" :  "x"}'),
+    ("POST", "/v1/audio/speech?", b"\x00\xff\x00"),
+    ("PUT", "/v1/anything/at/all", b"body"),
+    ("PATCH", "/v1/things/1", b"{}"),
+    ("OPTIONS", "/v1/chat/completions", b""),
+]
+
+
+@pytest.mark.parametrize(("method", "target", "body"), PATHS, ids=[f"{row[0]} {row[1]}" for row in PATHS])
+def test_other_paths_pass_untouched(method: str, target: str, body: bytes) -> None:
+    """Method, path with its escapes, query, body; and the answer, whatever it is."""
+    answered = bytes(range(256)) * 4
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(202, answered, ("content-type", "application/octet-stream"), ("x-odd", "yes"))
+
+    with upstream(answer) as up, running(behind(up)) as gateway:
+        response = HTTP.request(method, f"{gateway.url}/deepseek{target}", content=body)
+        got = up.got[0]
+    assert (got.method, got.target, got.body) == (method, target.rstrip("?"), body)
+    assert (response.status_code, response.content, response.headers["x-odd"]) == (202, answered, "yes")
+
+
+def test_an_upload_passes_untouched() -> None:
+    """Multipart, as it was written; compressed, as it was packed."""
+    with upstream(say_hi) as up, running(behind(up)) as gateway:
+        url = f"{gateway.url}/deepseek/v1/files"
+        request = HTTP.build_request("POST", url, files={"file": ("a.bin", b"\x00" * 300_000)}, data={"purpose": "x"})
+        sent = request.read()
+        HTTP.send(request)
+        HTTP.post(url, content=gzip.compress(b"abc", mtime=0), headers={"content-encoding": "gzip"})
+        assert up.got[0].body == sent
+        assert up.got[0].header("content-type") == request.headers["content-type"]
+        assert up.got[1].body == gzip.compress(b"abc", mtime=0)
+        assert up.got[1].header("content-encoding") == "gzip"
+
+
+LEADS = [
+    ("deepseek", "/chat/completions"),
+    ("deepseek", "/v1/chat/completions"),
+    ("deepseek", "/v1/v1/chat/completions"),
+    ("anthropic", "/v1/messages"),
+    ("anthropic", "/messages"),
+    ("anthropic", "/v1/v1/messages"),
+    ("openai", "/v1/responses"),
+    ("openai", "/responses"),
+    ("gemini", "/v1beta/models/gemini-3-pro:generateContent"),
+    ("gemini", "/v1/models/gemini-3-pro:generateContent"),
+    ("gemini", "/models/gemini-3-pro:generateContent"),
+    ("ollama", "/api/chat"),
+]
+ARRIVES = {
+    "deepseek": "/chat/completions?beta=true&a=b%20c",
+    "anthropic": "/v1/messages?beta=true&a=b%20c",
+    "openai": "/v1/responses?beta=true&a=b%20c",
+    "gemini": "/v1beta/models/gemini-3-pro:generateContent?beta=true&a=b%20c",
+    "ollama": "/api/chat?beta=true&a=b%20c",
+}
+
+
+@pytest.mark.parametrize(("name", "path"), LEADS, ids=[f"{name}{path}" for name, path in LEADS])
+@pytest.mark.parametrize("has_prefix", [True, False], ids=["with-provider", "default"])
+def test_paths_with_and_without_versions(name: str, path: str, has_prefix: bool) -> None:
+    """Once, twice or not at all: the provider gets the one address it has, with the client's query."""
+    with upstream(say_hi) as up, running(behind(up, name), Settings(default_provider=name)) as gateway:
+        prefix = f"/{name}" if has_prefix else ""
+        url = f"{gateway.url}{prefix}{path}?beta=true&a=b%20c"
+        assert HTTP.post(url, json={"model": "m", "messages": [], "contents": [], "input": []}).status_code == 200
+        assert up.got[0].target == ARRIVES[name]
+
+
+@pytest.mark.parametrize("path", ["/", "/api/hello"])
+def test_probes(path: str) -> None:
+    """Claude Code asks whether anybody is there."""
+    with running({}) as gateway:
+        response = HTTP.head(gateway.url + path)
+        assert (response.status_code, response.content) == (200, b"")
+
+
+@pytest.mark.parametrize("path", ["/v1/responses", "/openai/v1/responses", "/responses"])
+def test_a_websocket(path: str) -> None:
+    """Codex falls back at once on 426."""
+    headers = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-key": "aaaaaaaaaaaaaaaaaaaaaa=="}
+    headers |= {"sec-websocket-version": "13", "openai-beta": "responses_websockets=2026-02-06"}
+    with running({}) as gateway:
+        response = HTTP.get(gateway.url + path, headers=headers)
+        assert (response.status_code, response.headers["upgrade"]) == (426, "HTTP/1.1")
+
+
+LIMITED = Settings(server=ServerSettings(max_body_bytes=1000))
+
+
+@pytest.mark.parametrize("path", [CHAT, "/deepseek/v1/files"])
+@pytest.mark.parametrize("has_length", [True, False], ids=["declared", "chunked"])
+def test_a_body_that_is_too_large(path: str, has_length: bool) -> None:
+    """It is refused, whether it says how large it is or not."""
+    body: Any = b"x" * 1001 if has_length else iter([b"x" * 600, b"x" * 600])
+    with upstream(say_hi) as up, running(behind(up), LIMITED) as gateway:
+        response = HTTP.post(gateway.url + path, content=body)
+        assert (response.status_code, response.json()["error"]["code"]) == (413, "body_too_large")
+        assert up.got == []
+
+
+def _raw(gateway: Running, pieces: Iterator[bytes]) -> bytes:
+    """What a connection answers to these bytes, as far as it takes them."""
+    host, port = gateway.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        try:
+            for piece in pieces:
+                connection.sendall(piece)
+            return connection.recv(4096)
+        except ConnectionError:
+            return connection.recv(4096)
+
+
+@pytest.mark.parametrize("size", [66_000, 200_000], ids=["just", "far"])
+def test_a_head_that_is_too_large(size: int) -> None:
+    """Headers beyond the bound are refused, in one piece or in many."""
+    head = b"GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: " + b"a" * size + b"\r\n\r\n"
+    many = b"GET /healthz HTTP/1.1\r\nhost: a\r\n" + b"x-a: b\r\n" * (size // 8) + b"\r\n"
+    with running({}) as gateway:
+        for sent in (head, many):
+            assert _raw(gateway, iter([sent])).startswith(b"HTTP/1.1 431 ")
+            assert _raw(gateway, (sent[at : at + 1000] for at in range(0, len(sent), 1000))).startswith(
+                b"HTTP/1.1 431 "
+            )
+        fine = b"GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: " + b"a" * 60_000 + b"\r\n\r\n"
+        assert _raw(gateway, iter([fine])).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("body", [b"", b"not json", b"[1]", b'{"model": "m", "messages": 3}', b"\xff\xfe", b'{"a":'])
+def test_a_body_that_is_no_request(body: bytes) -> None:
+    """It goes on unread: the provider will say what is wrong with it."""
+    with upstream(say_hi) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
+        response = HTTP.post(gateway.url + CHAT, content=body)
+        assert (response.status_code, response.content) == (200, ANSWER)
+        assert up.got[0].body == body
+        assert next_line().note == "unread"
+
+
+def test_small_pieces_are_not_delayed() -> None:
+    """Every connection of a client has Nagle's delay switched off."""
+    with running({}) as gateway:
+        client = httpx.Client()
+        client.get(f"{gateway.url}/healthz")
+        [connection] = gateway.server.server_state.connections
+        sock = connection.transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        client.close()
+
+
+def test_a_providers_own_key_takes_the_callers_place() -> None:
+    """Where the gateway has a key, the client's does not go up."""
+    row = replace(moved("deepseek", ""), api_keys=("inner",))
+    with (
+        upstream(say_hi) as up,
+        running({}, Settings(providers={"deepseek": replace(row, base_url=up.url)})) as gateway,
+    ):
+        HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []}, headers={"authorization": "Bearer outer"})
+        assert up.got[0].header("authorization") == "Bearer inner"
+        assert "outer" not in str(up.got[0])
+
+
+def test_a_redirect_is_not_followed() -> None:
+    """It is the provider's answer as any other."""
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(307, b"elsewhere", ("location", "http://127.0.0.1:1/secret"))
+
+    with upstream(answer) as up, running(behind(up)) as gateway:
+        response = HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []})
+        assert (response.status_code, response.headers["location"]) == (307, "http://127.0.0.1:1/secret")
+        assert len(up.got) == 1

@@ -1,0 +1,102 @@
+"""Which headers go on, in which direction."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.gateway.headers import credential_of, request_headers, response_headers, without_credentials
+
+DEEPSEEK = PROVIDERS["deepseek"]
+
+CREDENTIALS = [
+    ({b"authorization": b"Bearer abc"}, "", "abc"),
+    ({b"authorization": b"bearer abc"}, "", "abc"),
+    ({b"authorization": b"Basic abc"}, "", "Basic abc"),
+    ({b"x-api-key": b"abc"}, "", "abc"),
+    ({b"x-goog-api-key": b"abc"}, "", "abc"),
+    ({b"api-key": b"abc"}, "", "abc"),
+    ({}, "alt=sse&key=abc", "abc"),
+    ({b"authorization": b"Bearer one", b"x-api-key": b"other"}, "key=third", "one"),
+    ({}, "monkey=abc", ""),
+]
+
+UP = [
+    (b"host", b"gateway", False),
+    (b"content-length", b"12", False),
+    (b"content-encoding", b"zstd", False),
+    (b"connection", b"keep-alive, x-hop", False),
+    (b"x-hop", b"1", False),
+    (b"te", b"trailers", False),
+    (b"upgrade", b"h2c", False),
+    (b"proxy-authorization", b"secret", False),
+    (b"x-thoughtline-session", b"s", False),
+    (b"x-forwarded-for", b"10.0.0.1", False),
+    (b"anthropic-beta", b"a,b", True),
+    (b"openai-beta", b"responses=v1", True),
+    (b"user-agent", b"client/1", True),
+    (b"content-type", b"application/json", True),
+    (b"authorization", b"Bearer abc", True),
+    (b"x-session-id", b"s", True),
+]
+
+
+@pytest.mark.parametrize(("headers", "query", "expected"), CREDENTIALS)
+def test_credentials_wherever_they_stand(headers: dict[bytes, bytes], query: str, expected: str) -> None:
+    """Four headers and a parameter, by what the SDKs send."""
+    assert credential_of(headers, query) == expected
+
+
+def test_what_goes_up() -> None:
+    """The client's own headers, without those of its connection and without ours."""
+    sent = dict(request_headers([(name, value) for name, value, _ in UP], DEEPSEEK, ""))
+    sent.pop("accept-encoding")
+    assert sent == {name.decode(): value.decode() for name, value, goes in UP if goes}
+
+
+@pytest.mark.parametrize(
+    ("auth", "expected"),
+    [("bearer", ("authorization", "Bearer ours")), ("x-api-key", ("x-api-key", "ours")), ("query", None)],
+)
+def test_a_configured_key_replaces_the_callers(auth: str, expected: tuple[str, str] | None) -> None:
+    """The caller's credential stays here, in whichever header it came."""
+    provider = replace(DEEPSEEK, auth=auth)
+    theirs = [(b"authorization", b"Bearer theirs"), (b"x-api-key", b"theirs"), (b"x-goog-api-key", b"theirs")]
+    sent = request_headers(theirs, provider, "ours")
+    assert "theirs" not in str(sent)
+    assert [pair for pair in sent if pair[0] != "accept-encoding"] == ([expected] if expected else [])
+
+
+def test_headers_of_the_settings_win() -> None:
+    """A provider's own headers stand in for the client's."""
+    provider = replace(DEEPSEEK, headers={"User-Agent": "mine"})
+    sent = request_headers([(b"user-agent", b"theirs")], provider, "")
+    assert [value for name, value in sent if name.lower() == "user-agent"] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "sent"),
+    [
+        (b"gzip, deflate, br, zstd", "gzip, deflate, br, zstd"),
+        (b"gzip;q=0.5, compress", "gzip;q=0.5"),
+        (b"*", "identity"),
+    ],
+)
+def test_only_encodings_that_can_be_read_are_asked_for(asked: bytes, sent: str) -> None:
+    """A response in an encoding we can't undo could not be remembered."""
+    assert dict(request_headers([(b"accept-encoding", asked)], DEEPSEEK, ""))["accept-encoding"] == sent
+
+
+def test_what_comes_down() -> None:
+    """Everything but the headers of the connection; what comes twice comes twice."""
+    got = response_headers(
+        [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("Transfer-Encoding", "chunked"), ("X-RateLimit", "5")]
+    )
+    assert got == [(b"set-cookie", b"a=1"), (b"set-cookie", b"b=2"), (b"x-ratelimit", b"5")]
+
+
+def test_a_key_of_ours_is_nobody_elses_business() -> None:
+    """Callers with a client key of the gateway: it never goes up."""
+    headers = [(b"authorization", b"Bearer tl-1"), (b"x-api-key", b"tl-1"), (b"accept", b"*/*")]
+    assert without_credentials(headers) == [(b"accept", b"*/*")]

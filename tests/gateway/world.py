@@ -1,0 +1,121 @@
+"""A gateway behind a real socket, with simulators behind it: what the tests of the gateway talk to.
+
+with running(simulators={"deepseek": served("deepseek").url}) as gateway:
+    gateway.url, gateway.state, gateway.lines
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any, TypeVar
+
+import uvicorn
+from msgspec.structs import replace
+
+from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.gateway.access import NoKeys
+from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.journal import Journal, Line
+from thoughtline.gateway.serving import server_config
+from thoughtline.gateway.state import State, make_state
+from thoughtline.settings import Settings
+from thoughtline.stores import Store, open_store
+
+Json = dict[str, Any]
+Result = TypeVar("Result")
+
+
+class Running:
+    """A gateway that listens, its state, and what it wrote into its log."""
+
+    def __init__(
+        self, url: str, app: Gateway, log: io.BytesIO, loop: asyncio.AbstractEventLoop, server: uvicorn.Server
+    ) -> None:
+        self.url = url
+        self.app = app
+        self.loop = loop
+        self.server = server
+        self._log = log
+
+    @property
+    def state(self) -> State:
+        return self.app.state
+
+    @property
+    def lines(self) -> list[Json]:
+        """The lines of the log so far."""
+        self.loop.call_soon_threadsafe(self.app.state.journal.flush)
+        done = threading.Event()
+        self.loop.call_soon_threadsafe(done.set)
+        assert done.wait(10)
+        return [json.loads(line) for line in self._log.getvalue().splitlines()]
+
+    def wait_for(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Do something in the gateway's own loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[Callable[[], Line]]:
+        """Gives the next line of the journal, when it is written."""
+        listener = self.state.journal.listen()
+        yield lambda: self.wait_for(listener.next())
+        self.state.journal.leave(listener)
+
+
+def moved(name: str, url: str) -> Provider:
+    """A built-in provider at another address, all its formats there."""
+    row = PROVIDERS[name]
+    return replace(row, base_url=url, bases={})
+
+
+@contextlib.contextmanager
+def running(
+    simulators: Mapping[str, str],
+    settings: Settings | None = None,
+    store_url: str = "memory://",
+    store: Store | None = None,
+    takes_keys: bool = False,
+) -> Iterator[Running]:
+    """A gateway whose providers are at these addresses: the name of a row, or a whole row under any name."""
+    settings = settings or Settings()
+    providers = {**PROVIDERS, **settings.providers, **{name: moved(name, url) for name, url in simulators.items()}}
+    settings = replace(settings, providers=providers, store_url=store_url)
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    ready = threading.Event()
+    held: list[Any] = []
+
+    async def main() -> None:
+        log = io.BytesIO()
+
+        async def opened() -> State:
+            kept = store or await open_store(store_url, settings.store)
+            await kept.open()
+            keys = await ClientKeys.load(kept) if takes_keys else NoKeys()
+            return make_state(settings, kept, keys, Journal(log))
+
+        app = Gateway(opened)
+        server = uvicorn.Server(server_config(app))
+        held.extend((app, log, server, asyncio.get_running_loop()))
+        serving = asyncio.ensure_future(server.serve([listener]))
+        while not server.started:
+            await asyncio.sleep(0)
+        ready.set()
+        await serving
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
+    thread.start()
+    assert ready.wait(30), "the gateway did not start"
+    app, log, server, loop = held
+    try:
+        yield Running(f"http://127.0.0.1:{listener.getsockname()[1]}", app, log, loop, server)
+    finally:
+        server.should_exit = True
+        if store_url != "memory://" or store is not None:  # uvicorn takes its time, and nobody needs what was in memory
+            thread.join(30)

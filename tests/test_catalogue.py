@@ -1,0 +1,79 @@
+"""The built-in providers: every name of the design, addresses that detection knows, faces that contracts know."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from thoughtline.catalogue import PROVIDERS, Provider, auth_for, canonical_name
+from thoughtline.formats import FORMATS
+from thoughtline.replay.detection import ALIASES, Target, provider_of, resolve
+
+NAMES = (
+    "deepseek kimi mimo glm minimax qwen anthropic openai azure gemini xai openrouter mistral groq cerebras fireworks "
+    "together siliconflow nebius deepinfra sambanova cohere perplexity bedrock ollama vllm lmstudio copilot opencode-go"
+)
+LOCAL = {"ollama", "vllm", "lmstudio"}
+PUBLIC = [row for row in PROVIDERS.values() if row.name not in LOCAL and row.base_url]
+
+
+def test_every_provider_is_built_in() -> None:
+    """With no file at all, each of these names works."""
+    assert " ".join(PROVIDERS) == NAMES
+
+
+@pytest.mark.parametrize("row", PUBLIC, ids=lambda row: row.name)
+def test_a_public_provider_is_known_by_its_host_too(row: Provider) -> None:
+    """An address of a row, under a name nobody knows, is detected as that row: rows and detection agree."""
+    for base in (row.base_url, *row.bases.values()):
+        assert provider_of(Target("", base, "", "openai_chat")) == row.name
+
+
+@pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.name)
+def test_addresses_are_encrypted_or_local(row: Provider) -> None:
+    """A credential goes over TLS, or no further than this machine; no address has a trailing slash or a query."""
+    for base in (row.base_url, *row.bases.values()):
+        parts = urlsplit(base)
+        assert (parts.scheme == "https") is (row.name not in LOCAL) or not base
+        assert parts.hostname == "127.0.0.1" or row.name not in LOCAL
+        assert not base.endswith("/")
+        assert not parts.query
+
+
+@pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.name)
+def test_every_face_is_one_we_speak(row: Provider) -> None:
+    """A listed format is one that can be read and written, listed once, and other addresses are of listed formats."""
+    assert row.formats
+    assert len(set(row.formats)) == len(row.formats)
+    assert all(FORMATS[name].bodies is not None for name in row.formats)
+    assert set(row.bases) <= set(row.formats)
+
+
+@pytest.mark.parametrize("name", ["deepseek", "kimi", "mimo"])
+def test_strict_providers_are_strict_in_every_face(name: str) -> None:
+    """No face of a provider that refuses is listed without a contract that says so."""
+    for face in PROVIDERS[name].formats:
+        contract = resolve(Target(name, PROVIDERS[name].base_url, f"{name}-v4", face))
+        assert contract.is_strict, face
+
+
+@pytest.mark.parametrize(("alias", "name"), sorted(ALIASES.items()))
+def test_aliases(alias: str, name: str) -> None:
+    """Another name of a provider, in any case, is its own name, and that one has a row."""
+    assert canonical_name(alias.upper()) == name
+    assert name in PROVIDERS
+
+
+def test_a_name_nobody_knows_stays() -> None:
+    """Providers that settings add keep their names."""
+    assert canonical_name("my-vllm") == "my-vllm"
+
+
+def test_the_key_goes_where_the_face_wants_it() -> None:
+    """Google's OpenAI face takes a bearer token, its own face Google's header."""
+    gemini, anthropic = PROVIDERS["gemini"], PROVIDERS["anthropic"]
+    assert auth_for(gemini, "gemini_generate") == "x-goog-api-key"
+    assert auth_for(gemini, "openai_chat") == "bearer"
+    assert auth_for(anthropic, "anthropic_messages") == "x-api-key"
+    assert auth_for(PROVIDERS["azure"], "openai_responses") == "api-key"

@@ -1,0 +1,136 @@
+"""What `thoughtline connect` prints: rows that all keep the same laws, and that work when they are followed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from tests.sim.serving import served
+from tests.test_cli import run
+from thoughtline.clients import (
+    CLIENTS,
+    DEFAULT_URL,
+    KEY,
+    Address,
+    Client,
+    Step,
+    address_of,
+    fill,
+    find,
+    instructions,
+    nearest,
+)
+
+every_client = pytest.mark.parametrize("client", CLIENTS, ids=[client.name for client in CLIENTS])
+STEPS = [(client, step) for client in CLIENTS for step in client.steps]
+READERS: dict[str, Callable[[str], object]] = {
+    "json": json.loads,
+    "toml": tomllib.loads,
+    "yaml": msgspec.yaml.decode,
+    "python": lambda text: compile(text, "step", "exec"),
+    "shell": shlex.split,
+    "words": str.split,
+}
+
+
+@every_client
+def test_everything_is_filled_in(client: Client) -> None:
+    """No placeholder is left; the base and the key stand there, and the model wherever a client names one."""
+    text = instructions(client, Address("https://gate.example/deepseek", "some-model"), "some-key")
+    assert not {"<base>", "<key>", "<model>"} & set(text.replace("<", " <").replace(">", "> ").split())
+    assert "https://gate.example/deepseek" in text
+    assert "some-key" in text
+    assert "some-model" in text or client.name == "open-webui"  # which asks the gateway for its models
+
+
+@pytest.mark.parametrize(("client", "step"), STEPS, ids=[f"{client.name}-{step.language}" for client, step in STEPS])
+def test_lines_are_what_they_are_said_to_be(client: Client, step: Step) -> None:
+    """JSON is JSON, TOML is TOML, and so on: what is printed can be pasted."""
+    assert READERS[step.language](fill(step.lines, address_of(client, DEFAULT_URL)).strip())
+
+
+@every_client
+def test_every_name_finds_its_client(client: Client) -> None:
+    """Names, titles and aliases, however they are written; no two clients share one."""
+    for name in (client.name, client.title, *client.aliases):
+        assert find(name) is client
+        assert find(name.upper().replace("-", "_")) is client
+        assert find(name.replace("-", " ")) is client
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "expected"),
+    [
+        (None, None, Address("http://h:1/openai", "gpt-5.1")),
+        ("deepseek", None, Address("http://h:1/deepseek", "deepseek-v4-pro")),
+        ("deepseek", "deepseek-flash", Address("http://h:1/deepseek", "deepseek-flash")),
+        ("groq", "openai/gpt-oss-120b", Address("http://h:1/groq", "openai/gpt-oss-120b")),
+        (None, "deepseek/deepseek-v4-pro", Address("http://h:1", "deepseek/deepseek-v4-pro")),
+        (None, "gpt-6", Address("http://h:1/openai", "gpt-6")),
+        ("mine", None, Address("http://h:1/mine", "MODEL")),
+    ],
+)
+@pytest.mark.parametrize("url", ["http://h:1", "http://h:1/", "http://h:1/v1"])
+def test_address(url: str, provider: str | None, model: str | None, expected: Address) -> None:
+    """With a provider in the path the model has its own name; at the root the model names its provider."""
+    codex = find("codex")
+    assert codex is not None
+    assert address_of(codex, url, provider, model) == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("claud", "claude-code"), ("cursr", "cursor"), ("opencod", "opencode"), ("zzzzzz", None)]
+)
+def test_nearest(typed: str, meant: str | None) -> None:
+    """A slip of the finger gets the name that was meant, nonsense gets none."""
+    assert nearest(typed) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "simulator"), [("openai-sdk", "deepseek"), ("anthropic-sdk", "anthropic"), ("google-sdk", "gemini")]
+)
+def test_python_that_is_printed_runs(name: str, simulator: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As it stands, against a strict simulator at that address."""
+    client = find(name)
+    assert client is not None
+    (step,) = client.steps
+    code = fill(step.lines, address_of(client, served(simulator).url, simulator))
+    exec(compile(code, name, "exec"), {})
+    assert capsys.readouterr().out == "Here is the answer you asked for.\n"
+
+
+def test_the_command_names_all_clients() -> None:
+    """Without a client it lists them, each on a line."""
+    result = run("connect")
+    assert (result.returncode, len(result.stdout.splitlines())) == (0, len(CLIENTS))
+    assert all(client.name in result.stdout for client in CLIENTS)
+
+
+def test_the_command_prints_what_to_set() -> None:
+    """For the provider, model and address given; the key stays a blank to fill."""
+    result = run("connect", "Claude", "--provider", "kimi", "--model", "kimi-k3", "--url", "https://gate.example")
+    assert result.returncode == 0
+    assert "export ANTHROPIC_BASE_URL=https://gate.example/kimi\n" in result.stdout
+    assert "export ANTHROPIC_MODEL=kimi-k3\n" in result.stdout
+    assert f"export ANTHROPIC_API_KEY={KEY}\n" in result.stdout
+
+
+@pytest.mark.parametrize(("typed", "told"), [("claude-cod", "did you mean claude-code?"), ("zzzzzz", "names them all")])
+def test_the_command_refuses_a_client_it_does_not_know(typed: str, told: str) -> None:
+    """Status 2, with the nearest name if there is one."""
+    result = run("connect", typed)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize("model", ['a"b', "a b", "a'b", "a\\b", "$(id)"])
+def test_the_command_refuses_what_would_break_a_file(model: str) -> None:
+    """A value that needs escaping somewhere is no value of a setting."""
+    result = run("connect", "codex", "--model", model)
+    assert result.returncode == 2
+    assert "can't stand in a settings file" in result.stderr

