@@ -25,6 +25,7 @@ from thoughtline.errors import (
     StoreRefused,
     StoreUnavailable,
     ThoughtlineError,
+    Untranslatable,
     WrongKey,
 )
 from thoughtline.formats import json_text
@@ -45,6 +46,7 @@ ERRORS: dict[str, tuple[ThoughtlineError, Fault, int]] = {
     "declined": (Declined(404, "unknown_model", "x"), Fault.CLIENT, 404),
     "declined, of an upstream": (Declined(502, "upstream_failed", "x"), Fault.UPSTREAM, 502),
     "declined, of ours": (Declined(503, "busy", "x"), Fault.OURS, 503),
+    "untranslatable": (Untranslatable("x", "/y", "z"), Fault.CLIENT, 400),
     "address": (AddressError("x"), Fault.OURS, 500),
     "address, refused": (AddressRefused("x"), Fault.CLIENT, 400),
     "settings": (SettingsError([Problem("f:1", "a.b", "x", "y")]), Fault.OURS, 500),
