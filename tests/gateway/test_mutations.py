@@ -289,6 +289,7 @@ class Habit(NamedTuple):
     formats: tuple[str, ...]
     simulators: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    has_session: bool = False
 
     def fits(self, case: Case) -> bool:
         return case.format in self.formats and (not self.simulators or case.simulator in self.simulators)
@@ -346,8 +347,9 @@ HABITS = [
     ),
     Habit("C10 reasoning in the text", thoughts_in_text, ("openai_chat",), NAMED),
     Habit("C11 system in the middle", then_forget(system_in_the_middle), ("openai_chat",)),
-    Habit("D2 another system prompt", then_forget(rewritten_system), ("openai_chat", "anthropic_messages")),
-    Habit("D2 reminders in results", then_forget(reminders), ("openai_chat",)),
+    Habit("D2 another system prompt", then_forget(rewritten_system), ("openai_chat",)),
+    Habit("D2 another system prompt", then_forget(rewritten_system), ("anthropic_messages",), (), ("missing",)),
+    Habit("D2 reminders in results", then_forget(reminders), ("openai_chat",), has_session=True),
     Habit(
         "D6 a sliding window",
         then_forget(sliding_window),
@@ -365,6 +367,8 @@ def test_a_habit(gateways: Gateways, habit: Habit, case: Case) -> None:
     gateway = gateways(case)
     opening = TEN_TURNS.format(mark=f"{habit.id} {case.id}")
     dialogue = Forgetful(f"{gateway.url}/{provider_of(case)}", case, opening, change=habit.change)
+    if habit.has_session:
+        dialogue.headers = {"x-session-id": f"{habit.id} {case.id}".replace(" ", "-")}
     log = served(case.simulator, case.profile).app.simulation.log
     for turn in range(TURNS):
         answer = dialogue.ask(is_streaming=bool(turn % 2))
