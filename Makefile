@@ -6,10 +6,13 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CLIENTS := .clients/.installed
 
-.PHONY: run test test-clients check format docs lock bench clean
+.PHONY: run demo test test-clients check format docs lock bench clean
 
 run: $(INSTALLED)
-	@$(BIN)/thoughtline --help
+	@$(BIN)/thoughtline serve
+
+demo: $(INSTALLED)
+	@$(BIN)/thoughtline demo
 
 test: check
 	$(BIN)/python -m pytest -n auto

@@ -13,6 +13,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import Struct
+from msgspec.structs import fields
+
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
@@ -29,6 +32,7 @@ from thoughtline.configuration.keys import (
 )
 from thoughtline.configuration.overlay import variable
 from thoughtline.formats import FORMATS
+from thoughtline.gateway.admin.table import TABLE
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import ROWS, Contract
 from thoughtline.replay.detection import ALIASES
@@ -37,6 +41,7 @@ from thoughtline.settings import defaults, example_settings
 from thoughtline.sim.exchange import Simulator
 from thoughtline.sim.script import WORDS
 from thoughtline.sim.simulators import SIMULATORS
+from thoughtline.translation.effort import BUDGETS, KNOBS, Knob
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
@@ -52,7 +57,8 @@ def cli() -> str:
 
 def _commands(root: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     found = [action for action in root._actions if isinstance(action, argparse._SubParsersAction)]
-    return [command for action in found for command in action.choices.values()]
+    commands = [command for action in found for command in action.choices.values()]
+    return [each for command in commands for each in (command, *_commands(command))]
 
 
 def simulators() -> str:
@@ -101,6 +107,24 @@ def _client(row: Client) -> str:
     ]
     notes = [f"- {fill(note, address)}" for note in row.notes]
     return "\n".join([f"## {row.title}\n", *steps, *notes, *([""] if notes else [])])
+
+
+def addresses() -> str:
+    """Every fixed address of the gateway."""
+    rows = [f"| `{row.method} {row.path}` | {row.access} | {_parameters(row.query)} | {row.summary} |" for row in TABLE]
+    return "\n".join(
+        [
+            f"{NOTE}\n# Admin API: the addresses\n",
+            "How to use them: [admin API](admin.md). What each answers, member by member: `GET /api/openapi.json`.\n",
+            "| address | who may | parameters | what it does |\n|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _parameters(query: type[Struct]) -> str:
+    return ", ".join(f"`{field.encode_name}`" for field in fields(query))
 
 
 def contracts() -> str:
@@ -236,6 +260,47 @@ def _provider_row(name: str) -> str:
     return f"| `{name}` | {also} | {address} | {faces} | {row.auth} |"
 
 
+def efforts() -> str:
+    """How much to think, in every model's own terms."""
+    words = [f"| `{word}` | {tokens:,} |" for word, tokens in BUDGETS.items()]
+    rows = [
+        f"| {', '.join(f'`{name}`' for name in knob.contracts)} | {_models(knob)} "
+        f"| `{knob.style}` | {', '.join(knob.efforts) or '—'} | {_budgets(knob)} "
+        f"| {'yes' if knob.can_be_off else 'no'} | {', '.join('.'.join(path) for path, _ in knob.keeps) or '—'} |"
+        for knob in KNOBS
+    ]
+    text = (
+        "What a client says of thinking, in one table for all ways to say it. A word becomes tokens, and tokens the "
+        "lowest word that covers them; a word that a model does not know becomes the nearest below, else its lowest. "
+        "A budget that stands for a word leaves a fifth of `max_tokens` to the answer; one that the client gave stays "
+        "below `max_tokens`. What was not said stays unsaid.\n"
+    )
+    return "\n".join(
+        [
+            f"{NOTE}\n# Effort and budgets\n",
+            text,
+            "| effort | tokens |\n|---|---|",
+            *words,
+            "\nThe knob of a model, the first row that fits. `keeps` is the switch that has earlier thinking used.\n",
+            "| contract | model | knob | words | budget | off | keeps |\n" + "|---" * 7 + "|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _models(knob: Knob) -> str:
+    pattern = knob.models.replace("|", "\\|")
+    return f"`{pattern}`" if pattern else "any"
+
+
+def _budgets(knob: Knob) -> str:
+    return f"{knob.budgets[0]:,} to {knob.budgets[1]:,}" if knob.style in _WITH_BUDGETS else "—"
+
+
+_WITH_BUDGETS = ("claude_budget", "gemini_budget", "enable_thinking", "token_budget", "reasoning")
+
+
 def _faces(row: Simulator) -> str:
     return ", ".join(f"`{face.wire.format}`" for face in row.faces if face.counts is None)
 
@@ -247,9 +312,11 @@ def _first_line(name: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
+    "admin-addresses.md": addresses,
     "cli.md": cli,
     "clients.md": clients,
     "contracts.md": contracts,
+    "efforts.md": efforts,
     "formats.md": formats,
     "rules.md": rules,
     "settings.md": settings,

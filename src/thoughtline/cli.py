@@ -63,6 +63,18 @@ def _run_sim(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _serve_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.settings_options import add_server_options
+
+    add_server_options(parser)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from thoughtline import serve_command
+
+    return serve_command.run(options)
+
+
 def _no_arguments(parser: argparse.ArgumentParser) -> None:
     """A command without options."""
 
@@ -106,12 +118,71 @@ def _run_connect(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def _add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.settings_options import add_server_options
+
+    add_server_options(parser)
+    parser.add_argument("--json", action="store_true", help="the report as JSON, one object")
+
+
+def _run_doctor(chosen: argparse.Namespace) -> int:
+    from thoughtline.doctor.report import run
+
+    return run(chosen)
+
+
+def _cache_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline import cache_command
+
+    cache_command.add_arguments(parser)
+
+
+def _cache(options: argparse.Namespace) -> int:
+    from thoughtline import cache_command
+
+    return cache_command.run(options)
+
+
+def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.settings_options import add_key_actions
+
+    add_key_actions(parser)
+
+
+def _run_keys(chosen: argparse.Namespace) -> int:
+    from thoughtline.keys_command import run
+
+    return run(chosen)
+
+
+def _add_eval_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline import handoff_eval
+
+    handoff_eval.add_arguments(parser)
+
+
+def _run_eval(chosen: argparse.Namespace) -> int:
+    from thoughtline import handoff_eval
+
+    return handoff_eval.run(chosen)
+
+
 COMMANDS: tuple[Command, ...] = (
+    Command("serve", "run the gateway", _serve_arguments, _serve),
     Command("demo", "show a session that breaks, and the same one that doesn't", _no_arguments, _run_demo),
     Command("audit", "say what a provider would refuse in a request, where and why", _audit_arguments, _audit),
     Command(
         "connect", "say what to set in a client, so that it uses the gateway", _add_connect_arguments, _run_connect
     ),
+    Command(
+        "doctor",
+        "look at settings, store and upstreams: what is wrong and how to mend it",
+        _add_doctor_arguments,
+        _run_doctor,
+    ),
+    Command("cache", "look at what is remembered, or forget it", _cache_arguments, _cache),
+    Command("keys", "make, list and revoke the gateway's own client keys", _add_keys_arguments, _run_keys),
+    Command("eval", "measure what checkpoints do for a model that takes over", _add_eval_arguments, _run_eval),
     Command("sim", "answer as a strict provider would, on loopback", _add_sim_arguments, _run_sim),
 )
 

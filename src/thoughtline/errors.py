@@ -3,6 +3,7 @@
     ThoughtlineError
     ├── DecodeError          bytes that are not what their format says        client or upstream, 400 or 502
     │   └── LimitExceeded    bytes that go beyond a bound we set               client or upstream, 413 or 502
+    ├── Untranslatable       a request whose meaning its upstream can't take   client, 400
     ├── EncodeError          a typed value that its target wire can't hold    ours, 500
     │   └── ForeignSeal      a seal that another provider made                ours, 500
     ├── Declined             a request that we don't pass on                   its own, with a code and a remedy
@@ -80,6 +81,21 @@ class LimitExceeded(DecodeError):
         return 413 if self.fault is Fault.CLIENT else 502
 
 
+class Untranslatable(ThoughtlineError):
+    """A request that asks for something which the upstream it goes to has no way to do.
+
+    `place` is a JSON pointer into the client's body, `remedy` what the client can do about it.
+    """
+
+    fault = Fault.CLIENT
+
+    def __init__(self, problem: str, place: str, remedy: str) -> None:
+        super().__init__(f"{problem} (at {place}); {remedy}")
+        self.problem = problem
+        self.place = place
+        self.remedy = remedy
+
+
 class EncodeError(ThoughtlineError):
     """A typed value that the target wire format has no place for."""
 
@@ -91,9 +107,12 @@ class ForeignSeal(EncodeError):
 class Declined(ThoughtlineError):
     """A request that is not passed on, or an upstream that gave no answer: with a stable code and a remedy."""
 
-    def __init__(self, status: int, code: str, problem: str, remedy: str = "") -> None:
+    def __init__(
+        self, status: int, code: str, problem: str, remedy: str = "", retry_after_seconds: float | None = None
+    ) -> None:
         super().__init__(problem)
         self._status = status
+        self.retry_after_seconds = retry_after_seconds
         self.code = code
         self.remedy = remedy
         self.fault = Fault.CLIENT if status < 500 else Fault.UPSTREAM if status in (502, 504) else Fault.OURS
@@ -121,8 +140,13 @@ class Problem(NamedTuple):
     message: str
     remedy: str
 
+    @property
+    def told(self) -> str:
+        """All but the remedy."""
+        return f"{self.place}: {self.key}: {self.message}" if self.key else f"{self.place}: {self.message}"
+
     def __str__(self) -> str:
-        return f"{self.place}: {self.key + ': ' if self.key else ''}{self.message} ({self.remedy})"
+        return f"{self.told} ({self.remedy})"
 
 
 class SettingsError(ThoughtlineError):

@@ -18,10 +18,11 @@ from thoughtline.turns import Finish, Usage
 
 
 class Started(Struct, frozen=True, gc=False):
-    """The first event of every stream that says anything."""
+    """The first event of every stream that says anything. `created` is in seconds since the epoch, where it matters."""
 
     id: str | None = None
     model: str | None = None
+    created: int = 0
 
 
 class TextDelta(Struct, frozen=True, gc=False):

@@ -19,7 +19,7 @@ from thoughtline.replay.detection import Target
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.refusals import Correction
 from thoughtline.replay.visible import digest
-from thoughtline.stores import Clock, Note, Store
+from thoughtline.stores import Clock, LayeredStore, Note, Store
 
 CONTRACTS = "learned-contracts"
 SEALS = "refused-seals"
@@ -57,8 +57,14 @@ class Lessons:
             seals = await self._store.notes(SEALS)
         except StoreError:
             return
-        self._corrections = _by_target(one for note in notes if (one := _decoded(note)) is not None)
-        self.refused = frozenset(Key(note.key) for note in seals)
+        told = {key_of(one): one for note in notes if (one := _decoded(note)) is not None}
+        refused = frozenset(Key(note.key) for note in seals)
+        if isinstance(self._store, LayeredStore) and not self._store.is_settled:
+            # Memory alone has answered: it knows what was learned here, and nothing of what was reset.
+            told = {key_of(one): one for one in self.corrections} | told
+            refused |= self.refused
+        self._corrections = _by_target(told.values())
+        self.refused = refused
 
     async def keep(self, corrections: tuple[Correction, ...], refused: frozenset[Key]) -> None:
         """Believe these from now on. A store that fails costs the others the knowledge, not us."""

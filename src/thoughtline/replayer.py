@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from thoughtline.errors import DecodeError, EncodeError, StoreError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.items import seal_of
 from thoughtline.lessons import TTL_SECONDS, Lessons
+from thoughtline.providers import Dialect
 from thoughtline.records import Key, Outcome, Record
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.replay.contracts import BY_NAME, Contract, Rung
 from thoughtline.replay.detection import Target, as_asked, resolve
+from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, seal_key
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.matching import Found
@@ -30,6 +33,7 @@ from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
 from thoughtline.replay.plans import Counts
 from thoughtline.replay.refusals import Correction, Refusal, classify, learn
 from thoughtline.stores import Clock, Saved, Store
+from thoughtline.translation import CallIds, with_opened, with_own_ids
 from thoughtline.turns import FormatName, Transcript
 
 MOST_HEALINGS = 2
@@ -55,6 +59,9 @@ class Destination(Struct, frozen=True, gc=False):
         return Issuer(self.provider, self.endpoint, self.account, self.model)
 
 
+MemberEdits: TypeAlias = tuple[tuple[str, bytes], ...]
+
+
 class ContractBook:
     """Which contract holds where: built-in rows, what settings change of them, and what was learned."""
 
@@ -64,25 +71,69 @@ class ContractBook:
         overrides: dict[str, Contract] | None = None,
         fixed: dict[str, Contract] | None = None,
         on_miss: dict[str, tuple[Rung, ...]] | None = None,
+        dialects: dict[str, Dialect] | None = None,
     ) -> None:
         self._lessons = lessons
         self._overrides = overrides or {}
         self._fixed = fixed or {}
         self._on_miss = on_miss or {}
+        self._dialects = dialects or {}
         self._resolved: dict[Target, Contract] = {}
 
     def contract_for(self, target: Target) -> Contract:
         found = self._resolved.get(target)
         if found is None:
-            found = self._fixed.get(target.provider) or resolve(target)
-            found = self._overrides.get(found.name, found)
+            found = self._resolve(target)
             if len(self._resolved) >= _MAX_RESOLVED:
                 self._resolved.clear()
             self._resolved[target] = found
         return self._lessons.apply(found, target)
 
+    def _resolve(self, target: Target) -> Contract:
+        """A contract that settings give a provider is of one format; in its others detection decides."""
+        fixed = self._fixed.get(target.provider)
+        found = fixed if fixed is not None and fixed.format == target.format else resolve(target)
+        found = _changed(found, self._overrides.get(found.name))
+        dialect = self._dialects.get(target.provider)
+        return replace(found, dialect=dialect) if dialect and target.format == "openai_chat" else found
+
     def policy_for(self, contract: Contract) -> Policy:
         return Policy(self._on_miss.get(contract.name), self._lessons.refused)
+
+
+def _changed(found: Contract, override: Contract | None) -> Contract:
+    """What settings change of a row, and nothing else: detection has made the row fit its host."""
+    if override is None:
+        return found
+    row = BY_NAME[found.name]
+    return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
+
+
+class Carried(Struct, frozen=True, gc=False):
+    """What a request brought along that a store need not know: records in envelopes, and findings of its translation.
+
+    `call_ids` maps ids of another format; None where the client speaks the provider's own.
+    """
+
+    records: tuple[Record, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    call_ids: CallIds | None = None
+
+    def added_to(self, found: Found) -> Found:
+        """The store's own record of a turn is the better one."""
+        if not self.records:
+            return found
+        return with_opened({key: records for key, records in found.items() if records}, self.records)
+
+    def named(self, transcript: Transcript, found: Found) -> Transcript:
+        """With the ids that the calls were made under, where the client has only digests of them."""
+        if self.call_ids is None:
+            return transcript
+        records = {record.id: record for some in found.values() for record in some}
+        return with_own_ids(transcript, records.values(), self.call_ids)
+
+
+NOTHING_CARRIED = Carried()
 
 
 class Prepared(Struct, frozen=True, gc=False):
@@ -100,6 +151,7 @@ class Prepared(Struct, frozen=True, gc=False):
     healings: int = 0
     corrections: tuple[Correction, ...] = ()
     problem: DecodeError | EncodeError | None = None
+    carried: Carried = NOTHING_CARRIED
 
     @property
     def counts(self) -> Counts:
@@ -108,7 +160,7 @@ class Prepared(Struct, frozen=True, gc=False):
     @property
     def outcome(self) -> Outcome:
         counts = self.counts
-        findings = self.plan.findings if self.plan else ()
+        findings = (*self.carried.findings, *(self.plan.findings if self.plan else ()))
         return Outcome(
             restored=counts.restored,
             inherited=counts.inherited,
@@ -147,8 +199,13 @@ class Replayer:
         self._book = book
         self._clock = clock
 
-    async def prepare(self, body: bytes, destination: Destination, identity: Identity, model: str = "") -> Prepared:
-        """What to send for a request. `model` stands in for the one that the body names."""
+    def contract_for(self, destination: Destination) -> Contract:
+        return self._book.contract_for(destination.target)
+
+    async def prepare(
+        self, body: bytes, destination: Destination, identity: Identity, model: str = "", edits: MemberEdits = ()
+    ) -> Prepared:
+        """What to send for a request. `model` stands in for the one that the body names, `edits` for other members."""
         contract = as_asked(self._book.contract_for(destination.target), body)
         try:
             transcript = _bodies(destination.format).decode_request(body, contract.dialect)
@@ -156,17 +213,25 @@ class Replayer:
             return Prepared(destination, identity, body, contract, problem=problem)
         if model and model != transcript.model:
             transcript = transcript.with_member("model", msgspec.json.encode(model))
+        for name, value in edits:
+            transcript = transcript.with_member(name, value)
         return await self.prepare_decoded(transcript, destination, identity, contract)
 
     async def prepare_decoded(
-        self, transcript: Transcript, destination: Destination, identity: Identity, contract: Contract | None = None
+        self,
+        transcript: Transcript,
+        destination: Destination,
+        identity: Identity,
+        contract: Contract | None = None,
+        carried: Carried = NOTHING_CARRIED,
     ) -> Prepared:
-        """What to send for a request that was read already, or written by us."""
+        """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
         contract = contract or self._book.contract_for(destination.target)
         needed = needs(transcript, contract, identity)
-        found = await self._found(needed)
+        found = carried.added_to(await self._found(needed))
+        transcript = carried.named(transcript, found)
         policy = self._book.policy_for(contract)
-        prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found)
+        prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
         try:
             prepared = _planned(prepared)
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
@@ -245,7 +310,7 @@ class Replayer:
         body = bodies.encode_request(prepared.transcript, prepared.contract.dialect)
         transcript = bodies.decode_request(body, prepared.contract.dialect)
         needed = needs(transcript, prepared.contract, prepared.identity)
-        found = await self._found(needed)
+        found = prepared.carried.added_to(await self._found(needed))
         return replace(prepared, transcript=transcript, needed=needed, found=found)
 
 

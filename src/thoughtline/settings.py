@@ -35,7 +35,10 @@ TagMode = Literal["off", "markers", "lift"]
 
 
 class ServerSettings(Struct, frozen=True):
-    """`[server]`. `admin_token` is None until one is made at the first start."""
+    """`[server]`. `admin_token` is None until one is made at the first start.
+
+    `bus_directory` is where the workers of one start tell each other what happens; whoever starts several makes one.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8642
@@ -44,6 +47,7 @@ class ServerSettings(Struct, frozen=True):
     max_header_bytes: int = 64 * 2**10
     admin_token: str | None = None
     insecure: bool = False
+    bus_directory: str | None = None
 
     def __repr__(self) -> str:
         return f"ServerSettings({self.host!r}, {self.port})"

@@ -140,7 +140,10 @@ class Candidate(Struct, frozen=True, gc=False):
 
 
 class Reply(Struct, frozen=True, gc=False):
-    """A whole response. `error` is the body's error where there is one; such a reply has no candidates."""
+    """A whole response. `error` is the body's error where there is one; such a reply has no candidates.
+
+    `created` is in seconds since the epoch; a reply that came from a wire has it in its body.
+    """
 
     format: FormatName
     candidates: tuple[Candidate, ...]
@@ -149,6 +152,7 @@ class Reply(Struct, frozen=True, gc=False):
     model: str | None = None
     usage: Usage | None = None
     error: Raw | None = None
+    created: int = 0
 
     @property
     def is_edited(self) -> bool:

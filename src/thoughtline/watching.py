@@ -84,23 +84,25 @@ class Watch:
         )
         reply = Reply(transcript.format, candidates, b"", self._started.id, self._started.model)
         spot = self._prepared.needed.end if self._prepared.needed else None
-        return capture(transcript, reply, self._provenance(reply), now, spot, outcome)
+        return capture(transcript, reply, provenance_of(self._prepared, reply.model), now, spot, outcome)
 
-    def _provenance(self, reply: Reply) -> Provenance:
-        where, who, transcript = self._prepared.destination, self._prepared.identity, self._prepared.transcript
-        assert transcript is not None
-        return Provenance(
-            who.tenant,
-            where.provider,
-            where.endpoint,
-            where.account,
-            where.model,
-            reply.model or where.model,
-            where.format,
-            self._prepared.contract.dialect.name,
-            who.session or untold_session(transcript),
-            who.agent,
-        )
+
+def provenance_of(prepared: Prepared, model_answered: str | None = None) -> Provenance:
+    """Where the answer to a request comes from, and whose it is."""
+    where, who, transcript = prepared.destination, prepared.identity, prepared.transcript
+    assert transcript is not None
+    return Provenance(
+        who.tenant,
+        where.provider,
+        where.endpoint,
+        where.account,
+        where.model,
+        model_answered or where.model,
+        where.format,
+        prepared.contract.dialect.name,
+        who.session or untold_session(transcript),
+        who.agent,
+    )
 
 
 class StreamWatch(Watch):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.clients.programs import CLAUDE_CODE, Outcome, Place, Task, run
-from tests.clients.upstreams import start
+from tests.clients.upstreams import reach, start
 
 pytestmark = pytest.mark.programs
 
@@ -73,3 +73,11 @@ def test_a_session_at_the_provider_itself(session: Session, place: Place) -> Non
     outcome = hold(session, upstream.url, place)
     assert (outcome.status, outcome.answer[:14]) == (1, "API Error: 400"), outcome.answer
     assert upstream.refusals()
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=[session.id for session in SESSIONS])
+def test_the_same_session_through_the_gateway(session: Session, place: Place) -> None:
+    """It goes on to its end: thoughts are put back where they stood, and those of another model are given as text."""
+    upstream = start(session.simulator, session.profile)
+    outcome = hold(session, reach(upstream), place)
+    assert (outcome.status, outcome.answer) == (0, session.answer), (outcome.answer, upstream.refusals())

@@ -43,6 +43,12 @@ ROWS = (
     Row(CODEX, "xai", "grok-4.7"),
     Row(CODEX, "deepseek", "deepseek-v4-pro"),
     Row(CODEX, "copilot", "gpt-5.3-codex"),
+    # of another format than the program's: translated
+    Row(CLAUDE_CODE, "openai", "gpt-5.1"),
+    Row(CLAUDE_CODE, "gemini", "gemini-3-pro-preview"),
+    Row(CODEX, "anthropic", "claude-opus-5-5", "bound"),
+    Row(CODEX, "gemini", "gemini-3-pro-preview"),
+    Row(CODEX, "kimi", "kimi-k2.6"),
 )
 
 

@@ -15,6 +15,7 @@ from tests.clients.upstreams import Upstream, reach, start
 NOTHING: dict[str, Any] = {}
 NO_STORE = {"store": False, "include": ["reasoning.encrypted_content"], "reasoning": {"summary": "auto"}}
 ENABLED = {"thinking": {"type": "enabled", "budget_tokens": 2048}, "max_tokens": 8000}
+ADAPTIVE = {"thinking": {"type": "adaptive"}, "max_tokens": 8000}
 REFUSALS = (openai.BadRequestError, anthropic.BadRequestError, errors.ClientError)
 pytestmark = pytest.mark.filterwarnings("ignore:The model:DeprecationWarning")
 
@@ -44,7 +45,7 @@ ROWS = (
     Row("openai-responses", "xai", "grok-4.7", None, NO_STORE),
     Row("openai-responses", "deepseek", "deepseek-v4-pro", "must be passed back"),
     Row("anthropic", "anthropic", "claude-sonnet-4-5", "Expected `thinking`", ENABLED, "classic"),
-    Row("anthropic", "anthropic", "claude-opus-4-8", None, {"max_tokens": 8000}, "adaptive"),
+    Row("anthropic", "anthropic", "claude-opus-4-8", None, ADAPTIVE, "adaptive"),
     Row("anthropic", "deepseek", "deepseek-v4-pro", "must be passed back", {"max_tokens": 8000}),
     Row("anthropic", "kimi", "kimi-k2.6", "reasoning_content is missing", {"max_tokens": 8000}),
     Row("google-genai", "gemini", "gemini-3-pro-preview", "thought_signature"),
@@ -83,3 +84,11 @@ def test_an_app_that_strips_reasoning_and_talks_to_the_provider_itself(row: Row,
         return
     with pytest.raises(REFUSALS, match=row.refusal):
         talk(row, upstream.url, "strips", way)
+
+
+@every_row
+@both_ways
+def test_an_application_that_strips_is_mended_by_the_gateway(row: Row, way: Way) -> None:
+    """Whatever an application drops, the provider sees every thought byte for byte where it demands them."""
+    upstream = start(row.simulator, row.profile)
+    check_whole(upstream, talk(row, reach(upstream), "strips", way))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 from collections.abc import MutableMapping
 from typing import Any, NamedTuple
 
+from tests.gateway.world import running
 from tests.sim.serving import NOW, listening
 from thoughtline.sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
 from thoughtline.sim.values import Verdict
@@ -59,5 +62,10 @@ def start(simulator: str, profile: str | None = None) -> Upstream:
 
 
 def reach(upstream: Upstream) -> str:
-    """The base URL, without `/v1`, under which a client finds the provider."""
-    return upstream.url
+    """The base URL, without `/v1`, under which a client finds the provider: through a gateway of its own."""
+    gateway = _GATEWAYS.enter_context(running({upstream.provider: upstream.url}))
+    return f"{gateway.url}/{upstream.provider}"
+
+
+_GATEWAYS = contextlib.ExitStack()
+atexit.register(_GATEWAYS.close)

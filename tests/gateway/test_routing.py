@@ -27,6 +27,7 @@ KNOWN = [
     ("/v1beta/models/gemini-3-pro:generateContent", "generate", GEMINI, None, "gemini-3-pro"),
     ("/v1beta/models/gemini/gemini-3-pro:generateContent", "generate", GEMINI, None, "gemini/gemini-3-pro"),
     ("/gemini/v1beta/models/gemini-3-pro:streamGenerateContent", "generate", GEMINI, "gemini", "gemini-3-pro"),
+    ("/v1beta/models/ollama/qwen3:14b:generateContent", "generate", GEMINI, None, "ollama/qwen3:14b"),
     ("/gemini/v1/models/gemini-3-pro:countTokens", "count_tokens", GEMINI, "gemini", "gemini-3-pro"),
     ("/api/chat", "generate", OLLAMA, None, ""),
     ("/ollama/api/chat", "generate", OLLAMA, "ollama", ""),

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.journal import Journal, Line
 from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state
@@ -80,6 +81,7 @@ def running(
     settings: Settings | None = None,
     store_url: str = "memory://",
     store: Store | None = None,
+    takes_keys: bool = False,
 ) -> Iterator[Running]:
     """A gateway whose providers are at these addresses: the name of a row, or a whole row under any name."""
     settings = settings or Settings()
@@ -95,7 +97,8 @@ def running(
         async def opened() -> State:
             kept = store or await open_store(store_url, settings.store)
             await kept.open()
-            return make_state(settings, kept, NoKeys(), Journal(log))
+            keys = await ClientKeys.load(kept) if takes_keys else NoKeys()
+            return make_state(settings, kept, keys, Journal(log))
 
         app = Gateway(opened)
         server = uvicorn.Server(server_config(app))

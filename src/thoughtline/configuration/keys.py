@@ -119,8 +119,8 @@ NAMED_TABLES = ("providers", "routes", "contracts")
 PROVIDER = (
     Key("base_url", URL, "the address that the provider's own SDK takes; a new provider needs one"),
     Key("formats", some_of(FACES, least=1), "what it speaks, preferred first; `openai_chat` if nothing is said"),
-    Key("dialect", one_of(DIALECTS), "where it keeps reasoning, if that can't be told from its name and model"),
-    Key("contract", one_of(BY_NAME), "what it demands back, whatever the model"),
+    Key("dialect", one_of(DIALECTS), "where it keeps reasoning in chat, if that can't be told from its name and model"),
+    Key("contract", one_of(BY_NAME), "what it demands back, whatever the model, in the format that the contract is of"),
     Key(
         "api_key",
         KEYS,

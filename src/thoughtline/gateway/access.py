@@ -13,41 +13,48 @@ from typing import NamedTuple, Protocol
 
 from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined
+from thoughtline.gateway.client_keys import ClientKey
 from thoughtline.gateway.headers import credential_of
 
 
-class KnownKey(Protocol):
-    """A client key of ours, as far as admission needs it."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def tenant(self) -> str: ...
-
-
 class KnowsKeys(Protocol):
+    """The client keys. `is_certain` is whether the store has been asked: until then there may be keys that nobody
+    here knows."""
+
     @property
     def is_empty(self) -> bool: ...
 
-    def find(self, credential: str) -> KnownKey | None: ...
+    @property
+    def is_certain(self) -> bool: ...
+
+    def find(self, credential: str) -> ClientKey | None: ...
+
+    async def refresh(self) -> None: ...
 
 
 class NoKeys:
     """Nobody needs a key of ours."""
 
     is_empty = True
+    is_certain = True
 
     def find(self, credential: str) -> None:
         return None
 
+    async def refresh(self) -> None:
+        """There is nothing to learn."""
+
 
 class Caller(NamedTuple):
-    """Who is asking. `credential` is what it showed; `key_id` is set if that was one of our own keys."""
+    """Who is asking. `credential` is what it showed; `key` is set if that was one of our own.
+
+    `is_free` where nobody needs a key of ours, as far as we know for certain.
+    """
 
     tenant: str
     credential: str
-    key_id: str | None = None
+    key: ClientKey | None = None
+    is_free: bool = False
 
 
 def tenant_of(credential: str, peer: str) -> str:
@@ -66,20 +73,27 @@ def admit(headers: Mapping[bytes, bytes], query: str, peer: str, keys: KnowsKeys
     """The caller, or a refusal that doesn't tell what was wrong with its key."""
     credential = credential_of(headers, query)
     if keys.is_empty:
-        return Caller(tenant_of(credential, peer), credential)
+        return Caller(tenant_of(credential, peer), credential, None, keys.is_certain)
     known = keys.find(credential)
     if known is None:
         raise Declined(
             401, "unknown_key", "This gateway takes its own client keys.", "`thoughtline keys add NAME` makes one."
         )
-    return Caller(known.tenant, credential, known.id)
+    return Caller(known.tenant, credential, known)
 
 
 def key_for(caller: Caller, provider: Provider) -> str:
     """The key to ask a provider with; empty if the caller's own goes up as it came."""
     if provider.api_keys:
+        if caller.key is None and not caller.is_free:
+            raise Declined(
+                503,
+                "keys_unknown",
+                "The store can't be reached, and with it the client keys that this gateway may have.",
+                "Start the store; nothing else has to be done.",
+            )
         return provider.api_keys[0]
-    if caller.key_id is not None and provider.auth != "none":
+    if caller.key is not None and provider.auth != "none":
         raise Declined(
             403,
             "no_provider_key",

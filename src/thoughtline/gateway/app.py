@@ -1,67 +1,40 @@
 """The application: which address is served by what.
 
-Management and probes have fixed addresses; every other one is a client's request, or a provider's address to pass on.
+Management and probes have fixed addresses (`admin.table`); every other one is a client's request, or a provider's
+address to pass on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from thoughtline.errors import ThoughtlineError
-from thoughtline.gateway.asgi import Receive, Scope, Send, send_json, send_whole
+from thoughtline.errors import StoreError, ThoughtlineError
+from thoughtline.gateway import shared_settings
+from thoughtline.gateway.admin.dispatch import is_managed
+from thoughtline.gateway.admin.dispatch import serve as serve_managed
+from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
+from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.routing import route_of
-from thoughtline.gateway.state import State
+from thoughtline.gateway.state import State, with_shared
+
+log = logging.getLogger(__name__)
 
 MakeState: TypeAlias = Callable[[], Awaitable[State]]
 """Opens the store and all else, in the loop that will serve."""
 
-Handler: TypeAlias = Callable[[State, Scope, Receive, Send], Awaitable[None]]
-
-log = logging.getLogger(__name__)
-
 REFRESH_SECONDS = 5.0
 """How old another replica's lessons, keys and settings may be here."""
-
-
-class Address(NamedTuple):
-    """A fixed address."""
-
-    method: str
-    path: str
-    serve: Handler
-
-
-async def _probe(state: State, scope: Scope, receive: Receive, send: Send) -> None:
-    """Claude Code asks `HEAD /` or `HEAD /api/hello` before anything else."""
-    await send_whole(send, 200, [(b"content-length", b"0")], b"")
-
-
-async def _health(state: State, scope: Scope, receive: Receive, send: Send) -> None:
-    await send_json(send, 200, b'{"status":"ok"}')
-
-
-async def _ready(state: State, scope: Scope, receive: Receive, send: Send) -> None:
-    """Ready while requests can be served, which a failing store does not prevent: it is told."""
-    await send_json(send, 200, b'{"status":"ready","store":"%b"}' % state.store_health.encode())
 
 
 async def _upgrade(state: State, scope: Scope, receive: Receive, send: Send) -> None:
     """Codex tries a websocket first, and falls back at once on 426 (on 404 only after 6 s of trying)."""
     body = b'{"error":{"message":"websockets are not served here; POST instead","code":"upgrade_required"}}'
     await send_json(send, 426, body, [(b"upgrade", b"HTTP/1.1")])
-
-
-ADDRESSES: tuple[Address, ...] = (
-    Address("HEAD", "/", _probe),
-    Address("HEAD", "/api/hello", _probe),
-    Address("GET", "/api/hello", _health),
-    Address("GET", "/healthz", _health),
-    Address("GET", "/readyz", _ready),
-)
 
 
 class Gateway:
@@ -71,7 +44,6 @@ class Gateway:
 
     def __init__(self, make_state: MakeState) -> None:
         self._make_state = make_state
-        self._fixed = {(one.method, one.path): one.serve for one in ADDRESSES}
         self._refreshing: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,9 +54,8 @@ class Gateway:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         state, method, path = self.state, scope["method"], scope["path"]
-        fixed = self._fixed.get((method, path))
-        if fixed is not None:
-            await fixed(state, scope, receive, send)
+        if is_managed(path):
+            await serve_managed(state, scope, receive, send)
             return
         if method == "GET" and any(name == b"upgrade" for name, _ in scope["headers"]):
             await _upgrade(state, scope, receive, send)
@@ -107,18 +78,44 @@ class Gateway:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def start(self) -> None:
-        self.state = await self._make_state()
-        await self.state.lessons.refresh()
+        state = await self._make_state()
+        self.state = state._replace(envelope_key=await envelope_key(state.settings, state.store))
+        self.state.bus.open()
+        await self.refresh()
         self._refreshing = asyncio.ensure_future(self._refresh())
 
+    def leave(self) -> None:
+        """No new request will come: whoever only listens is sent away, so that nobody waits for them."""
+        self.state.signals.stopping.set()
+
     async def stop(self) -> None:
+        self.leave()
         if self._refreshing is not None:
             self._refreshing.cancel()
         self.state.journal.flush()
+        self.state.bus.close()
         await self.state.upstreams.close()
         await self.state.store.close()
 
-    async def _refresh(self) -> None:
-        while True:
-            await asyncio.sleep(REFRESH_SECONDS)
+    async def refresh(self) -> None:
+        """Take what others have learned and set, and the keys they made and revoked; or stay with what we know."""
+        try:
+            await self.state.keys.refresh()
             await self.state.lessons.refresh()
+            shared = await shared_settings.load(self.state.store)
+        except StoreError as error:
+            log.warning("what other replicas did is not known: %s", error)
+            return
+        if shared != self.state.shared:
+            self.state = with_shared(self.state, shared)
+        self.state.metrics.observe(self.state.store, self.state.lessons)
+        self.state.bus.say()
+
+    async def _refresh(self) -> None:
+        wake = self.state.signals.wake
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(REFRESH_SECONDS):
+                    await wake.wait()
+            wake.clear()
+            await self.refresh()

@@ -57,15 +57,8 @@ def _is_configured(settings: Settings, model: str) -> bool:
 
 
 def _spoken(provider: Provider, model: str, format: FormatName) -> Choice:
-    if format not in provider.formats:
-        known = ", ".join(provider.formats)
-        raise Declined(
-            400,
-            "format_not_spoken",
-            f"{provider.name} does not speak {format}; it speaks {known}.",
-            "Point the client at one of those formats.",
-        )
-    return Choice(provider, model, format)
+    """In the client's own format where the provider has it, else in the provider's first."""
+    return Choice(provider, model, format if format in provider.formats else provider.formats[0])
 
 
 def _unknown(settings: Settings, model: str) -> Declined:

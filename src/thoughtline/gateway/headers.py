@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
+from thoughtline.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -62,6 +63,18 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
     kept = [(name, value) for name, value in kept if name not in own]
     kept += provider.headers.items()
     kept.append(("accept-encoding", _codings(received)))
+    return kept
+
+
+_OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
+"""Headers that only a provider of the client's own format understands."""
+
+
+def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatName) -> Headers:
+    """A client's headers for a provider that speaks another format."""
+    kept = [(name, value) for name, value in headers if not name.startswith(_OF_A_FORMAT) and name != b"accept"]
+    if format == "anthropic_messages":
+        kept.append((b"anthropic-version", b"2023-06-01"))
     return kept
 
 

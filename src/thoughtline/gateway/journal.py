@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -70,6 +71,11 @@ class Listener:
         self._lines.append(line)
         self._has_lines.set()
 
+    def take_lost(self) -> int:
+        """How many lines were lost since the last time."""
+        lost, self.lost = self.lost, 0
+        return lost
+
     async def next(self) -> Line:
         while not self._lines:
             self._has_lines.clear()
@@ -77,12 +83,23 @@ class Listener:
         return self._lines.popleft()
 
 
+class Meter(Protocol):
+    """Whoever counts what happens."""
+
+    def count(self, line: Line) -> None:
+        """A request is over."""
+
+    def stream(self, change: int) -> None:
+        """A stream has begun (1) or ended (-1)."""
+
+
 class Journal:
     """Lines in; a log, a short memory and listeners out."""
 
     def __init__(self, log: BinaryIO | None = None, count: Callable[[Line], None] | None = None) -> None:
         self._log = log
-        self._count = count
+        self._followers: tuple[Callable[[Line], None], ...] = (count,) if count is not None else ()
+        self._meter: Meter | None = None
         self._unwritten: list[bytes] = []
         self._listeners: set[Listener] = set()
         self._encoder = msgspec.json.Encoder()
@@ -90,8 +107,8 @@ class Journal:
 
     def tell(self, line: Line) -> None:
         self.recent.append(line)
-        if self._count is not None:
-            self._count(line)
+        for follow in self._followers:
+            follow(line)
         for listener in self._listeners:
             listener.tell(line)
         if self._log is not None:
@@ -115,6 +132,38 @@ class Journal:
             self._log.flush()
         except OSError:
             self._log = None  # nobody reads it any more: a closed pipe is no reason to stop serving
+
+    def follow(self, follow: Callable[[Line], None]) -> None:
+        """Call this with every line of this process."""
+        self._followers = (*self._followers, follow)
+
+    def measure(self, meter: Meter) -> None:
+        """Let this one count."""
+        self._meter = meter
+        self.follow(meter.count)
+
+    @contextmanager
+    def streaming(self) -> Iterator[None]:
+        """A stream is open for as long as this lasts."""
+        if self._meter is None:
+            yield
+            return
+        self._meter.stream(1)
+        try:
+            yield
+        finally:
+            self._meter.stream(-1)
+
+    def hear(self, lines: Iterable[Line], lost: int) -> None:
+        """Lines of another worker: for listeners alone, its own log and counters have them."""
+        for listener in self._listeners:
+            listener.lost += lost
+            for line in lines:
+                listener.tell(line)
+
+    @property
+    def listeners(self) -> int:
+        return len(self._listeners)
 
     def listen(self) -> Listener:
         listener = Listener()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from thoughtline.errors import Declined
 from thoughtline.gateway.client_keys import ClientKey
 
 WINDOW_SECONDS = 60.0
@@ -32,6 +36,37 @@ class KeyLimits:
     def __init__(self) -> None:
         self._rates: dict[str, RateLimit] = {}
         self._streams: dict[str, int] = {}
+
+    def admit(self, key: ClientKey | None, now: float) -> None:
+        """Count a request, or refuse it with the time after which it may come again."""
+        wait = self.take_request(key, now) if key is not None else 0.0
+        if wait:
+            raise Declined(
+                429,
+                "too_many_requests",
+                "This key has asked as often as it may in a minute.",
+                f"Ask again in {math.ceil(wait)} s.",
+                wait,
+            )
+
+    @contextmanager
+    def stream(self, key: ClientKey | None) -> Iterator[None]:
+        """Hold a stream for as long as it lasts, or refuse it."""
+        if key is None:
+            yield
+            return
+        if not self.begin_stream(key):
+            raise Declined(
+                429,
+                "too_many_streams",
+                f"This key has {key.concurrent_streams} streams open, which is as many as it may.",
+                "Wait for one to end.",
+                1.0,
+            )
+        try:
+            yield
+        finally:
+            self.end_stream(key)
 
     def take_request(self, key: ClientKey, now: float) -> float:
         """0 if the key may ask now, and then it counts; else the seconds until it may."""

@@ -6,6 +6,7 @@ route → caller → body → provider and model → prepare → upstream ⟲ he
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 import time
 from typing import NamedTuple
@@ -13,25 +14,40 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from thoughtline.addresses import Action, address, passthrough_address, with_query_key
-from thoughtline.catalogue import Provider
+from thoughtline.catalogue import Provider, auth_for
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway.access import Caller, account_of, admit, key_for
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
+from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
 from thoughtline.gateway.choosing import Choice, choose, named_provider
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.headers import Headers, request_headers, response_headers, without_credentials
+from thoughtline.gateway.headers import (
+    Headers,
+    request_headers,
+    response_headers,
+    translated_headers,
+    without_credentials,
+)
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
+from thoughtline.gateway.translating import (
+    Spoken,
+    TranslatedExchange,
+    TranslatingRelay,
+    client_headers,
+    translated,
+)
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.records import Outcome
 from thoughtline.replay.keys import Identity
 from thoughtline.replayer import Destination, Prepared
 from thoughtline.sessions import Session, session_of
 from thoughtline.stores import Saved
+from thoughtline.translation import Sealer, translate_error
 from thoughtline.watching import StreamWatch, Watch
 
 MAX_REFUSAL_BYTES = 4 * 2**20
@@ -39,6 +55,8 @@ MAX_REFUSAL_BYTES = 4 * 2**20
 
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream", "application/jsonl")
 
+
+_STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
 
 _REFUSALS = frozenset({400, 404, 413, 422})
 """What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
@@ -75,6 +93,7 @@ class Exchange:
         self._bytes_up = 0
         self._is_degraded = False
         self._refusal: _Refusal | None = None
+        self._lane: TranslatedExchange | None = None
         self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
         self.id = secrets.token_hex(8)
 
@@ -98,12 +117,16 @@ class Exchange:
         state, route = self._state, self._route
         client = self._scope.get("client") or ("", 0)
         self._caller = admit(self._headers, self._query, client[0], state.keys)
+        state.limits.admit(self._caller.key, time.monotonic())
         declared = self._headers.get(b"content-length", b"")
         body = await read_body(receive, declared, state.settings.server.max_body_bytes)
         self._departure.listen(receive)
         encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
         if encoding and route.action != "passthrough":
             body = unpacked(body, encoding, state.settings.server.max_body_bytes)
+        if route.action == "models" and state.settings.default_provider is None:
+            await self._list_models(send)
+            return
         if route.action == "passthrough" or route.format is None:
             await self._pass_through(body, send)
             return
@@ -118,10 +141,39 @@ class Exchange:
         base = provider.bases.get(choice.format, provider.base_url)
         destination = Destination(provider.name, base, account, choice.model, choice.format)
         identity = Identity(self._caller.tenant, self._session.id, self._session.agent)
+        await self._prepare(choice, body, destination, identity)
+        with self._state.limits.stream(self._caller.key if self._is_streaming else None):
+            await self._converse(choice, key, send)
+
+    async def _prepare(self, choice: Choice, body: bytes, destination: Destination, identity: Identity) -> None:
+        """In the client's own format, or translated into the provider's."""
+        spoken = self._spoken()
+        streams_only = choice.provider.streams_only
+        sealer = Sealer(self._state.envelope_key, identity.tenant)
+        if choice.format != spoken.format:
+            if self._route.action == "count_tokens":
+                raise _not_counted(choice)
+            self._lane = await translated(
+                self._state.replayer, body, spoken, destination, identity, sealer, streams_only=streams_only
+            )
+            self._prepared, self._is_streaming = self._lane.prepared, self._lane.spoken.is_streaming
+            return
+        edits = (("stream", b"true"),) if streams_only and spoken.format not in _STREAM_IN_ADDRESS else ()
         rename = choice.model if not self._route.model else ""
-        self._prepared = await self._state.replayer.prepare(body, destination, identity, rename)
+        self._prepared = await self._state.replayer.prepare(body, destination, identity, rename, edits)
         if self._prepared.transcript is not None and self._prepared.transcript.is_streaming:
             self._is_streaming = True
+        if streams_only and not self._is_streaming and self._prepared.transcript is not None:
+            self._lane = TranslatedExchange(self._prepared, spoken, sealer)
+
+    def _spoken(self) -> Spoken:
+        assert self._route.format is not None
+        is_array = self._route.format == "gemini_generate" and "alt=sse" not in self._query
+        return Spoken(self._route.format, self._route.is_streaming, is_array)
+
+    async def _converse(self, choice: Choice, key: str, send: Send) -> None:
+        """Ask, mend what is refused, pass the answer on."""
+        assert self._prepared is not None
         response = await self._ask(choice, key)
         try:
             while response.status >= 400:
@@ -131,6 +183,7 @@ class Exchange:
                     return
                 await response.close()
                 self._prepared = healed
+                self._lane = self._lane._replace(prepared=healed) if self._lane else None
                 response = await self._ask(choice, key)
             if self._prepared.healings and self._state.settings.replay.learn:
                 await self._state.replayer.keep_lessons(self._prepared)
@@ -145,15 +198,21 @@ class Exchange:
             choice.provider,
             choice.format,
             choice.model,
-            is_streaming=self._is_streaming,
+            is_streaming=self._is_streaming or choice.provider.streams_only,
             action=action,
-            query=self._query,
+            query=self._query if choice.format == self._route.format else _query_of(choice, self._is_streaming),
         )
-        return await self._send_up(choice.provider, "POST", url, key, self._prepared.body)
+        provider, auth = choice.provider, auth_for(choice.provider, choice.format)
+        if auth != provider.auth:
+            provider = replace(provider, auth=auth)
+        return await self._send_up(provider, "POST", url, key, self._prepared.body)
 
     async def _send_up(self, provider: Provider, method: str, url: str, key: str, body: bytes) -> UpstreamResponse:
         received: Headers = self._scope["headers"]
-        if self._caller.key_id is not None:
+        if self._choice is not None and self._route.format not in (None, self._choice.format):
+            received = translated_headers(received, self._choice.format)
+            key = key or self._caller.credential  # in the header that this provider reads
+        if self._caller.key is not None:
             received = without_credentials(received)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
@@ -188,25 +247,51 @@ class Exchange:
         assert self._prepared is not None
         self._prepared = replace(self._prepared, healings=0)
         first, body, is_whole = self._refusal
+        if self._lane is not None and self._lane.spoken.format != self._lane.prepared.destination.format:
+            await self._pass_translated_refusal(first, body, self._lane.spoken, send)
+            return
         relay = Relay(first, self._down(first), None, self._keep, 0.0, self._departure)
         self._relay, self._status = relay, first.status
         await relay.pass_read(send, body, is_whole)
+
+    async def _pass_translated_refusal(
+        self, response: UpstreamResponse, body: bytes, spoken: Spoken, send: Send
+    ) -> None:
+        """The provider's error in the words of the client's format."""
+        encoding = response.header("content-encoding")
+        try:
+            plain = unpacked(body, encoding, MAX_REFUSAL_BYTES) if encoding else body
+        except ThoughtlineError:
+            plain = b""
+        self._status, told = translate_error(response.status, plain, spoken.format)
+        headers = client_headers(self._down(response), spoken, is_stream=False)
+        await send_whole(send, self._status, [*headers, (b"content-length", str(len(told)).encode())], told)
+
+    def _relay_for(self, response: UpstreamResponse, watch: Watch | None, is_stream: bool) -> Relay:
+        hold = self._state.settings.replay.hold_ms / 1000
+        lane = self._lane
+        if lane is None or watch is None:
+            return Relay(response, self._down(response), watch, self._keep, hold, self._departure)
+        headers = client_headers(self._down(response), lane.spoken, lane.spoken.is_streaming)
+        way = lane.way(self._state.clock())
+        return TranslatingRelay(response, headers, watch, self._keep, hold, self._departure, way, lane.spoken)
 
     async def _pass_down(self, response: UpstreamResponse, send: Send) -> None:
         prepared = self._prepared
         kind = response.header("content-type").partition(";")[0].strip().lower()
         is_stream = kind in _STREAMS or (self._is_streaming and kind != "application/json")
-        is_stream = is_stream or (self._is_streaming and self._route.format == "gemini_generate")
+        up = self._choice.format if self._choice else None
+        is_stream = is_stream or (self._is_streaming and up == "gemini_generate")
         watch: Watch | None = None
         if prepared is not None and prepared.transcript is not None and self._is_capturable(response):
             watch = StreamWatch(prepared) if is_stream else Watch(prepared)
-        hold = self._state.settings.replay.hold_ms / 1000
-        relay = self._relay = Relay(response, self._down(response), watch, self._keep, hold, self._departure)
+        relay = self._relay = self._relay_for(response, watch, is_stream)
         self._status = response.status
         began = time.perf_counter()
         try:
             if is_stream or watch is None:
-                await relay.pass_stream(send)
+                with self._state.journal.streaming():
+                    await relay.pass_stream(send)
             else:
                 await relay.pass_whole(send)
         finally:
@@ -227,6 +312,16 @@ class Exchange:
             await self._pass_down(response, send)
         finally:
             await response.close()
+
+    async def _list_models(self, send: Send) -> None:
+        """What can be asked for here, in the client's own shape."""
+        listed = await self._state.models.listed(self._state.settings, self._state.upstreams)
+        self._status = 200
+        body = models_body(listed.names, shape_for(self._route.path, self._headers))
+        headers = self._own_headers()
+        if listed.silent:
+            headers.append((b"x-thoughtline-unlisted", ", ".join(listed.silent).encode("latin-1", "replace")))
+        await send_json(send, 200, body, headers)
 
     async def _keep(self, watch: Watch) -> None:
         """Save what a watch has heard to its end."""
@@ -265,6 +360,8 @@ class Exchange:
         self._status, self._code = declined.status, declined.code
         body = envelope(declined, self._route.format, self.id)
         headers: Headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if declined.retry_after_seconds is not None:
+            headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
     def _line(self) -> Line:
@@ -318,6 +415,20 @@ async def _read_refusal(response: UpstreamResponse) -> tuple[bytes, bool]:
         size += len(piece)
         if size > MAX_REFUSAL_BYTES:
             return b"".join(pieces), False
+
+
+def _query_of(choice: Choice, is_streaming: bool) -> str:
+    """The query of a translated request: the client's own is of another format."""
+    return "alt=sse" if choice.format == "gemini_generate" and is_streaming else ""
+
+
+def _not_counted(choice: Choice) -> Declined:
+    return Declined(
+        400,
+        "tokens_not_counted",
+        f"{choice.provider.name} can't count tokens in this format.",
+        "Ask it in a format of its own, or count without it.",
+    )
 
 
 def _as_declined(error: ThoughtlineError) -> Declined:

@@ -33,7 +33,7 @@ class _Pattern(NamedTuple):
 # Clients put the version before a path once, twice or not at all; under a provider's name its own base path may come
 # first (`/api/paas/v4`, `/anthropic`, `/compatible-mode/v1`).
 _LEAD = r"(?:/[\w.~-]+)*?"
-_GEMINI = r"/(?:models|tunedModels)/(?P<model>[^/:]+(?:/[^/:]+)*)"
+_GEMINI = r"/(?:models|tunedModels)/(?P<model>[^/]+(?:/[^/]+)*)"
 _PATTERNS = (
     _Pattern(re.compile(rf"{_LEAD}/chat/completions/?"), "openai_chat"),
     _Pattern(re.compile(rf"{_LEAD}/responses/?"), "openai_responses"),

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import socket
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 import uvicorn
+from msgspec.structs import replace
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.supervisors import Multiprocess
 
+from thoughtline.errors import Declined, SettingsError
 from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.journal import Journal, standard_log
+from thoughtline.gateway.state import State, make_state, with_settings
+from thoughtline.settings import Flags, Settings, check_exposure, load_settings
+from thoughtline.stores import open_store
 
 GRACE_SECONDS = 30
 """How long streams may go on after a stop was asked for."""
 
 KEEP_ALIVE_SECONDS = 75
+_METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+
+
+class Options(NamedTuple):
+    """What `serve` was asked for: all that is needed to read the settings again, in another process too."""
+
+    file: Path | None
+    flags: Flags
+    admin_token: str | None = None
+    bus_directory: str | None = None
+
+    def settings(self) -> Settings:
+        settings = load_settings(self.file, os.environ, self.flags, Path.home())
+        return replace(settings, server=replace(settings.server, bus_directory=self.bus_directory))
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -68,6 +95,48 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n\r\n")
         self.transport.close()
 
+    def shutdown(self) -> None:
+        """The server is about to stop; called for each connection."""
+        gateway = self.app
+        while not isinstance(gateway, Gateway) and hasattr(gateway, "app"):
+            gateway = gateway.app  # behind uvicorn's own middleware
+        if isinstance(gateway, Gateway):
+            gateway.leave()
+        super().shutdown()
+
+
+class OwnProcess(Gateway):
+    """The application of a process that owns its settings: it reads them again on SIGHUP."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(self._open)
+        self._options = options
+
+    async def _open(self) -> State:
+        settings = self._options.settings()
+        store = await open_store(settings.store_url, settings.store)
+        keys = await ClientKeys.load(store)
+        refusal = check_exposure(settings, has_client_keys=not keys.is_empty)
+        if refusal is not None:
+            await store.close()
+            raise refusal
+        return make_state(settings, store, keys, Journal(standard_log()), self._options.admin_token)
+
+    async def start(self) -> None:
+        await super().start()
+        if hasattr(signal, "SIGHUP"):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
+
+    def reload(self) -> None:
+        """Take over what can be changed while running. Settings that can't be read change nothing, and are told."""
+        try:
+            settings = self._options.settings()
+        except SettingsError as error:
+            self.state.journal.say("settings not reloaded", str(error))
+            return
+        self.state = with_settings(self.state, settings)
+        self.state.journal.say("settings reloaded", "address, store and workers stay until a restart")
+
 
 def server_config(app: Gateway | Callable[[], Gateway], max_header_bytes: int = 64 * 2**10) -> uvicorn.Config:
     """uvicorn as we use it: no websockets, no headers of its own, nothing in its log but what is broken."""
@@ -85,3 +154,45 @@ def server_config(app: Gateway | Callable[[], Gateway], max_header_bytes: int = 
         timeout_graceful_shutdown=GRACE_SECONDS,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )
+
+
+class AppFactory:
+    """Makes the application in a worker. A class, so that it can be sent to another process."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def __call__(self) -> Gateway:
+        return OwnProcess(self._options)
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The socket that all workers share, or a refusal that says who is in the way."""
+    host, port = settings.server.host, settings.server.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise Declined(
+            500,
+            "address_in_use",
+            f"{host}:{port} can't be listened on: {error.strerror}.",
+            "Is a gateway running there? Choose another with --port.",
+        ) from None
+
+
+def serve(options: Options, settings: Settings, listener: socket.socket) -> bool:
+    """Serve until a signal says to stop; running streams may finish. Whether it came up at all."""
+    if settings.server.workers == 1:
+        server = uvicorn.Server(server_config(OwnProcess(options), settings.server.max_header_bytes))
+        server.run(sockets=[listener])
+        return server.started
+    with tempfile.TemporaryDirectory(prefix="thoughtline-") as folder:
+        os.environ.setdefault(_METRICS_FOLDER, folder)
+        bus = Path(folder) / "bus"
+        bus.mkdir(mode=0o700)
+        options = options._replace(bus_directory=str(bus))
+        config = server_config(AppFactory(options), settings.server.max_header_bytes)
+        config.workers = settings.server.workers
+        Multiprocess(config, sockets=[listener]).run()
+    return True

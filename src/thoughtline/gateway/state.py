@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import NamedTuple
-
-from msgspec.structs import replace
 
 from thoughtline import providers as dialects
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.access import KnowsKeys
+from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.journal import Journal
+from thoughtline.gateway.limits import KeyLimits
+from thoughtline.gateway.metrics import Metrics
+from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
 from thoughtline.providers import Dialect
@@ -22,8 +26,18 @@ from thoughtline.stores import Clock, LayeredStore, Store
 _DIALECTS = {value.name: value for value in vars(dialects).values() if isinstance(value, Dialect)}
 
 
+class Signals(NamedTuple):
+    """`wake` asks for a refresh now; `stopping` is set when no new request will come."""
+
+    wake: asyncio.Event
+    stopping: asyncio.Event
+
+
 class State(NamedTuple):
-    """All that a request needs."""
+    """All that a request needs.
+
+    `loaded` are the settings of file, environment and flags; `settings` have what was `shared` by the store over them.
+    """
 
     settings: Settings
     store: Store
@@ -33,8 +47,16 @@ class State(NamedTuple):
     upstreams: Upstreams
     keys: KnowsKeys
     journal: Journal
-    admin_token: str | None = None
+    limits: KeyLimits
+    admin_token: str | None
+    loaded: Settings
+    shared: SettingsPatch
+    metrics: Metrics
+    bus: Bus
+    models: ModelLists
+    signals: Signals
     clock: Clock = time.time
+    envelope_key: bytes = b""
 
     @property
     def is_durable(self) -> bool:
@@ -50,15 +72,13 @@ class State(NamedTuple):
 def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
     """The contracts as the settings have them."""
     fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
-    return ContractBook(lessons, settings.contracts, fixed, settings.replay.on_miss)
+    kept_in = {name: _DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
+    return ContractBook(lessons, settings.contracts, fixed, settings.replay.on_miss, kept_in)
 
 
 def _fixed(provider: Provider) -> Contract | None:
-    """The contract that a provider's settings name, in the dialect that they name."""
-    if provider.contract is None:
-        return None
-    contract = BY_NAME[provider.contract]
-    return replace(contract, dialect=_DIALECTS[provider.dialect]) if provider.dialect else contract
+    """The contract that a provider's settings name."""
+    return BY_NAME[provider.contract] if provider.contract is not None else None
 
 
 def make_state(
@@ -72,13 +92,37 @@ def make_state(
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     lessons = Lessons(store, clock)
     book = contract_book(settings, lessons)
-    replayer = Replayer(store, lessons, book, clock)
-    token = admin_token or settings.server.admin_token
-    return State(settings, store, lessons, book, replayer, Upstreams(), keys, journal, token, clock)
+    metrics = Metrics()
+    journal.measure(metrics)
+    return State(
+        settings,
+        store,
+        lessons,
+        book,
+        Replayer(store, lessons, book, clock),
+        Upstreams(),
+        keys,
+        journal,
+        KeyLimits(),
+        admin_token or settings.server.admin_token,
+        settings,
+        SettingsPatch(),
+        metrics,
+        Bus(settings.server.bus_directory, journal, store.counters),
+        ModelLists(clock),
+        Signals(asyncio.Event(), asyncio.Event()),
+        clock,
+    )
 
 
 def with_settings(state: State, settings: Settings) -> State:
-    """The same store, connections and lessons under other settings."""
+    """The same store, connections and lessons under other settings, as they were loaded."""
+    return with_shared(state._replace(loaded=settings), state.shared)
+
+
+def with_shared(state: State, shared: SettingsPatch) -> State:
+    """The same with other settings for all."""
+    settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
     replayer = Replayer(state.store, state.lessons, book, state.clock)
-    return state._replace(settings=settings, book=book, replayer=replayer)
+    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer)

@@ -39,7 +39,7 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
         Candidate(Turn("assistant", tuple(items.get(choice, ()))), choice, finishes.get(choice))
         for choice in sorted(items.keys() | finishes.keys())
     )
-    return Reply(format, candidates, b"", started.id, started.model, usage, error)
+    return Reply(format, candidates, b"", started.id, started.model, usage, error, started.created)
 
 
 def capture(

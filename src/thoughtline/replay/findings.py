@@ -22,6 +22,10 @@ RuleCode = Literal[
     "sentinel",
     "bound-prefix-changed",
     "ambiguous",
+    "checkpoint-oversize",
+    "checkpoint-withheld",
+    "untranslatable",
+    "unopened",
 ]
 
 

@@ -137,6 +137,15 @@ class Stats(Struct, frozen=True):
         return self.replays / asked if asked else 0.0
 
 
+class Health(Struct, frozen=True):
+    """How a store is, told without asking it. `lost` turns could not be written, `waiting` ones will be."""
+
+    is_settled: bool = True
+    waiting: int = 0
+    failures: int = 0
+    lost: int = 0
+
+
 class Counters:
     """What a store has done since it was opened. `replays` is told by who restores."""
 
@@ -144,9 +153,9 @@ class Counters:
         self.hits = self.misses = self.replays = self.unreadable = 0
 
     def count(self, found: Found) -> Found:
-        hits = sum(1 for records in found.values() if records)
-        self.hits += hits
-        self.misses += len(found) - hits
+        misses = list(found.values()).count(())
+        self.misses += misses
+        self.hits += len(found) - misses
         return found
 
     def into(self, stats: Stats) -> Stats:
@@ -225,5 +234,7 @@ def checked_limit(limit: int) -> int:
     return limit
 
 
-def newest_first(records: Iterable[Record]) -> tuple[Record, ...]:
+def newest_first(records: Sequence[Record]) -> tuple[Record, ...]:
+    if len(records) < 2:
+        return tuple(records)
     return tuple(sorted(records, key=lambda record: (record.created_at, record.id), reverse=True))[:MAX_PER_KEY]

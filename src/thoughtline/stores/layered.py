@@ -27,6 +27,7 @@ from thoughtline.stores.base import (
     Deletion,
     Filter,
     Found,
+    Health,
     Note,
     Page,
     Saved,
@@ -101,6 +102,10 @@ class LayeredStore:
     def is_settled(self) -> bool:
         """Whether the durable store works and nothing waits to be written."""
         return self._settled.is_set()
+
+    @property
+    def health(self) -> Health:
+        return Health(self.is_settled, len(self._waiting), self._failures, self._waiting.lost)
 
     async def settled(self) -> None:
         """Returns when the durable store works and nothing waits to be written."""
@@ -212,10 +217,14 @@ class LayeredStore:
     ) -> tuple[Record, ...]:
         """What the durable store said of a key, into memory; what it no longer has, out of it."""
         now, index = self._clock(), self._front.index
+        mine = index.find(tenant, (key,), now)[key]
+        is_touched = (tenant, key) in touched
+        if records and not is_touched and not deleted and _are_same(records, mine):
+            self._known.setdefault(tenant, {})[key] = now + self._settings.trust_seconds
+            return mine
         records = tuple(record for record in records if not _is_deleted(record, deleted))
         there = {record.id for record in records}
-        is_touched = (tenant, key) in touched
-        own = [record for record in index.find(tenant, (key,), now)[key] if record.id not in there]
+        own = [record for record in mine if record.id not in there]
         if not is_touched:
             for record in own:
                 if (tenant, record.id) not in self._waiting:
@@ -309,6 +318,10 @@ class LayeredStore:
             await self._within_time(partial(self._durable.put_note, note))
             if self._waiting_notes.get(place) is note:
                 del self._waiting_notes[place]
+
+
+def _are_same(some: Sequence[Record], others: Sequence[Record]) -> bool:
+    return [record.id for record in some] == [record.id for record in others]
 
 
 def _is_deleted(record: Record, deletions: Sequence[Deletion]) -> bool:

@@ -35,7 +35,7 @@ class MemoryStore:
         self.counters = Counters()
         self._clock = clock
         self.index = MemoryIndex(settings.memory_entries, settings.memory_bytes, settings.ttl_seconds)
-        self._notes: dict[tuple[str, str], Note] = {}
+        self._notes: dict[str, dict[str, Note]] = {}
         self.deletions: tuple[Deletion, ...] = ()
         self._cleaner = Cleaner(self.clean, settings)
 
@@ -82,22 +82,25 @@ class MemoryStore:
     async def clean(self) -> int:
         now = self._clock()
         self.deletions = tuple(one for one in self.deletions if one.at > now - DELETION_KEPT_SECONDS)
-        self._notes = {place: note for place, note in self._notes.items() if note.expires_at > now}
+        alive = {
+            name: {key: note for key, note in some.items() if note.expires_at > now}
+            for name, some in self._notes.items()
+        }
+        self._notes = {name: some for name, some in alive.items() if some}
         return self.index.drop_expired(now)
 
     async def put_note(self, note: Note) -> None:
-        self._notes[note.namespace, note.key] = note
+        self._notes.setdefault(note.namespace, {})[note.key] = note
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
         now = self._clock()
-        alive = [note for note in self._notes.values() if note.namespace == namespace and note.expires_at > now]
+        alive = [note for note in self._notes.get(namespace, {}).values() if note.expires_at > now]
         return tuple(sorted(alive, key=lambda note: note.key))
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
-        gone = [place for place in self._notes if place[0] == namespace and key in (None, place[1])]
-        for place in gone:
-            del self._notes[place]
-        return len(gone)
+        if key is None:
+            return len(self._notes.pop(namespace, {}))
+        return int(self._notes.get(namespace, {}).pop(key, None) is not None)
 
 
 def describe(index: MemoryIndex) -> Stats:

@@ -204,4 +204,4 @@ def _use_several(several: dict[Held, None], now: float, until: float) -> tuple[R
     alive = list(islice((held for held in reversed(several) if held.expires_at > now), MAX_PER_KEY))
     for held in alive:
         held.expires_at = max(held.expires_at, until)
-    return newest_first(held.record for held in alive)
+    return newest_first([held.record for held in alive])

@@ -77,6 +77,8 @@ _DELETE = """WITH gone AS (DELETE FROM thoughtline.records WHERE seq IN
 
 _HELD = "SELECT coalesce(sum(size), 0) FROM thoughtline.records"
 
+_FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+
 _CLEAN = _DELETE.format(chosen="{chosen}", step=STEP, locked="SKIP LOCKED")
 
 
@@ -97,10 +99,10 @@ class PostgresStore:
     async def open(self) -> None:
         if self._pool is not None:
             return
-        pool = await _ask(self._connect())
+        pool = await self._connect()
         try:
-            await _ask(self._run_on(pool, migrate))
-            await _ask(self._run_on(pool, self._check_key))
+            await self._run_on(pool, migrate)
+            await self._run_on(pool, self._check_key)
         except BaseException:
             pool.terminate()
             raise
@@ -112,7 +114,7 @@ class PostgresStore:
         pool, self._pool = self._pool, None
         if pool is not None:
             try:
-                await _ask(self._flush(pool))
+                await self._run_on(pool, self._flush)
                 async with asyncio.timeout(self._settings.timeout_seconds):
                     await pool.close()
             except (StoreUnavailable, TimeoutError):
@@ -137,9 +139,8 @@ class PostgresStore:
         digests = {key_digest(tenant, key): key for key in keys}
         now = self._clock()
         rows = await self._run("fetch", _FIND, list(digests), now)
-        for _, seq, identity, expires_at, data in rows:
-            self._uses.note(seq, identity, expires_at, data, now)
-        hits = [Hit(identity, data, tuple(found)) for found, _, identity, _, data in rows]
+        hits = [Hit(identity, data, by, seq, expires_at) for by, seq, identity, expires_at, data in rows]
+        self._uses.note(hits, now)
         return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
@@ -264,18 +265,21 @@ class PostgresStore:
     async def _run_in(self, job: Callable[[Any], Awaitable[Result]]) -> Result:
         if self._pool is None:
             raise StoreUnavailable("postgres: not open")
-        return await _ask(self._run_on(self._pool, job))
+        return await self._run_on(self._pool, job)
 
     async def _run_on(self, pool: asyncpg.Pool, job: Callable[[Any], Awaitable[Result]]) -> Result:
-        connection = await pool.acquire(timeout=self._settings.timeout_seconds)
         try:
-            return await job(connection)
-        except (asyncio.CancelledError, TimeoutError):
-            # Given back as it is, asyncpg would wait for the server to say that it has stopped, as long again.
-            connection.terminate()
-            raise
-        finally:
-            await pool.release(connection)
+            connection = await pool.acquire()
+            try:
+                return await job(connection)
+            except (asyncio.CancelledError, TimeoutError):
+                # Given back as it is, asyncpg would wait for the server to say that it has stopped, as long again.
+                connection.terminate()
+                raise
+            finally:
+                await pool.release(connection)
+        except _FAILURES as error:
+            raise _unavailable(error) from error
 
     async def _check_key(self, connection: asyncpg.Connection) -> None:
         await connection.execute(
@@ -289,25 +293,25 @@ class PostgresStore:
             )
 
     async def _connect(self) -> asyncpg.Pool:
-        return await asyncpg.create_pool(
-            self._url,
-            min_size=0,
-            max_size=POOL,
-            timeout=self._settings.timeout_seconds,
-            command_timeout=self._settings.timeout_seconds,
-            reset=_keep,
-        )
+        try:
+            return await asyncpg.create_pool(
+                self._url,
+                min_size=0,
+                max_size=POOL,
+                timeout=self._settings.timeout_seconds,
+                command_timeout=self._settings.timeout_seconds,
+                reset=_keep,
+            )
+        except _FAILURES as error:
+            raise _unavailable(error) from error
 
 
 async def _keep(connection: asyncpg.Connection) -> None:
     """A connection goes back as it is: we set nothing on it, and asyncpg's reset costs a round trip."""
 
 
-async def _ask(answer: Awaitable[Result]) -> Result:
-    try:
-        return await answer
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
-        raise StoreUnavailable(f"postgres: {type(error).__name__}: {error}") from error
+def _unavailable(error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"postgres: {type(error).__name__}: {error}")
 
 
 async def _mark(connection: asyncpg.Connection, where: Filter, now: float) -> int:

@@ -7,7 +7,7 @@ tenants stand in one set. Our clock decides what has expired; the server's clock
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -72,6 +72,8 @@ STEP = 200
 CONNECTIONS = 32
 """Requests of one process that are with the server at once; others wait here. The driver would refuse them."""
 
+_FAILURES = (RedisError, OSError, TimeoutError)
+
 TENANTS = "thoughtline:tenants"
 DELETIONS = "thoughtline:deletions"
 LAYOUT = "thoughtline:layout"
@@ -119,7 +121,10 @@ class RedisStore:
         await self._cleaner.stop()
         await asyncio.gather(*self._repacking, return_exceptions=True)
         self._is_open = False
-        await self._ask(self._client.aclose())
+        try:
+            await self._client.aclose()
+        except _FAILURES as error:
+            raise _unavailable(error) from error
 
     async def save(self, records: Sequence[Record]) -> Saved:
         now = self._clock()
@@ -145,8 +150,8 @@ class RedisStore:
             return {}
         ttl = self._settings.ttl_seconds
         head = (repr(self._clock()), repr(ttl), self._ttl_ms, repr(ttl * (1 - RENEW_AFTER)), MAX_PER_KEY)
-        (rows,) = await self._run([_call(scripts.FIND, tenant, *head, *digests)])
-        hits = [Hit(row[0], row[1], tuple(row[2:])) for row in rows]
+        (rows,) = await self._run([_call(scripts.FIND, tenant, *head, b"".join(digests))])
+        hits = [Hit(row[0], row[1], row[2:]) for row in rows]
         self._repack(tenant, hits)
         return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
 
@@ -227,11 +232,9 @@ class RedisStore:
         return [msgspec.json.decode(value, type=Note) for value in values]
 
     def _save_command(self, tenant: str, rows: list[Row], now: float) -> Command:
-        values: list[Any] = [repr(now), repr(now + self._settings.ttl_seconds), self._ttl_ms]
-        for row in rows:
-            scope = msgspec.json.encode(row.scope[1:])
-            values += [row.identity, scope, repr(row.created_at), row.chars, row.size, row.digests, row.data]
-        return _call(scripts.SAVE, tenant, *values)
+        """One argument for all rows: the driver takes some microseconds for each."""
+        expires = repr(now + self._settings.ttl_seconds)
+        return _call(scripts.SAVE, tenant, repr(now), expires, self._ttl_ms, b"".join(map(_framed, rows)))
 
     async def _undo(self, records: Sequence[Record], marks: list[bytes], now: float) -> None:
         """Take out again what a deletion across tenants bars."""
@@ -319,35 +322,38 @@ class RedisStore:
     async def _run(self, commands: list[Command]) -> list[Any]:
         """The answers, in order. A server that has lost its scripts gets them again."""
         try:
-            answers: list[Any] = await self._ask(self._send(commands))
+            return await self._send(commands)
         except NoScriptError:
-            await self._ask(self._load())
-            answers = await self._ask(self._send(commands))
-        return answers
+            await self._load()
+        except _FAILURES as error:
+            raise _unavailable(error) from error
+        try:
+            return await self._send(commands)
+        except _FAILURES as error:
+            raise _unavailable(error) from error
 
     async def _send(self, commands: list[Command]) -> list[Any]:
         async with self._free:
-            return await self._send_now(commands)
+            if self._is_cluster or len(commands) == 1:
+                return [await self._client.execute_command(*command) for command in commands]
+            return await self._send_together(commands)
 
-    async def _send_now(self, commands: list[Command]) -> list[Any]:
-        if self._is_cluster or len(commands) == 1:
-            return [await self._client.execute_command(*command) for command in commands]
+    async def _send_together(self, commands: list[Command]) -> list[Any]:
         pipeline = self._client.pipeline(transaction=False)
         for command in commands:
             pipeline.execute_command(*command)
         return list(await pipeline.execute())
 
     async def _load(self) -> None:
-        for script in scripts.ALL:
-            await self._client.script_load(script.source)
-
-    async def _ask(self, answer: Awaitable[Any]) -> Any:
         try:
-            return await answer
-        except NoScriptError:
-            raise
-        except (RedisError, OSError, TimeoutError) as error:
-            raise StoreUnavailable(f"redis: {type(error).__name__}: {error}") from error
+            for script in scripts.ALL:
+                await self._client.script_load(script.source)
+        except _FAILURES as error:
+            raise _unavailable(error) from error
+
+
+def _unavailable(error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"redis: {type(error).__name__}: {error}")
 
 
 def _prefix(tenant: str) -> str:
@@ -358,6 +364,14 @@ def _prefix(tenant: str) -> str:
 def _call(script: Script, tenant: str, *values: Any) -> Command:
     prefix = _prefix(tenant)
     return "EVALSHA", script.sha, 1, f"{prefix}m", prefix, *values
+
+
+def _framed(row: Row) -> bytes:
+    """A row's members, each with its length before it, in the order in which the script reads them."""
+    scope = msgspec.json.encode(row.scope[1:])
+    numbers = [repr(number).encode() for number in (row.created_at, row.chars, row.size)]
+    members = (row.identity, scope, *numbers, row.digests, row.data)
+    return b"".join([part for member in members for part in (len(member).to_bytes(4, "little"), member)])
 
 
 def _want(where: Filter) -> tuple[str | bytes, ...]:

@@ -48,6 +48,7 @@ end
 
 _SAVE = """
 local now, expires, ttl_ms = ARGV[2], ARGV[3], ARGV[4]
+local row_format = '<' .. string.rep('I4c0', 7)
 
 local function barred(scope, created, digests)
   for _, packed in ipairs(redis.call('ZRANGEBYSCORE', p .. 'd', '(' .. created, now)) do
@@ -56,8 +57,10 @@ local function barred(scope, created, digests)
   return false
 end
 
-for at = 5, #ARGV, 7 do
-  local id, scope, created, chars, size, digests, data = unpack(ARGV, at, at + 6)
+local at, rows = 1, ARGV[5]
+while at <= #rows do
+  local id, scope, created, chars, size, digests, data
+  id, scope, created, chars, size, digests, data, at = struct.unpack(row_format, rows, at)
   if not barred(scope, created, digests) then
     if redis.call('HEXISTS', p .. 'm', id) == 0 then
       local arrival = redis.call('INCR', p .. 'a')
@@ -101,10 +104,11 @@ local function look(id)
   return hit
 end
 
-for at = 7, #ARGV do
-  for _, id in ipairs(redis.call('ZREVRANGE', p .. 'k:' .. ARGV[at], 0, limit - 1)) do
+for at = 1, #ARGV[7], 16 do
+  local digest = string.sub(ARGV[7], at, at + 15)
+  for _, id in ipairs(redis.call('ZREVRANGE', p .. 'k:' .. digest, 0, limit - 1)) do
     if seen[id] == nil then seen[id] = look(id) end
-    if seen[id] then table.insert(seen[id], ARGV[at]) end
+    if seen[id] then table.insert(seen[id], digest) end
   end
 end
 return found

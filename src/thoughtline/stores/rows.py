@@ -53,11 +53,14 @@ class Part(NamedTuple):
 
 
 class Hit(Struct, frozen=True):
-    """A packed record that a durable store found, and the digests it was found by."""
+    """A packed record that a durable store found, and the digests it was found by; where uses are written later, what
+    that needs: its number and the end of its life."""
 
     identity: bytes
     data: bytes
-    digests: tuple[bytes, ...]
+    digests: Sequence[bytes]
+    seq: int = 0
+    expires_at: float = 0.0
 
 
 def rows_of(records: Iterable[Record], packer: Packer) -> list[Row]:

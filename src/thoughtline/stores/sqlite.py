@@ -55,7 +55,7 @@ READ_TIMEOUT_SECONDS = 0.05
 """A reader waits only for someone who has the whole file, such as another program's VACUUM; the loop waits with it."""
 
 SLOW_SECONDS = 0.25
-"""A look-up that takes longer waits for a disk, and must not hold up everything else a second time."""
+"""A look-up that takes longer waits for a disk. The loop does not wait again: others go aside, till one is quick."""
 
 
 class SqliteStore:
@@ -106,10 +106,13 @@ class SqliteStore:
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         digests = {key_digest(tenant, key): key for key in keys}
         now = self._clock()
-        rows = await self._find_rows(list(digests), now)
-        for row in rows:
-            self._uses.note(row.seq, row.hit.identity, row.expires_at, row.hit.data, now)
-        hits = [row.hit for row in rows]
+        began = time.monotonic()
+        if self._is_slow:
+            hits = await self._read_aside(lambda connection: work.find(connection, digests, now))
+        else:
+            hits = self._read(lambda: work.find(self._open_reader(), digests, now))
+        self._is_slow = time.monotonic() - began > SLOW_SECONDS
+        self._uses.note(hits, now)
         return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
@@ -151,16 +154,6 @@ class SqliteStore:
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
-
-    async def _find_rows(self, digests: list[bytes], now: float) -> list[work.FoundRow]:
-        """On the loop while that is quick. After a slow one aside, where the loop does not wait, until it is quick."""
-        began = time.monotonic()
-        try:
-            if self._is_slow:
-                return await self._read_aside(lambda connection: work.find(connection, digests, now))
-            return self._read(lambda: work.find(self._open_reader(), digests, now))
-        finally:
-            self._is_slow = time.monotonic() - began > SLOW_SECONDS
 
     async def _flush(self, writer: Writer) -> None:
         batch = self._uses.batch()

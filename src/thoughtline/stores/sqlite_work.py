@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Note, SessionSummary, Stats
 from thoughtline.stores.packing import Packer
@@ -22,15 +22,6 @@ SWITCHES = 20
 
 PageRow: TypeAlias = tuple[int, bytes, float, bytes]
 """A record's number, identity, expiry and packed bytes."""
-
-
-class FoundRow(NamedTuple):
-    """A record that was found, its number and the end of its life."""
-
-    seq: int
-    expires_at: float
-    hit: Hit
-
 
 _INSERT = """INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -93,7 +84,7 @@ def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expire
     connection.executemany("INSERT OR IGNORE INTO lookups VALUES (?, ?)", lookups)
 
 
-def find(connection: sqlite3.Connection, digests: Sequence[bytes], now: float) -> list[FoundRow]:
+def find(connection: sqlite3.Connection, digests: Iterable[bytes], now: float) -> list[Hit]:
     """Pointers first, then each record once, however many of its keys were asked for."""
     execute = connection.execute
     pointing: dict[int, list[bytes]] = {}
@@ -102,9 +93,8 @@ def find(connection: sqlite3.Connection, digests: Sequence[bytes], now: float) -
             pointing.setdefault(seq, []).append(digest)
     found = []
     for seq, by in pointing.items():
-        row = execute(_RECORD, (seq, now)).fetchone()
-        if row is not None:
-            found.append(FoundRow(seq, row[1], Hit(row[0], row[2], tuple(by))))
+        for identity, expires_at, data in execute(_RECORD, (seq, now)):
+            found.append(Hit(identity, data, by, seq, expires_at))
     return found
 
 

@@ -5,10 +5,12 @@ It is kept until it is written, within bounds: what is beyond them is noted by a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from thoughtline.stores.base import RENEW_AFTER
 from thoughtline.stores.packing import Packer
+from thoughtline.stores.rows import Hit
 
 MAX_RENEWALS = 100_000
 """Some megabytes of numbers; a cleaning comes every minute, and early after much writing."""
@@ -33,11 +35,13 @@ class Uses:
         self._repacked: dict[int, bytes] = {}
         self._repacked_bytes = 0
 
-    def note(self, seq: int, identity: bytes, expires_at: float, data: bytes, now: float) -> None:
-        if expires_at - now < self._renew_below and len(self._renewals) < MAX_RENEWALS:
-            self._renewals.add(seq)
-        if not self._packer.is_current(data):
-            self._repack(seq, identity, data)
+    def note(self, hits: Iterable[Hit], now: float) -> None:
+        fresh_after = now + self._renew_below
+        for hit in hits:
+            if hit.expires_at < fresh_after and len(self._renewals) < MAX_RENEWALS:
+                self._renewals.add(hit.seq)
+            if not self._packer.is_current(hit.data):
+                self._repack(hit)
 
     def batch(self) -> Batch:
         return Batch(sorted(self._renewals), sorted(self._repacked.items()))
@@ -49,10 +53,10 @@ class Uses:
             if self._repacked.pop(seq, None) is not None:
                 self._repacked_bytes -= len(data)
 
-    def _repack(self, seq: int, identity: bytes, data: bytes) -> None:
-        if seq in self._repacked or self._repacked_bytes + len(data) > MAX_REPACKED_BYTES:
+    def _repack(self, hit: Hit) -> None:
+        if hit.seq in self._repacked or self._repacked_bytes + len(hit.data) > MAX_REPACKED_BYTES:
             return
-        packed = self._packer.repack(data, identity)
+        packed = self._packer.repack(hit.data, hit.identity)
         if packed is not None:
-            self._repacked[seq] = packed
+            self._repacked[hit.seq] = packed
             self._repacked_bytes += len(packed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Literal, assert_never
 
 from msgspec import Raw
 
@@ -27,6 +27,7 @@ from thoughtline.items import Item, ReasoningText, Text, ToolCall
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.turns import Finish, Usage
 
+_GROWS = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
 _PING = sse(b'{"type": "ping"}', "ping")
 _NOTHING_YET = {"text": b'{"type":"text","text":""}', "thinking": b'{"type":"thinking","thinking":"","signature":""}'}
 
@@ -46,11 +47,11 @@ class StreamEncoder:
             case Started():
                 return self._message_start(event)
             case TextDelta():
-                grown = {"type": "text_delta", "text": event.text}
-                return self._enter(event.choice, event.position, _NOTHING_YET["text"]) + self._grow(encode(grown))
+                grown = self._grow(b'{"type":"text_delta","text":' + encode(event.text) + b"}", event.position)
+                return grown or self._enter_and_grow(event, "text")
             case ReasoningDelta():
-                grown = {"type": "thinking_delta", "thinking": event.text}
-                return self._enter(event.choice, event.position, _NOTHING_YET["thinking"]) + self._grow(encode(grown))
+                grown = self._grow(b'{"type":"thinking_delta","thinking":' + encode(event.text) + b"}", event.position)
+                return grown or self._enter_and_grow(event, "thinking")
             case CallDelta():
                 return self._call(event)
             case ItemDone():
@@ -100,9 +101,15 @@ class StreamEncoder:
         start = [("type", b'"content_block_start"'), ("index", encode(self._cursor.index)), ("content_block", block)]
         return left + sse(object_of(start), "content_block_start")
 
-    def _grow(self, delta: bytes) -> bytes:
-        known = [("type", b'"content_block_delta"'), ("index", encode(self._cursor.index)), ("delta", delta)]
-        return sse(object_of(known), "content_block_delta")
+    def _enter_and_grow(self, event: TextDelta | ReasoningDelta, kind: Literal["text", "thinking"]) -> bytes:
+        entered = self._enter(event.choice, event.position, _NOTHING_YET[kind])
+        return entered + self._grow(encode({"type": f"{kind}_delta", kind: event.text}))
+
+    def _grow(self, delta: bytes, position: int | None = None) -> bytes:
+        """The open block grows; nothing if it is not the one at this position. Called for nearly every event."""
+        if position is not None and not self._cursor.is_at(position):
+            return b""
+        return b'%b%d,"delta":%b}\n\n' % (_GROWS, self._cursor.index, delta)
 
     def _leave(self) -> bytes:
         index = self._cursor.leave()

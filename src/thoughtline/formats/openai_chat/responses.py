@@ -115,7 +115,7 @@ def _encode_new(reply: Reply, dialect: Dialect) -> bytes:
         [
             ("id", encode(reply.id or "")),
             ("object", b'"chat.completion"'),
-            ("created", b"0"),
+            ("created", encode(reply.created)),
             ("model", encode(reply.model or "")),
             ("choices", array(_encode_choice(candidate, dialect) for candidate in reply.candidates)),
             ("usage", encode_usage(reply.usage) if reply.usage else None),

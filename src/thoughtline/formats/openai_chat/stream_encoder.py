@@ -17,13 +17,24 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.framing import sse
+from thoughtline.formats.framing import one_line, sse
 from thoughtline.formats.json_text import array, encode, members, object_of
 from thoughtline.formats.openai_chat.message_encoder import encode_call, encode_message
 from thoughtline.formats.openai_chat.usage import encode_finish, encode_usage
 from thoughtline.formats.reasoning_details import encode_detail
 from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.providers import REASONING_CONTENT, Dialect
+
+
+def _head_of(started: Started) -> bytes:
+    """What every chunk begins with."""
+    head = [
+        ("id", encode(started.id or "")),
+        ("object", b'"chat.completion.chunk"'),
+        ("created", encode(started.created)),
+        ("model", encode(started.model or "")),
+    ]
+    return object_of(head)[:-1]
 
 
 class _Choice:
@@ -42,13 +53,13 @@ class StreamEncoder:
     def __init__(self, dialect: Dialect = REASONING_CONTENT) -> None:
         self._dialect = dialect
         self._choices: dict[int, _Choice] = {}
-        self._started = Started()
+        self._head = _head_of(Started())
 
     def encode(self, event: Event) -> bytes:
         """The bytes that say what this event says."""
         match event:
             case Started():
-                self._started = event
+                self._head = _head_of(event)
                 return b""
             case TextDelta():
                 return self._delta(event.choice, event.position, self._leave_thinking(event.choice, event.text))
@@ -82,17 +93,12 @@ class StreamEncoder:
         if not choice.has_role:
             choice.has_role = True
             delta = [("role", b'"assistant"'), *delta]
-        body = object_of([("index", encode(index)), ("delta", object_of(delta)), ("finish_reason", finish)])
-        return self._chunk([("choices", array([body]))])
+        said = b",".join([b'"%b":%b' % (key.encode(), value) for key, value in delta])
+        choices = b'"choices":[{"index":%d,"delta":{%b},"finish_reason":%b}]' % (index, said, finish)
+        return b"data: %b,%b}\n\n" % (self._head, one_line(choices))
 
     def _chunk(self, rest: list[tuple[str, bytes]]) -> bytes:
-        head = [
-            ("id", encode(self._started.id or "")),
-            ("object", b'"chat.completion.chunk"'),
-            ("created", b"0"),
-            ("model", encode(self._started.model or "")),
-        ]
-        return sse(object_of([*head, *rest]))
+        return b"data: %b,%b\n\n" % (self._head, one_line(object_of(rest)[1:]))
 
     def _thinking(self, index: int, text: str) -> list[tuple[str, bytes]]:
         match self._dialect.carrier:

@@ -10,7 +10,13 @@ from msgspec import Raw, Struct
 from thoughtline.errors import DecodeError
 from thoughtline.formats.conversation import encode_conversation, text_member
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
-from thoughtline.formats.openai_responses.elements import decode_element, encode_elements, encode_message
+from thoughtline.formats.openai_responses.elements import (
+    UNSAID,
+    complete_element,
+    decode_element,
+    encode_elements,
+    encode_message,
+)
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage, encode_status, encode_usage
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Item, Role, Text, Unknown
@@ -153,18 +159,19 @@ def encode_response(reply: Reply, dialect: Dialect = OPENAI_RESPONSES) -> bytes:
     if reply.body and not reply.is_edited:
         return reply.body
     candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
-    output = array(encode_elements(candidate.turn.items, dialect))
+    elements = encode_elements(candidate.turn.items, dialect)
     if reply.body:
-        return set_members(reply.body, [("output", output)])
+        return set_members(reply.body, [("output", array(elements))])
     return object_of(
         [
             ("id", encode(reply.id or "")),
             ("object", b'"response"'),
-            ("created_at", b"0"),
+            ("created_at", encode(reply.created)),
             *encode_status(candidate.finish),
             ("error", b"null"),
             ("model", encode(reply.model or "")),
-            ("output", output),
+            ("output", array(complete_element(one, reply.id, number) for number, one in enumerate(elements))),
+            *UNSAID,
             ("usage", encode_usage(reply.usage) if reply.usage else None),
         ]
     )

@@ -20,6 +20,7 @@ from thoughtline.formats.json_text import (
     decode_kind,
     encode,
     is_given,
+    members,
     object_of,
     set_members,
 )
@@ -284,6 +285,28 @@ def _item_before(item: Item, dialect: Dialect) -> Item | None:
 def _with_id(raw: Raw, new: list[tuple[str, bytes]], name: str | None) -> bytes:
     base = bytes(raw) if raw else object_of(new)
     return set_members(base, [("id", encode(name) if name is not None else None)])
+
+
+UNSAID: tuple[tuple[str, bytes], ...] = (
+    ("parallel_tool_calls", b"true"),
+    ("tool_choice", b'"auto"'),
+    ("tools", b"[]"),
+)
+"""Members that every response has and that a typed reply does not know: OpenAI's defaults."""
+
+_NAMES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+
+
+def complete_element(element: bytes, reply_id: str | None, number: int) -> bytes:
+    """An element of an answer with the id and the status that its own wire would have given it."""
+    known = members(element)
+    kind = msgspec.json.decode(known.get("type", NULL), type=str | None) or ""
+    changes: list[tuple[str, bytes]] = []
+    if kind in _NAMES and not is_given(known.get("id", NULL)):
+        changes.append(("id", encode(f"{_NAMES[kind]}_{reply_id or 'thoughtline'}_{number}")))
+    if kind in _NAMES and kind != "reasoning" and "status" not in known:
+        changes.append(("status", b'"completed"'))
+    return set_members(element, changes) if changes else element
 
 
 def encode_message(role: str, items: Sequence[Item], before: bytes | None) -> bytes:

@@ -138,7 +138,8 @@ class StreamDecoder(PayloadStreamDecoder):
         if kind == "text":
             events.append(TextDelta(0, position, delta))
         elif kind == "call":
-            events.append(CallDelta(0, position, delta))
+            is_custom = event.type == "response.custom_tool_call_input.delta"
+            events.append(CallDelta(0, position, delta, is_custom=is_custom))
         else:
             events.append(ReasoningDelta(0, position, delta, kind == "summary"))
 
@@ -182,7 +183,8 @@ class StreamDecoder(PayloadStreamDecoder):
         element = decode_kind(element_decoder, event.item, _CALLS, "/item")
         if not isinstance(element, str) and element.type in _CALLS:
             position = self._position(event.output_index, "call", 0)
-            events.append(CallDelta(0, position, "", element.call_id, element.name))
+            is_custom = element.type == "custom_tool_call"
+            events.append(CallDelta(0, position, "", element.call_id, element.name, is_custom))
 
     def _element_done(self, index: int, raw: Raw, events: list[Event]) -> None:
         if index in self._done:

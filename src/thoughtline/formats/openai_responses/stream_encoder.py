@@ -19,9 +19,9 @@ from thoughtline.events import (
 )
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import Json, array, encode, members, object_of, set_members
-from thoughtline.formats.openai_responses.elements import encode_elements, encode_reasoning
+from thoughtline.formats.openai_responses.elements import UNSAID, complete_element, encode_elements, encode_reasoning
 from thoughtline.formats.openai_responses.usage import encode_status, encode_usage
-from thoughtline.items import REASONING_KINDS, Item, Reasoning, Text, ToolCall
+from thoughtline.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Text, ToolCall
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.turns import Finish, Usage
 
@@ -40,6 +40,11 @@ class _Open:
         self.part_position: int | None = None
         self.part_text: list[str] = []
         self.is_summary = False
+
+
+def _is_sealed(opened: _Open) -> bool:
+    """Whether an element has its ciphertext: nothing follows that."""
+    return bool(opened.reasoning) and isinstance(opened.reasoning[-1], ReasoningEncrypted)
 
 
 class StreamEncoder:
@@ -107,11 +112,12 @@ class StreamEncoder:
             [
                 ("id", encode(self._started.id or "")),
                 ("object", b'"response"'),
-                ("created_at", b"0"),
+                ("created_at", encode(self._started.created)),
                 ("status", status),
                 ("error", b"null"),
                 ("model", encode(self._started.model or "")),
                 ("output", array(self._output)),
+                *UNSAID,
                 *(rest or []),
             ]
         )
@@ -130,10 +136,17 @@ class StreamEncoder:
 
     def _close(self, element: bytes) -> bytes:
         """The element is done; it is part of the output from now on."""
+        element = self._complete(element)
         done = self._event("response.output_item.done", [*self._here, ("item", element)])
         self._output.append(element)
         self._open = None
         return done
+
+    def _complete(self, element: bytes) -> bytes:
+        """The element under the name it was announced with."""
+        if self._open is not None and self._open.name and "id" not in members(element):
+            element = set_members(element, [("id", encode(self._open.name))])
+        return complete_element(element, self._started.id, len(self._output))
 
     def _leave(self) -> bytes:
         """End the element that is open with what was said of it."""
@@ -161,7 +174,7 @@ class StreamEncoder:
         if self._open is None or self._open.part_position != event.position or self._open.kind != "message":
             said = self._enter("message", self._new_message(event.choice)) + self._begin_part(event.position)
         self._remember(event.position, event.text)
-        delta = [*self._part, ("delta", encode(event.text))]
+        delta = [*self._part, ("delta", encode(event.text)), ("logprobs", b"[]")]
         return said + self._event("response.output_text.delta", delta)
 
     def _new_message(self, choice: int) -> bytes:
@@ -190,9 +203,10 @@ class StreamEncoder:
         said = b""
         if self._open is None or self._open.part_position != event.position:
             self._calls[event.position] = event
-            known = {"type": "function_call", "id": f"fc_{event.id or event.position}", "status": "in_progress"}
-            call = {**known, "call_id": event.id or "", "name": event.name or "", "arguments": ""}
-            said = self._enter("function_call", encode(call))
+            kind, text = ("custom_tool_call", "input") if event.is_custom else ("function_call", "arguments")
+            known = {"type": kind, "id": f"fc_{event.id or event.position}", "status": "in_progress"}
+            call = {**known, "call_id": event.id or "", "name": event.name or "", text: ""}
+            said = self._enter(kind, encode(call))
             if self._open is not None:
                 self._open.part_position = event.position
         self._remember(event.position, event.arguments)
@@ -200,13 +214,15 @@ class StreamEncoder:
             return said
         name = encode(self._open.name if self._open else "")
         delta: _Members = [("item_id", name), *self._here, ("delta", encode(event.arguments))]
-        return said + self._event("response.function_call_arguments.delta", delta)
+        is_custom = self._open is not None and self._open.kind == "custom_tool_call"
+        kind = "custom_tool_call_input" if is_custom else "function_call_arguments"
+        return said + self._event(f"response.{kind}.delta", delta)
 
     # --- reasoning ---
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
         said = b""
-        if self._open is None or self._open.kind != "reasoning":
+        if self._open is None or self._open.kind != "reasoning" or _is_sealed(self._open):
             name = f"rs_{self._started.id or 'thoughtline'}_{len(self._output)}"
             said = self._enter("reasoning", encode({"id": name, "type": "reasoning", "summary": []}))
         opened = self._open
@@ -253,6 +269,7 @@ class StreamEncoder:
             return b""
         left = self._leave()
         element = encode_elements((item,), self._dialect)[0]
+        element = complete_element(element, self._started.id, len(self._output))
         return left + self._enter("other", element) + self._close(element)
 
     def _reasoning_done(self, item: Reasoning) -> bytes:
@@ -261,7 +278,7 @@ class StreamEncoder:
         starts_anew = opened is not None and opened.reasoning and opened.reasoning[-1].index != item.index
         if opened is None or opened.kind != "reasoning" or starts_anew:
             said = self._leave()
-            announced = encode_reasoning([item], self._dialect)
+            announced = complete_element(encode_reasoning([item], self._dialect), self._started.id, len(self._output))
             said += self._enter("reasoning", set_members(announced, [("encrypted_content", None)]))
         if self._open is not None:
             self._open.reasoning.append(item)
@@ -273,12 +290,15 @@ class StreamEncoder:
         if isinstance(item, Text):
             text = encode(item.text)
             part = object_of([("type", b'"output_text"'), ("text", text), ("annotations", b"[]")])
-            said += self._event("response.output_text.done", [*self._part, ("text", text)])
+            said += self._event("response.output_text.done", [*self._part, ("text", text), ("logprobs", b"[]")])
             said += self._event("response.content_part.done", [*self._part, ("part", part)])
         elif isinstance(item, ToolCall):
-            name = encode(self._open.name if self._open else "")
-            done: _Members = [("item_id", name), *self._here, ("arguments", encode(item.arguments))]
-            said += self._event("response.function_call_arguments.done", done)
-        if "id" not in members(element) and self._open is not None and self._open.name:
-            element = set_members(element, [("id", encode(self._open.name))])
+            said += self._call_done(item)
         return said + self._close(element)
+
+    def _call_done(self, item: ToolCall) -> bytes:
+        here: _Members = [("item_id", encode(self._open.name if self._open else "")), *self._here]
+        if item.is_custom:
+            return self._event("response.custom_tool_call_input.done", [*here, ("input", encode(item.arguments))])
+        known: _Members = [("name", encode(item.name)), ("arguments", encode(item.arguments))]
+        return self._event("response.function_call_arguments.done", [*here, *known])

@@ -43,7 +43,7 @@ def encode_usage(usage: Usage) -> bytes:
     return encode(
         {
             "input_tokens": usage.input,
-            "input_tokens_details": {"cached_tokens": usage.cached},
+            "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
             "output_tokens": usage.output,
             "output_tokens_details": {"reasoning_tokens": usage.reasoning},
             "total_tokens": usage.input + usage.output,

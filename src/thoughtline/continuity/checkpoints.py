@@ -1,0 +1,145 @@
+"""Checkpoints: the readable reasoning of earlier turns, each with the turn it belongs to.
+
+They are not kept anywhere by themselves: a checkpoint is made of the record of a turn that stands in this very request,
+found by the keys that the planner looks for. So two conversations never share one, and a turn that is gone from the
+history is not quoted, unless it had been quoted before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thoughtline.items import REASONING_KINDS, Item, ReasoningSummary, ReasoningText, seal_of
+from thoughtline.records import Key, Record, RecordId
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.findings import Finding, place_of
+from thoughtline.replay.keys import Identity, Step, evidence_of, frame_of, walk
+from thoughtline.replay.matching import Found, Match, match_merged, match_step
+from thoughtline.replay.planner import Needs
+from thoughtline.replay.plans import Issuer
+from thoughtline.replay.weaving import has_sentinel, is_filler
+from thoughtline.turns import Transcript
+
+MOST_CHECKPOINTS = 100
+"""Of one session (design of the product): more can't be quoted within any model's attention."""
+
+
+class Checkpoint(Struct, frozen=True, gc=False):
+    """What a model thought in one turn.
+
+    `key` finds the record again when the turn is gone. `maker` is for people to read. `is_carried`: the request takes
+    this turn's reasoning along natively. `is_own`: the model that the request goes to made it. `position` is where the
+    turn stands in the request, -1 if it doesn't any more.
+    """
+
+    record: RecordId
+    key: Key
+    text: str
+    maker: str
+    position: int = -1
+    is_carried: bool = False
+    is_own: bool = False
+
+
+class Known(NamedTuple):
+    """A step of a request whose record is known."""
+
+    step: Step
+    record: Record
+
+
+class Checkpoints(NamedTuple):
+    """The checkpoints of a request, oldest first, and what there is to say about those that were left out."""
+
+    taken: tuple[Checkpoint, ...]
+    findings: tuple[Finding, ...]
+
+
+def needs_of_all(transcript: Transcript, contract: Contract, identity: Identity) -> Needs:
+    """What the planner needs, and the steps of a request to a provider that takes no reasoning too."""
+    frame = frame_of(transcript) if contract.binds_prefix else b""
+    return Needs(identity, *walk(transcript, identity, frame))
+
+
+def known_steps(needed: Needs, found: Found) -> tuple[Known, ...]:
+    """The steps of a request whose records were found, in their order."""
+    used: set[str] = set()
+    known: list[Known] = []
+    for step in needed.steps:
+        known += _known(step, found, needed.identity, used)
+    return tuple(known)
+
+
+def _known(step: Step, found: Found, identity: Identity, used: set[str]) -> Iterator[Known]:
+    match = match_step(step, found, identity, used)
+    if isinstance(match, Match):
+        used.add(match.record.id)
+        yield Known(step, match.record)
+        return
+    merged = match_merged(step, found, identity)
+    for record in merged:
+        used.add(record.id)
+        yield Known(step, record)
+    if not merged:
+        for part in step.parts:
+            yield from _known(part, found, identity, used)
+
+
+def checkpoints_of(known: Sequence[Known], planned: Transcript, target: Issuer, max_chars: int) -> Checkpoints:
+    """The checkpoints of the turns of a request, as the plan has it. What is too long is left out whole."""
+    taken: list[Checkpoint] = []
+    findings: list[Finding] = []
+    for step, record in known[-MOST_CHECKPOINTS:]:
+        found = checkpoint_of(record)
+        if found is None:
+            continue
+        is_carried = any(_carries(planned.turns[position].items) for position in step.positions)
+        is_own = _is_made_by(record, target)
+        if len(found.text) > max_chars:
+            findings += [] if is_carried or is_own else [_oversize(planned, step, len(found.text))]
+            continue
+        taken.append(replace(found, position=step.positions[0], is_carried=is_carried, is_own=is_own))
+    return Checkpoints(tuple(taken), tuple(findings))
+
+
+def _oversize(planned: Transcript, step: Step, chars: int) -> Finding:
+    place = place_of(planned.format, planned.turns[step.positions[0]])
+    told = f"the reasoning of this turn is {chars} characters long and is not quoted"
+    return Finding("checkpoint-oversize", place, told, "raise [continuity] max_chars")
+
+
+def checkpoint_of(record: Record) -> Checkpoint | None:
+    """What can be quoted of a record; None if it has no reasoning that can be read, or can't be found again."""
+    text = readable(record.items)
+    key = next((one for one in record.keys if evidence_of(one) == "lineage"), None)
+    if not text or key is None:
+        return None
+    return Checkpoint(record.id, key, text, f"{record.provenance.provider}/{record.model}")
+
+
+def readable(items: Iterable[Item]) -> str:
+    """The reasoning of a turn as its provider gave it: in the clear, else in summary. Ciphertext says nothing.
+
+    Only what came as reasoning counts: tags in visible text are visible text.
+    """
+    items = tuple(items)
+    texts = [item.text.strip() for item in items if isinstance(item, ReasoningText)]
+    if not any(texts):
+        texts = [item.summary.strip() for item in items if isinstance(item, ReasoningSummary)]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _is_made_by(record: Record, target: Issuer) -> bool:
+    made = record.provenance
+    is_there = (made.provider, made.endpoint, made.account) == (target.provider, target.endpoint, target.account)
+    return is_there and target.model in (made.model_asked, made.model_answered)
+
+
+def _carries(items: tuple[Item, ...]) -> bool:
+    """Whether a turn goes out with reasoning of its own: fillers and skip values are none."""
+    own = (item for item in items if not has_sentinel(item) and not is_filler(item))
+    return any(isinstance(item, REASONING_KINDS) or seal_of(item) is not None for item in own)

@@ -1,0 +1,182 @@
+"""What was quoted, and where: small notes in the store, so that the same is quoted again.
+
+    namespace continuity            one note for each session in which anything was quoted, for counting them
+    namespace continuity:SESSION    what was quoted in a request, by the place where the request stood and its target
+
+A place is a digest of all that is visible before an answer, so a note is found by the answer to its request and by no
+other conversation. Notes name records, they don't repeat them: a text that was deleted is not quoted again. A store
+that fails costs stability, never a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, Known, checkpoint_of
+from thoughtline.continuity.injection import NOTHING_TOLD, Told
+from thoughtline.errors import StoreError
+from thoughtline.records import Key, Record, RecordId
+from thoughtline.replay.keys import Identity, evidence_of
+from thoughtline.replay.planner import Needs
+from thoughtline.replay.plans import Issuer
+from thoughtline.replay.visible import digest, packed
+from thoughtline.sessions import untold_session
+from thoughtline.stores import Clock, Note, Store
+from thoughtline.turns import Transcript
+
+SESSIONS = "continuity"
+MOST_SESSIONS = 1000
+MOST_PLACES = 16
+"""Notes of one session: a client goes on from one of its last answers. Parallel agents of one session share them."""
+
+TTL_SECONDS = 7 * 86400.0
+"""As long as a record lives without being used."""
+
+_COUNTED_SECONDS = 400 * 86400.0
+"""Sessions are counted for longer than their notes live: what is not counted any more can't be taken out."""
+
+_TOUCHED_SECONDS = 60.0
+"""How exact the order of use is: a session that was counted a minute ago is not counted again."""
+
+
+class Quote(Struct, frozen=True, gc=False, array_like=True):
+    """A checkpoint by its record, and a key that finds it."""
+
+    record: RecordId
+    key: Key
+
+
+class Noted(Struct, frozen=True, gc=False):
+    """What was quoted in one request, oldest first. `at` is when, in seconds since the epoch."""
+
+    at: float
+    quotes: tuple[Quote, ...]
+
+
+class Line(NamedTuple):
+    """Where a request stands: whose it is, what it goes to, and the places it has come through, newest first."""
+
+    tenant: str
+    session: str
+    target: str
+    places: tuple[Key, ...]
+
+
+_decoder = msgspec.json.Decoder(Noted)
+
+
+def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, target: Issuer) -> Line:
+    """The line of a request, by the answers it goes on from, as the client shows them and as they were made."""
+    who = needed.identity
+    places = [needed.end.place()] if needed.end is not None else []
+    made = {one.step.positions: one.record for one in known}
+    for step in reversed(needed.steps):
+        for part in (*reversed(step.parts), step):
+            record = made.get(part.positions)
+            places += [one for one in record.keys if evidence_of(one) == "place"] if record else []
+            places.append(part.spot.place())
+    session = session_name(who, known, transcript)
+    aim = digest(packed("target", target.provider, target.endpoint, target.account, target.model)).hex()
+    return Line(who.tenant, f"{session}/{who.agent or ''}", aim, tuple(dict.fromkeys(places)))
+
+
+def session_name(identity: Identity, known: Sequence[Known], transcript: Transcript) -> str:
+    """What the client says; else what the records of its turns say, which outlives a compaction; else how it began."""
+    if identity.session is not None:
+        return identity.session
+    told = next((one.record.provenance.session for one in reversed(known) if one.record.provenance.session), None)
+    return told or untold_session(transcript)
+
+
+class Memory:
+    """Notes of what was quoted, over a store."""
+
+    def __init__(self, store: Store, clock: Clock, most_sessions: int = MOST_SESSIONS) -> None:
+        self._store = store
+        self._clock = clock
+        self._most_sessions = most_sessions
+        self._touched: dict[str, float] = {}
+
+    async def told(self, line: Line) -> Told:
+        """What was quoted in the latest request that this one goes on from."""
+        try:
+            notes = {note.key: note for note in await self._store.notes(_namespace(line))}
+            found = next((note for place in line.places if (note := notes.get(_key(place, line)))), None)
+            noted = _decoded(found) if found is not None else None
+            return await self._recalled(line.tenant, noted) if noted is not None else NOTHING_TOLD
+        except StoreError:
+            return NOTHING_TOLD
+
+    async def keep(self, line: Line, quotes: Sequence[Checkpoint]) -> None:
+        """Remember what was quoted in a request."""
+        if not line.places:
+            return
+        now = self._clock()
+        named = tuple(Quote(one.record, one.key) for one in quotes[-MOST_CHECKPOINTS:])
+        value = msgspec.json.encode(Noted(now, named))
+        try:
+            await self._store.put_note(Note(_namespace(line), _key(line.places[0], line), value, now + TTL_SECONDS))
+            await self._prune(_namespace(line))
+            await self._touch(_name(line), now)
+        except StoreError:
+            pass  # counted and shown by the store itself
+
+    async def sessions(self) -> int:
+        """How many sessions have notes."""
+        return len(await self._store.notes(SESSIONS))
+
+    async def _recalled(self, tenant: str, noted: Noted) -> Told:
+        found = await self._store.find(tenant, [quote.key for quote in noted.quotes]) if noted.quotes else {}
+        quotes = [_checkpoint(quote, found.get(quote.key, ())) for quote in noted.quotes]
+        there = tuple(one for one in quotes if one is not None)
+        return Told(there, True, len(there) == len(quotes))
+
+    async def _prune(self, namespace: str) -> None:
+        notes = await self._store.notes(namespace)
+        oldest = sorted(notes, key=lambda note: note.expires_at)[: max(0, len(notes) - MOST_PLACES)]
+        for note in oldest:
+            await self._store.delete_notes(namespace, note.key)
+
+    async def _touch(self, session: str, now: float) -> None:
+        """Count a session, and let go of those that were not used for longest."""
+        if now - self._touched.get(session, 0.0) < _TOUCHED_SECONDS:
+            return
+        await self._store.put_note(Note(SESSIONS, session, b"", now + _COUNTED_SECONDS))
+        notes = sorted(await self._store.notes(SESSIONS), key=lambda note: note.expires_at)
+        stale = sum(1 for note in notes if note.expires_at < now + _COUNTED_SECONDS - TTL_SECONDS)
+        for note in notes[: max(stale, len(notes) - self._most_sessions)]:
+            await self._store.delete_notes(f"{SESSIONS}:{note.key}")
+            await self._store.delete_notes(SESSIONS, note.key)
+            self._touched.pop(note.key, None)
+        if len(self._touched) >= 2 * self._most_sessions:
+            self._touched.clear()
+        self._touched[session] = now
+
+
+def _name(line: Line) -> str:
+    return digest(packed("session", line.tenant, line.session)).hex()
+
+
+def _namespace(line: Line) -> str:
+    return f"{SESSIONS}:{_name(line)}"
+
+
+def _key(place: Key, line: Line) -> str:
+    return f"{place}/{line.target}"
+
+
+def _checkpoint(quote: Quote, records: Iterable[Record]) -> Checkpoint | None:
+    record = next((one for one in records if one.id == quote.record), None)
+    return checkpoint_of(record) if record is not None else None
+
+
+def _decoded(note: Note) -> Noted | None:
+    """A note of another version that we can't read says nothing."""
+    try:
+        return _decoder.decode(note.value)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,186 @@
+"""What went wrong with a target, if another one may do better.
+
+A target that can't be reached, answers late, is busy, overloaded or broken: the next one is asked. A request that was
+refused for what it says would be refused elsewhere too, or be a surprise there: that is for the client to hear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+Json: TypeAlias = Any
+
+FailureKind = Literal["unreachable", "late", "busy", "overloaded", "broken", "key_rejected"]
+
+LONGEST_PAUSE_SECONDS = 3600.0
+"""As much of a `retry-after` as is heeded: some providers give the time until tomorrow's quota."""
+
+_LOOKED_AT_BYTES = 64 * 2**10
+_BUSY = frozenset({408, 409, 429})
+_KEY = frozenset({401, 402, 403})
+
+# Words that providers use in `type`, `code` or `status` of an error, whatever HTTP status it comes with: Anthropic,
+# OpenAI, Azure, Google, Moonshot, Mistral, AWS, Alibaba, OpenRouter (their error references, 2026-11).
+_WORDS: dict[str, FailureKind] = {
+    "overloaded_error": "overloaded",
+    "overloaded": "overloaded",
+    "server_overloaded": "overloaded",
+    "engine_overloaded_error": "overloaded",
+    "engine_overloaded": "overloaded",
+    "model_overloaded": "overloaded",
+    "service_tier_capacity_exceeded": "overloaded",
+    "capacity_exceeded": "overloaded",
+    "no_capacity": "overloaded",
+    "unavailable": "overloaded",
+    "service_unavailable": "overloaded",
+    "serviceunavailableexception": "overloaded",
+    "modelnotreadyexception": "overloaded",
+    "model_not_ready": "overloaded",
+    "rate_limit_error": "busy",
+    "rate_limit_exceeded": "busy",
+    "rate_limit_reached_error": "busy",
+    "ratelimitreached": "busy",
+    "too_many_requests": "busy",
+    "resource_exhausted": "busy",
+    "throttlingexception": "busy",
+    "throttling": "busy",
+    "throttling.ratequota": "busy",
+    "throttling.allocationquota": "busy",
+    "limit_burst_rate": "busy",
+    "timeout_error": "late",
+    "deadline_exceeded": "late",
+    "modeltimeoutexception": "late",
+    "api_error": "broken",
+    "server_error": "broken",
+    "internal_error": "broken",
+    "internal_server_error": "broken",
+    "internalserverexception": "broken",
+    "modelstreamerrorexception": "broken",
+    "internal": "broken",
+    "provider_error": "broken",
+}
+# MiniMax answers 200 and says what is wrong in `base_resp.status_code` (its error codes, 2026-11).
+_MINIMAX: dict[int, FailureKind] = {
+    1000: "broken",
+    1001: "late",
+    1002: "busy",
+    1004: "key_rejected",
+    1008: "key_rejected",
+    1013: "broken",
+    1024: "broken",
+    1033: "broken",
+    1039: "busy",
+    1041: "busy",
+}
+_ERRORS: dict[str, FailureKind] = {
+    "upstream_unreachable": "unreachable",
+    "upstream_failed": "broken",
+    "upstream_timeout": "late",
+}
+_SECONDS = re.compile(r"\d{1,9}(?:\.\d+)?")
+
+
+class Failure(NamedTuple):
+    """Why the next target, or the next key, is asked. `pause_seconds` is what the provider asks for, if it does."""
+
+    kind: FailureKind
+    pause_seconds: float | None = None
+
+
+def failure_of(status: int, body: bytes = b"", retry_after: str = "") -> Failure | None:
+    """What an answer says against its target; None if it is an answer, or a refusal of the request itself."""
+    pause = _pause(retry_after)
+    if status in _KEY:
+        return None if status == 403 and _is_moderated(body) else Failure("key_rejected", pause)
+    if status >= 500:
+        return Failure("overloaded" if status in (503, 529) else "late" if status in (504, 524) else "broken", pause)
+    if status in _BUSY:
+        return Failure("busy", pause)
+    kind = _kind_in(body[:_LOOKED_AT_BYTES])
+    return Failure(kind, pause) if kind is not None else None
+
+
+def failure_of_error(code: str) -> Failure | None:
+    """What an error of ours says against a target: the codes with which asking upstream fails."""
+    kind = _ERRORS.get(code)
+    return Failure(kind) if kind is not None else None
+
+
+def falls_over(failure: Failure, *, is_own_key: bool) -> bool:
+    """Whether the next target is asked. A client whose own key was rejected must hear of it."""
+    return failure.kind != "key_rejected" or is_own_key
+
+
+def _is_moderated(body: bytes) -> bool:
+    """OpenRouter refuses flagged input with 403: that is about the request, not about the key."""
+    value = _decoded(body[:_LOOKED_AT_BYTES])
+    error = value.get("error") if isinstance(value, dict) else None
+    metadata = error.get("metadata") if isinstance(error, dict) else None
+    return isinstance(metadata, dict) and ("flagged_input" in metadata or "reasons" in metadata)
+
+
+def _pause(retry_after: str) -> float | None:
+    """Seconds. A date is not heeded: clocks differ, and every provider named here sends seconds."""
+    if _SECONDS.fullmatch(retry_after.strip()) is None:
+        return None
+    return min(float(retry_after), LONGEST_PAUSE_SECONDS)
+
+
+def _kind_in(body: bytes) -> FailureKind | None:
+    """What a body, or the first event of a stream, says went wrong."""
+    value = _decoded(_first_event(body))
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if not isinstance(value, dict):
+        return None
+    for told in _told(value):
+        kind = _WORDS.get(told.lower())
+        if kind is not None:
+            return kind
+    return _kind_of_number(value)
+
+
+def _first_event(body: bytes) -> bytes:
+    for line in body.splitlines():
+        if line.startswith(b"data:"):
+            return line[5:]
+        if line and not line.startswith((b"event:", b":", b"id:")):
+            break
+    return body
+
+
+def _told(value: dict[str, Json]) -> Iterator[str]:
+    """The words that stand where an error says what it is. A message is prose: it is not searched."""
+    response = value.get("response")
+    holders = [value.get("error"), response.get("error") if isinstance(response, dict) else None]
+    is_error = value.get("type") in ("error", "response.failed") or value.get("object") == "error" or "__type" in value
+    for holder in (*holders, value if is_error else None):
+        if isinstance(holder, dict):
+            for name in ("type", "code", "status", "__type"):
+                told = holder.get(name)
+                if isinstance(told, str):
+                    yield told.rpartition("#")[2]
+
+
+def _kind_of_number(value: dict[str, Json]) -> FailureKind | None:
+    """OpenRouter gives an HTTP status as an error's code, in a response of 200 too; MiniMax has its own numbers."""
+    base = value.get("base_resp")
+    if isinstance(base, dict) and isinstance(base.get("status_code"), int):
+        return _MINIMAX.get(base["status_code"])
+    error = value.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, int) and not isinstance(code, bool) and (code in _BUSY or 500 <= code < 600):
+        found = failure_of(code)
+        return found.kind if found is not None else None
+    return None
+
+
+def _decoded(body: bytes) -> Json:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

@@ -1,0 +1,255 @@
+"""The options of a Converse request, and its pictures, files and results, in shared words and back.
+
+What is a model's own stands in `additionalModelRequestFields`, in that model's words.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.formats.json_text import NULL, array, decode, decode_list, encode, is_given, members, object_of
+from thoughtline.formats.option_members import Reader, Writer, hold_media, text_of
+from thoughtline.formats.thinking import thinking_switch
+from thoughtline.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
+from thoughtline.options import (
+    BuiltInTool,
+    FunctionTool,
+    JsonPart,
+    Media,
+    MediaKind,
+    Options,
+    ReadOptions,
+    ResultContent,
+    ResultPart,
+    Thinking,
+    Tool,
+    ToolChoice,
+    WrittenOptions,
+    WrittenResult,
+)
+from thoughtline.providers import Dialect
+
+# The members are spelled as the wire spells them.
+
+
+class _Schema(Struct, gc=False):
+    json: Raw = NULL
+
+
+class _Spec(Struct, gc=False):
+    name: str = ""
+    description: str | None = None
+    inputSchema: _Schema | None = None  # noqa: N815
+
+
+class _Tool(Struct, gc=False):
+    toolSpec: _Spec | None = None  # noqa: N815
+
+
+_tool_decoder = msgspec.json.Decoder(_Tool)
+
+
+def decode_options(body: bytes) -> ReadOptions:
+    """What a Converse request asks for."""
+    reader = Reader(body)
+    reader.skip("messages", "system", "modelId")
+    inference, config = reader.inner("inferenceConfig"), reader.inner("toolConfig")
+    own = reader.inner("additionalModelRequestFields")
+    raw = own.raw("thinking", "thinking", "reasoning_config", "reasoningConfig")
+    tools = [_decode_tool(one, f"/toolConfig/tools/{at}") for at, one in enumerate(config.elements("tools"))]
+    options = Options(
+        wants_usage=True,
+        max_tokens=inference.take(int, "max_tokens", "maxTokens"),
+        temperature=inference.take(float, "temperature"),
+        top_p=inference.take(float, "top_p", "topP"),
+        stop=inference.names("stop", "stopSequences"),
+        top_k=own.take(int, "top_k"),
+        tools=tuple(tools),
+        tool_choice=_decode_choice(config.raw("tool_choice", "toolChoice")),
+        thinking=Thinking(thinking_switch(raw)) if raw is not None else Thinking(),
+        metadata=reader.raw("metadata", "requestMetadata"),
+    )
+    return reader.done(options, inference, config, own)
+
+
+def _decode_tool(raw: Raw, place: str) -> Tool:
+    spec = decode(_tool_decoder, raw, place).toolSpec
+    if spec is None:
+        return BuiltInTool(next(iter(members(raw)), ""), raw)
+    schema = spec.inputSchema.json if spec.inputSchema is not None and is_given(spec.inputSchema.json) else None
+    return FunctionTool(spec.name, spec.description, schema)
+
+
+def _decode_choice(raw: Raw | None) -> ToolChoice | None:
+    known = members(raw) if raw is not None else {}
+    if "tool" in known:
+        name = members(known["tool"]).get("name", Raw(b'""'))
+        return ToolChoice("named", msgspec.json.decode(name, type=str))
+    return ToolChoice("required" if "any" in known else "auto") if known else None
+
+
+def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
+    """The members of a Converse request; model and streaming stand in the address."""
+    writer, inference = Writer(options), Writer(options)
+    inference.put("max_tokens", "maxTokens", options.max_tokens)
+    temperature = options.temperature
+    inference.put("temperature", "temperature", temperature if temperature is None else min(temperature, 1.0))
+    inference.put("top_p", "topP", options.top_p)
+    inference.put("stop", "stopSequences", list(options.stop) or None)
+    writer.carry("max_tokens", "temperature", "top_p", "stop")
+    if inference.members:
+        writer.put_json("inferenceConfig", object_of(inference.members))
+    if dialect.reasoning_format == ANTHROPIC_CLAUDE_V1 and options.top_k is not None:
+        writer.put("top_k", "additionalModelRequestFields", {"top_k": options.top_k})
+    _write_tools(writer, options)
+    writer.put("metadata", "requestMetadata", _texts(options.metadata))
+    return writer.done()
+
+
+def _write_tools(writer: Writer, options: Options) -> None:
+    tools = [_encode_tool(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
+    choice = options.tool_choice
+    if not tools:
+        writer.carry("tools", "tool_choice")
+        return
+    known: list[tuple[str, bytes]] = [("tools", array(tools))]
+    if choice is not None and choice.mode != "none":
+        kinds: dict[str, object] = {
+            "auto": {"auto": {}},
+            "required": {"any": {}},
+            "named": {"tool": {"name": choice.name}},
+        }
+        known.append(("toolChoice", encode(kinds[choice.mode])))
+    if choice is None or choice.mode != "none":
+        writer.carry("tool_choice")
+    if options.parallel_tool_calls is True:
+        writer.carry("parallel_tool_calls")
+    writer.put("tools", "toolConfig", Raw(object_of(known)))
+
+
+def _encode_tool(tool: FunctionTool) -> bytes:
+    schema = tool.parameters if tool.parameters is not None else b'{"type":"object","properties":{}}'
+    spec = object_of(
+        [
+            ("name", encode(tool.name)),
+            ("description", encode(tool.description) if tool.description else None),
+            ("inputSchema", object_of([("json", schema)])),
+        ]
+    )
+    return object_of([("toolSpec", spec)])
+
+
+def _texts(metadata: Raw | None) -> dict[str, str] | None:
+    """Metadata of which all values are text; Converse takes no other."""
+    if metadata is None:
+        return None
+    known = msgspec.json.decode(metadata)
+    return {str(key): str(value) for key, value in known.items()} if isinstance(known, dict) and known else None
+
+
+# --- media and results -----------------------------------------------------------------------------------------------
+
+
+class _Source(Struct, gc=False):
+    bytes: str | None = None
+
+
+class _Blob(Struct, gc=False):
+    format: str = ""
+    name: str | None = None
+    source: _Source | None = None
+
+
+class _Block(Struct, gc=False):
+    image: _Blob | None = None
+    document: _Blob | None = None
+    video: _Blob | None = None
+    audio: _Blob | None = None
+
+
+_block_decoder = msgspec.json.Decoder(_Block)
+_DOCUMENTS = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "text/html": "html",
+    "text/plain": "txt",
+    "text/markdown": "md",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+}
+
+
+def decode_media(item: Unknown) -> Media | None:
+    """The picture or file that a block is; None if it is neither."""
+    try:
+        block = _block_decoder.decode(item.raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    kinds: tuple[MediaKind, ...] = ("image", "document", "video", "audio")
+    for kind in kinds:
+        blob: _Blob | None = getattr(block, kind)
+        if blob is not None and blob.source is not None:
+            return Media(kind, _media_type(kind, blob.format), data=blob.source.bytes, name=blob.name)
+    return None
+
+
+def _media_type(kind: MediaKind, format: str) -> str:
+    if kind == "document":
+        return next((name for name, short in _DOCUMENTS.items() if short == format), f"application/{format}")
+    return f"{kind}/{format}"
+
+
+def encode_media(media: Media) -> Unknown | None:
+    """A block of something that came with its bytes; Converse fetches nothing but from S3."""
+    if media.data is None or media.kind == "audio":
+        return None
+    source = {"source": {"bytes": media.data}}
+    if media.kind == "document":
+        known: dict[str, object] = {"format": _DOCUMENTS.get(media.media_type, "pdf"), "name": _title(media.name)}
+        return Unknown("document", Raw(encode({"document": known | source})))
+    spelled = media.media_type.partition("/")[2].replace("jpg", "jpeg") or "png"
+    return Unknown(media.kind, Raw(encode({media.kind: {"format": spelled} | source})))
+
+
+def _title(name: str | None) -> str:
+    """Converse takes letters, digits, spaces, hyphens, brackets, and nothing else in the name of a document."""
+    kept = "".join(one if one.isalnum() or one in "-()[]" else " " for one in name or "document")
+    return " ".join(kept.split()) or "document"
+
+
+class _Part(Struct, gc=False):
+    text: str | None = None
+    json: Raw = NULL
+
+
+_result_decoder = msgspec.json.Decoder(_Part)
+
+
+def decode_result(item: ToolResult) -> ResultContent:
+    """The blocks of a `toolResult`, and whether the tool failed."""
+    is_error = b'"status":"error"' in bytes(item.raw).replace(b" ", b"") if item.raw else False
+    if bytes(item.content)[:1] != b"[":
+        return ResultContent((bytes(item.content).decode(),), is_error)
+    return ResultContent(tuple(_decode_part(raw) for raw in decode_list(item.content)), is_error)
+
+
+def _decode_part(raw: Raw) -> ResultPart:
+    part = decode(_result_decoder, raw)
+    if part.text is not None:
+        return part.text
+    return JsonPart(part.json) if is_given(part.json) else decode_media(Unknown("", raw)) or bytes(raw).decode()
+
+
+def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
+    """Blocks: text, then what came with its bytes; `status` where the tool failed."""
+    held, rest = hold_media(content, encode_media)
+    said = text_of(content)
+    told = array([*([encode({"text": said})] if said or not held else []), *held])
+    if not content.is_error:
+        return WrittenResult(ToolResult(Raw(told), call_id), rest)
+    known = [("toolUseId", encode(call_id or "")), ("content", told), ("status", b'"error"')]
+    raw = object_of([("toolResult", object_of(known))])
+    return WrittenResult(ToolResult(Raw(told), call_id, None, Raw(raw)), rest)

@@ -1,0 +1,310 @@
+"""The options of a `generateContent` request, and its pictures, files and results, in shared words and back.
+
+Both spellings of every member are read, as Google's servers do; camelCase is written.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.formats.gemini_generate.schemas import json_schema
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
+from thoughtline.formats.option_members import Reader, Writer, hold_media, text_of
+from thoughtline.items import ToolResult, Unknown
+from thoughtline.options import (
+    EFFORTS,
+    WEB_SEARCH,
+    BuiltInTool,
+    FunctionTool,
+    Media,
+    MediaKind,
+    Options,
+    ReadOptions,
+    ResultContent,
+    StructuredOutput,
+    Thinking,
+    Tool,
+    ToolChoice,
+    WrittenOptions,
+    WrittenResult,
+)
+from thoughtline.providers import Dialect
+
+_JSON = "application/json"
+
+
+# The members are spelled as the wire spells them.
+class _Function(Struct, gc=False):
+    name: str = ""
+    description: str | None = None
+    parameters: Raw = NULL
+    parametersJsonSchema: Raw = NULL  # noqa: N815
+    parameters_json_schema: Raw = NULL
+
+
+_functions_decoder = msgspec.json.Decoder(list[_Function])
+_members_decoder = msgspec.json.Decoder(dict[str, Raw])
+
+
+def decode_options(body: bytes) -> ReadOptions:
+    """What a request asks for."""
+    reader = Reader(body)
+    reader.skip("contents", "systemInstruction", "system_instruction")
+    config = reader.inner("generationConfig", "generation_config")
+    calling = reader.inner("toolConfig", "tool_config").inner("functionCallingConfig", "function_calling_config")
+    options = Options(
+        model=reader.take(str, "model") or "",
+        wants_usage=True,
+        max_tokens=config.take(int, "max_tokens", "maxOutputTokens", "max_output_tokens"),
+        temperature=config.take(float, "temperature"),
+        top_p=config.take(float, "top_p", "topP", "top_p"),
+        top_k=_whole(config.take(float, "top_k", "topK", "top_k")),
+        stop=config.names("stop", "stopSequences", "stop_sequences"),
+        seed=config.take(int, "seed"),
+        frequency_penalty=config.take(float, "frequency_penalty", "frequencyPenalty", "frequency_penalty"),
+        presence_penalty=config.take(float, "presence_penalty", "presencePenalty", "presence_penalty"),
+        n=config.take(int, "n", "candidateCount", "candidate_count"),
+        logprobs=config.take(bool, "logprobs", "responseLogprobs", "response_logprobs"),
+        top_logprobs=config.take(int, "top_logprobs", "logprobs"),
+        tools=_decode_tools(reader.elements("tools")),
+        tool_choice=_decode_choice(calling),
+        output=_decode_output(config),
+        thinking=_decode_thinking(config.inner("thinkingConfig", "thinking_config")),
+        service_tier=reader.take(str, "service_tier", "serviceTier", "service_tier"),
+        metadata=reader.raw("metadata", "labels"),
+    )
+    return reader.done(options, config)
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
+def _decode_tools(raws: tuple[Raw, ...]) -> tuple[Tool, ...]:
+    tools: list[Tool] = []
+    for at, raw in enumerate(raws):
+        place = f"/tools/{at}"
+        for name, value in decode(_members_decoder, raw, place).items():
+            if name in ("functionDeclarations", "function_declarations"):
+                tools += [_typed(one) for one in decode(_functions_decoder, value, f"{place}/{name}")]
+            elif is_given(value):
+                shared = name in ("googleSearch", "google_search")
+                tools.append(BuiltInTool(WEB_SEARCH if shared else name, Raw(object_of([(name, value)]))))
+    return tuple(tools)
+
+
+def _typed(function: _Function) -> FunctionTool:
+    plain = next(
+        (one for one in (function.parametersJsonSchema, function.parameters_json_schema) if is_given(one)), None
+    )
+    if plain is None and is_given(function.parameters):
+        plain = json_schema(function.parameters)
+    return FunctionTool(function.name, function.description, plain)
+
+
+def _decode_choice(calling: Reader) -> ToolChoice | None:
+    mode = (calling.take(str, "tool_choice", "mode") or "").upper()
+    names = calling.names("tool_choice", "allowedFunctionNames", "allowed_function_names")
+    match mode:
+        case "ANY" if len(names) == 1:
+            return ToolChoice("named", names[0])
+        case "ANY":
+            return ToolChoice("required", None, names)
+        case "NONE":
+            return ToolChoice("none")
+        case "AUTO" | "VALIDATED":
+            return ToolChoice("auto")
+        case _:
+            return None
+
+
+def _decode_output(config: Reader) -> StructuredOutput | None:
+    kind = config.take(str, "output", "responseMimeType", "response_mime_type")
+    plain = config.raw("output", "responseJsonSchema", "response_json_schema")
+    own = config.raw("output", "responseSchema", "response_schema")
+    schema = plain if plain is not None else json_schema(own) if own is not None else None
+    return StructuredOutput(schema) if kind == _JSON or schema is not None else None
+
+
+def _decode_thinking(inner: Reader) -> Thinking:
+    budget = inner.take(int, "thinking", "thinkingBudget", "thinking_budget")
+    level = (inner.take(str, "thinking", "thinkingLevel", "thinking_level") or "").lower()
+    shown = inner.take(bool, "thinking", "includeThoughts", "include_thoughts")
+    effort = next((known for known in EFFORTS if known == level), None)
+    if budget is None and effort is None:
+        return Thinking(is_shown=shown)
+    return Thinking("off" if budget == 0 else "on", effort, budget, shown)
+
+
+def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
+    """The members of a request; model and streaming stand in the address."""
+    writer = Writer(options)
+    declared = [encode_function(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
+    tools = [object_of([("functionDeclarations", array(declared))])] if declared else []
+    tools += [_encode_built_in(tool) for tool in options.tools if isinstance(tool, BuiltInTool)]
+    writer.put("tools", "tools", Raw(array(tools)) if tools else None)
+    calling = _encode_choice(options.tool_choice) if declared else None
+    writer.put("tool_choice", "toolConfig", {"functionCallingConfig": calling} if calling else None)
+    if options.parallel_tool_calls is True:
+        writer.carry("parallel_tool_calls")
+    config = Writer(options)
+    _write_config(config, options)
+    writer.carry(*_IN_CONFIG)
+    writer.put_json("generationConfig", object_of(config.members))
+    return writer.done()
+
+
+_IN_CONFIG = (
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "n",
+    "logprobs",
+    "top_logprobs",
+    "output",
+)
+
+
+def _write_config(config: Writer, options: Options) -> None:
+    config.put("max_tokens", "maxOutputTokens", options.max_tokens)
+    config.put("temperature", "temperature", options.temperature)
+    config.put("top_p", "topP", options.top_p)
+    config.put("top_k", "topK", options.top_k)
+    config.put("stop", "stopSequences", list(options.stop) or None)
+    config.put("seed", "seed", options.seed)
+    config.put("frequency_penalty", "frequencyPenalty", options.frequency_penalty)
+    config.put("presence_penalty", "presencePenalty", options.presence_penalty)
+    config.put("n", "candidateCount", options.n)
+    config.put("logprobs", "responseLogprobs", options.logprobs)
+    config.put("top_logprobs", "logprobs", options.top_logprobs)
+    if options.output is not None:
+        config.put("output", "responseMimeType", _JSON)
+        config.put("output", "responseJsonSchema", options.output.schema)
+
+
+def encode_function(tool: FunctionTool) -> bytes:
+    """A declaration. `parametersJsonSchema` takes JSON schemas as they are, but for `$schema`."""
+    schema = tool.parameters
+    if schema is not None and b'"$schema"' in bytes(schema):
+        schema = Raw(set_members(schema, [("$schema", None)]))
+    return object_of(
+        [
+            ("name", encode(tool.name)),
+            ("description", encode(tool.description) if tool.description is not None else None),
+            ("parametersJsonSchema", schema),
+        ]
+    )
+
+
+def _encode_built_in(tool: BuiltInTool) -> bytes:
+    return b'{"googleSearch":{}}' if tool.kind == WEB_SEARCH else bytes(tool.raw)
+
+
+def _encode_choice(choice: ToolChoice | None) -> dict[str, object] | None:
+    match choice:
+        case None:
+            return None
+        case ToolChoice(mode="named"):
+            return {"mode": "ANY", "allowedFunctionNames": [choice.name]}
+        case ToolChoice(mode="required"):
+            return {"mode": "ANY"} | ({"allowedFunctionNames": list(choice.allowed)} if choice.allowed else {})
+        case _:
+            return {"mode": "NONE" if choice.mode == "none" else "AUTO"}
+
+
+# --- media and results -----------------------------------------------------------------------------------------------
+
+
+class _Blob(Struct, gc=False):
+    mimeType: str | None = None  # noqa: N815
+    mime_type: str | None = None
+    data: str | None = None
+    fileUri: str | None = None  # noqa: N815
+    file_uri: str | None = None
+    displayName: str | None = None  # noqa: N815
+
+
+class _Part(Struct, gc=False):
+    inlineData: _Blob | None = None  # noqa: N815
+    inline_data: _Blob | None = None
+    fileData: _Blob | None = None  # noqa: N815
+    file_data: _Blob | None = None
+
+
+_part_decoder = msgspec.json.Decoder(_Part)
+
+
+def decode_media(item: Unknown) -> Media | None:
+    """The picture, sound or file that a part is; None if it is none of them."""
+    try:
+        part = _part_decoder.decode(item.raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    blob = part.inlineData or part.inline_data or part.fileData or part.file_data
+    if blob is None:
+        return None
+    kind = blob.mimeType or blob.mime_type or ""
+    return Media(kind_of(kind), kind, blob.fileUri or blob.file_uri, blob.data, None, blob.displayName)
+
+
+def kind_of(media_type: str) -> MediaKind:
+    """What a media type is about."""
+    match media_type.split("/")[0]:
+        case "image":
+            return "image"
+        case "audio":
+            return "audio"
+        case "video":
+            return "video"
+        case _:
+            return "document"
+
+
+_LIKELY: dict[MediaKind, str] = {
+    "image": "image/png",
+    "document": "application/pdf",
+    "audio": "audio/wav",
+    "video": "video/mp4",
+}
+
+
+def encode_media(media: Media) -> Unknown | None:
+    """A part; None for what only its provider keeps."""
+    kind = media.media_type or _LIKELY[media.kind]
+    if media.data is not None:
+        return Unknown("inlineData", Raw(encode({"inlineData": {"mimeType": kind, "data": media.data}})))
+    if media.url is not None:
+        return Unknown("fileData", Raw(encode({"fileData": {"mimeType": kind, "fileUri": media.url}})))
+    return None
+
+
+_ONE_TEXT = ("result", "output", "content", "error")
+
+
+def decode_result(item: ToolResult) -> ResultContent:
+    """A `functionResponse`: an object. One that is nothing but a text under a usual name is that text."""
+    if bytes(item.content)[:1] != b"{":
+        return ResultContent((bytes(item.content).decode(),) if is_given(item.content) else ("",))
+    held = msgspec.json.decode(item.content, type=dict[str, Raw])
+    if len(held) == 1:
+        name, value = next(iter(held.items()))
+        if name in _ONE_TEXT and bytes(value)[:1] == b'"':
+            return ResultContent((msgspec.json.decode(value, type=str),), name == "error")
+    return ResultContent((bytes(item.content).decode(),))
+
+
+def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
+    """An object with the text under `result` (or `error`), pictures and files in parts beside it."""
+    told = encode({"error" if content.is_error else "result": text_of(content)})
+    held, rest = hold_media(content, encode_media)
+    if not held:
+        return WrittenResult(ToolResult(Raw(told), call_id, name), rest)
+    known = [("id", encode(call_id))] if call_id else []
+    result = object_of([*known, ("name", encode(name or "")), ("response", told), ("parts", array(held))])
+    return WrittenResult(ToolResult(Raw(told), call_id, name, Raw(object_of([("functionResponse", result)]))), rest)

@@ -1,0 +1,22 @@
+"""Ollama's own API: `/api/chat`, and `/api/generate` read as a conversation of one prompt.
+
+Reasoning is `thinking` beside the content; a stream is one JSON object a line.
+"""
+
+from thoughtline.formats.ollama_chat.chat import (
+    StreamDecoder,
+    StreamEncoder,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+
+__all__ = [
+    "StreamDecoder",
+    "StreamEncoder",
+    "decode_request",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+]

@@ -1,0 +1,368 @@
+"""The options of a chat request, and its pictures, files and results, in shared words and back."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.formats.json_text import NULL, array, decode, decode_content, encode, is_given, members, object_of
+from thoughtline.formats.option_members import Reader, Writer, data_url, media_of, said_of, split_data_url
+from thoughtline.formats.thinking import thinking_switch
+from thoughtline.items import ToolResult, Unknown
+from thoughtline.options import (
+    EFFORTS,
+    BuiltInTool,
+    CustomTool,
+    Effort,
+    FunctionTool,
+    Media,
+    MediaKind,
+    Options,
+    ReadOptions,
+    ResultContent,
+    ResultPart,
+    StructuredOutput,
+    Thinking,
+    Tool,
+    ToolChoice,
+    WrittenOptions,
+    WrittenResult,
+)
+from thoughtline.providers import COHERE, MISTRAL, NO_REASONING, Dialect
+
+_PLAIN = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "n",
+    "logprobs",
+    "top_logprobs",
+    "logit_bias",
+    "verbosity",
+    "service_tier",
+    "metadata",
+    "user",
+    "store",
+)
+
+
+class _Named(Struct, gc=False):
+    name: str = ""
+    description: str | None = None
+    parameters: Raw = NULL
+    strict: bool | None = None
+    format: Raw = NULL
+
+
+class _Tool(Struct, gc=False):
+    type: str = ""
+    function: _Named | None = None
+    custom: _Named | None = None
+
+
+class _Schema(Struct, gc=False):
+    name: str | None = None
+    description: str | None = None
+    schema: Raw = NULL
+    strict: bool | None = None
+
+
+class _Output(Struct, gc=False):
+    type: str = ""
+    json_schema: _Schema | None = None
+
+
+class _Allowed(Struct, gc=False):
+    mode: str = "auto"
+    tools: list[_Tool] | None = None
+
+
+class _Choice(Struct, gc=False):
+    type: str = ""
+    function: _Named | None = None
+    custom: _Named | None = None
+    allowed_tools: _Allowed | None = None
+
+
+_named_decoder = msgspec.json.Decoder(_Named)
+_tool_decoder = msgspec.json.Decoder(_Tool)
+_choice_decoder: msgspec.json.Decoder[str | _Choice] = msgspec.json.Decoder(str | _Choice)
+
+
+def decode_options(body: bytes) -> ReadOptions:
+    """What a chat request asks for."""
+    reader = Reader(body)
+    reader.skip("messages")
+    streaming = reader.inner("stream_options")
+    tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
+    tools += tuple(_decode_function(raw, at) for at, raw in enumerate(reader.elements("tools", "functions")))
+    options = Options(
+        model=reader.take(str, "model") or "",
+        is_streaming=bool(reader.take(bool, "is_streaming", "stream")),
+        wants_usage=bool(streaming.take(bool, "wants_usage", "include_usage")),
+        max_tokens=reader.take(int, "max_tokens", "max_completion_tokens", "max_tokens"),
+        temperature=reader.take(float, "temperature"),
+        top_p=reader.take(float, "top_p"),
+        top_k=reader.take(int, "top_k"),
+        stop=reader.names("stop"),
+        seed=reader.take(int, "seed"),
+        frequency_penalty=reader.take(float, "frequency_penalty"),
+        presence_penalty=reader.take(float, "presence_penalty"),
+        n=reader.take(int, "n"),
+        logprobs=reader.take(bool, "logprobs"),
+        top_logprobs=reader.take(int, "top_logprobs"),
+        logit_bias=reader.raw("logit_bias"),
+        tools=tools,
+        tool_choice=_decode_choice(reader.raw("tool_choice"))
+        or _decode_old_choice(reader.raw("tool_choice", "function_call")),
+        parallel_tool_calls=reader.take(bool, "parallel_tool_calls"),
+        output=_decode_output(reader.take(_Output, "output", "response_format")),
+        thinking=_decode_thinking(reader),
+        verbosity=reader.take(str, "verbosity"),
+        service_tier=reader.take(str, "service_tier"),
+        metadata=reader.raw("metadata"),
+        user=reader.take(str, "user"),
+        store=reader.take(bool, "store"),
+        cache_key=reader.take(str, "cache_key", "prompt_cache_key"),
+    )
+    return reader.done(options)
+
+
+def decode_tool(raw: Raw, place: str) -> Tool:
+    """One tool: a function, one of free text, or one of the provider's."""
+    tool = decode(_tool_decoder, raw, place)
+    if tool.function is not None:
+        named = tool.function
+        parameters = named.parameters if is_given(named.parameters) else None
+        return FunctionTool(named.name, named.description, parameters, named.strict)
+    if tool.custom is not None:
+        grammar = tool.custom.format if is_given(tool.custom.format) else None
+        return CustomTool(tool.custom.name, tool.custom.description, grammar)
+    return BuiltInTool(tool.type, raw)
+
+
+def _decode_function(raw: Raw, at: int) -> FunctionTool:
+    """A function of the time before tools."""
+    named = decode(_named_decoder, raw, f"/functions/{at}")
+    return FunctionTool(named.name, named.description, named.parameters if is_given(named.parameters) else None)
+
+
+def _decode_old_choice(raw: Raw | None) -> ToolChoice | None:
+    """`function_call` of that time: a word, or an object with a name."""
+    if raw is None or bytes(raw)[:1] == b'"':
+        return _decode_choice(raw)
+    return ToolChoice("named", decode(_named_decoder, raw, "/function_call").name)
+
+
+def _decode_choice(raw: Raw | None) -> ToolChoice | None:
+    if raw is None:
+        return None
+    choice = decode(_choice_decoder, raw, "/tool_choice")
+    if isinstance(choice, str):
+        return ToolChoice("none" if choice == "none" else "required" if choice in ("required", "any") else "auto")
+    if choice.allowed_tools is not None:
+        named = [tool.function or tool.custom for tool in choice.allowed_tools.tools or ()]
+        names = tuple(one.name for one in named if one)
+        return ToolChoice("required" if choice.allowed_tools.mode == "required" else "auto", None, names)
+    one = choice.function or choice.custom
+    return ToolChoice("named", one.name) if one is not None else ToolChoice("auto")
+
+
+def _decode_output(output: _Output | None) -> StructuredOutput | None:
+    if output is None or output.type not in ("json_object", "json_schema"):
+        return None
+    schema = output.json_schema or _Schema()
+    given = schema.schema if is_given(schema.schema) else None
+    return StructuredOutput(given, schema.name, schema.description, schema.strict)
+
+
+def _decode_thinking(reader: Reader) -> Thinking:
+    """All the switches there are: OpenAI's, OpenRouter's, DeepSeek's and Kimi's, Qwen's, local servers'."""
+    inner = reader.inner("reasoning")
+    switches = reader.inner("thinking")
+    raws = [reader.raw("thinking", name) for name in ("thinking", "enable_thinking", "reasoning", "reasoning_effort")]
+    raws += [reader.raw("thinking", name) for name in ("chat_template_kwargs", "think")]
+    effort = inner.take(str, "thinking", "effort") or switches.take(str, "thinking", "effort")
+    told = reader.raw("thinking", "reasoning_effort")
+    if effort is None and told is not None and bytes(told)[:1] == b'"':
+        effort = msgspec.json.decode(told, type=str)
+    budget = inner.take(int, "thinking", "max_tokens") or switches.take(int, "thinking", "budget_tokens")
+    budget = budget or reader.take(int, "thinking", "thinking_budget")
+    shown = inner.take(bool, "thinking", "exclude")
+    switch = thinking_switch(*(raw if raw is not None else NULL for raw in raws))
+    return Thinking(switch, known_effort(effort), budget, None if shown is None else not shown)
+
+
+def known_effort(word: str | None) -> Effort | None:
+    """An effort by its name; `ultra` is what some servers call the highest."""
+    found = {"ultra": "max", "off": "none", "disabled": "none"}.get(word or "", word)
+    return next((effort for effort in EFFORTS if effort == found), None)
+
+
+def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
+    """The members of a chat request."""
+    writer = Writer(options)
+    writer.put("model", "model", options.model)
+    if options.is_streaming:
+        writer.put_json("stream", b"true")
+        if dialect not in (MISTRAL, COHERE):  # they tell the usage unasked and know no such member
+            writer.put_json("stream_options", b'{"include_usage":true}')
+    # OpenAI's reasoning models refuse `max_tokens`; most others know no other name for it.
+    writer.put("max_tokens", "max_completion_tokens" if dialect == NO_REASONING else "max_tokens", options.max_tokens)
+    writer.same(*_PLAIN)
+    writer.put("stop", "stop", list(options.stop) or None)
+    writer.put("cache_key", "prompt_cache_key", options.cache_key if dialect == NO_REASONING else None)
+    tools = [encode_tool(tool) for tool in options.tools if not isinstance(tool, BuiltInTool)]
+    writer.put("tools", "tools", Raw(array(tools)) if tools else None)
+    writer.put("tool_choice", "tool_choice", _encode_choice(options.tool_choice) if tools else None)
+    writer.put("parallel_tool_calls", "parallel_tool_calls", options.parallel_tool_calls if tools else None)
+    writer.put("output", "response_format", _encode_output(options.output))
+    return writer.done()
+
+
+def encode_tool(tool: Tool) -> bytes:
+    """One tool; one of the provider's own as it came."""
+    match tool:
+        case FunctionTool():
+            known: list[tuple[str, bytes | Raw | None]] = [
+                ("name", encode(tool.name)),
+                ("description", encode(tool.description) if tool.description is not None else None),
+                ("parameters", tool.parameters),
+                ("strict", encode(tool.strict) if tool.strict is not None else None),
+            ]
+            return object_of([("type", b'"function"'), ("function", object_of(known))])
+        case CustomTool():
+            named: list[tuple[str, bytes | Raw | None]] = [
+                ("name", encode(tool.name)),
+                ("description", encode(tool.description) if tool.description is not None else None),
+                ("format", tool.grammar),
+            ]
+            return object_of([("type", b'"custom"'), ("custom", object_of(named))])
+        case BuiltInTool():
+            return bytes(tool.raw)
+
+
+def _encode_choice(choice: ToolChoice | None) -> object:
+    if choice is None:
+        return None
+    if choice.allowed:
+        tools = [{"type": "function", "function": {"name": name}} for name in choice.allowed]
+        return {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": tools}}
+    if choice.mode == "named":
+        return {"type": "function", "function": {"name": choice.name}}
+    return choice.mode
+
+
+def _encode_output(output: StructuredOutput | None) -> object:
+    if output is None:
+        return None
+    if output.schema is None:
+        return {"type": "json_object"}
+    schema: dict[str, object] = {"name": output.name or "answer", "schema": output.schema}
+    schema |= {"description": output.description} if output.description is not None else {}
+    schema |= {"strict": output.strict} if output.strict is not None else {}
+    return {"type": "json_schema", "json_schema": schema}
+
+
+# --- media and results -----------------------------------------------------------------------------------------------
+
+
+class _Image(Struct, gc=False):
+    url: str = ""
+    detail: str | None = None
+
+
+class _Audio(Struct, gc=False):
+    data: str = ""
+    format: str = ""
+
+
+class _File(Struct, gc=False):
+    file_data: str | None = None
+    file_id: str | None = None
+    filename: str | None = None
+
+
+class _Part(Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    image_url: _Image | str | None = None
+    input_audio: _Audio | None = None
+    file: _File | None = None
+    video_url: _Image | None = None
+
+
+_part_decoder = msgspec.json.Decoder(_Part)
+
+
+def decode_media(item: Unknown) -> Media | None:
+    """The picture, sound or file that a part is; None if it is none of them."""
+    try:
+        part = _part_decoder.decode(item.raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if part.image_url is not None:
+        image = part.image_url if isinstance(part.image_url, _Image) else _Image(part.image_url)
+        return _by_address("image", image.url, image.detail)
+    if part.video_url is not None:
+        return _by_address("video", part.video_url.url)
+    if part.input_audio is not None:
+        return Media("audio", f"audio/{part.input_audio.format or 'wav'}", data=part.input_audio.data)
+    if part.file is not None:
+        return _decode_file(part.file)
+    return None
+
+
+def _by_address(kind: MediaKind, url: str, detail: str | None = None) -> Media:
+    held = split_data_url(url)
+    if held is None:
+        return Media(kind, url=url, detail=detail)
+    return Media(kind, held[0], data=held[1], detail=detail)
+
+
+def _decode_file(file: _File) -> Media:
+    held = split_data_url(file.file_data or "")
+    if held is not None:
+        return Media("document", held[0], data=held[1], name=file.filename)
+    return Media("document", data=file.file_data, file_id=file.file_id, name=file.filename)
+
+
+def encode_media(media: Media) -> Unknown | None:
+    """A part of a chat message; None if there is none of this kind."""
+    match media:
+        case Media(kind="image", file_id=None):
+            image = {"url": data_url(media)} | ({"detail": media.detail} if media.detail else {})
+            return Unknown("image_url", Raw(encode({"type": "image_url", "image_url": image})))
+        case Media(kind="audio", data=str()):
+            sound = {"data": media.data, "format": media.media_type.removeprefix("audio/").replace("mpeg", "mp3")}
+            return Unknown("input_audio", Raw(encode({"type": "input_audio", "input_audio": sound})))
+        case Media(kind="document", data=str()):
+            file = {"filename": media.name or "file", "file_data": data_url(media)}
+            return Unknown("file", Raw(encode({"type": "file", "file": file})))
+        case Media(kind="video", url=str()):
+            return Unknown("video_url", Raw(encode({"type": "video_url", "video_url": {"url": media.url}})))
+        case _:
+            return None
+
+
+def decode_result(item: ToolResult) -> ResultContent:
+    """What a tool message holds: text, or parts."""
+    content = decode_content(item.content)
+    if content is None or isinstance(content, str):
+        return ResultContent((content or "",))
+    return ResultContent(tuple(_decode_part(raw) for raw in content))
+
+
+def _decode_part(raw: Raw) -> ResultPart:
+    text = members(raw).get("text")
+    if text is not None and bytes(text)[:1] == b'"':
+        return msgspec.json.decode(text, type=str)
+    return decode_media(Unknown("", raw)) or bytes(raw).decode()
+
+
+def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
+    """Text alone: a tool message holds nothing else."""
+    return WrittenResult(ToolResult(Raw(encode(said_of(content))), call_id, name), media_of(content))

@@ -1,0 +1,304 @@
+"""The options of a Responses request, and its pictures, files and results, in shared words and back."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.formats.json_text import NULL, array, decode, decode_content, encode, is_given, members, object_of
+from thoughtline.formats.option_members import Reader, Writer, data_url, hold_media, said_of, split_data_url
+from thoughtline.formats.thinking import thinking_switch
+from thoughtline.items import Text, ToolResult, Unknown
+from thoughtline.options import (
+    EFFORTS,
+    WEB_SEARCH,
+    BuiltInTool,
+    CustomTool,
+    FunctionTool,
+    Media,
+    Options,
+    ReadOptions,
+    ResultContent,
+    ResultPart,
+    StructuredOutput,
+    Thinking,
+    Tool,
+    ToolChoice,
+    WrittenOptions,
+    WrittenResult,
+)
+from thoughtline.providers import Dialect
+
+_ASKED_ANYWAY = ("message.output_text.logprobs", "reasoning.encrypted_content")
+_TIERS = ("auto", "default", "flex", "scale", "priority")
+_SHARED_BUILT_IN = {"web_search": WEB_SEARCH, "web_search_preview": WEB_SEARCH, "web_search_2025_08_26": WEB_SEARCH}
+
+
+class _Tool(Struct, gc=False):
+    type: str = ""
+    name: str | None = None
+    description: str | None = None
+    parameters: Raw = NULL
+    strict: bool | None = None
+    format: Raw = NULL
+
+
+class _Format(Struct, gc=False):
+    type: str = ""
+    name: str | None = None
+    description: str | None = None
+    schema: Raw = NULL
+    strict: bool | None = None
+
+
+class _Choice(Struct, gc=False):
+    type: str = ""
+    name: str | None = None
+    mode: str = "auto"
+    tools: list[_Tool] | None = None
+
+
+_tool_decoder = msgspec.json.Decoder(_Tool)
+_choice_decoder: msgspec.json.Decoder[str | _Choice] = msgspec.json.Decoder(str | _Choice)
+
+
+def decode_options(body: bytes) -> ReadOptions:
+    """What a Responses request asks for."""
+    reader = Reader(body)
+    reader.skip("input", "instructions")
+    text = reader.inner("text")
+    tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
+    include = reader.names("include")
+    options = Options(
+        model=reader.take(str, "model") or "",
+        is_streaming=bool(reader.take(bool, "is_streaming", "stream")),
+        wants_usage=True,
+        max_tokens=reader.take(int, "max_tokens", "max_output_tokens"),
+        temperature=reader.take(float, "temperature"),
+        top_p=reader.take(float, "top_p"),
+        logprobs=True if "message.output_text.logprobs" in include else None,
+        top_logprobs=reader.take(int, "top_logprobs"),
+        tools=tools,
+        tool_choice=_decode_choice(reader.raw("tool_choice")),
+        parallel_tool_calls=reader.take(bool, "parallel_tool_calls"),
+        output=_decode_output(text.take(_Format, "output", "format")),
+        thinking=_decode_thinking(reader),
+        verbosity=text.take(str, "verbosity"),
+        service_tier=reader.take(str, "service_tier"),
+        metadata=reader.raw("metadata"),
+        user=reader.take(str, "user"),
+        store=reader.take(bool, "store"),
+        include=tuple(name for name in include if name not in _ASKED_ANYWAY),
+        previous_response_id=reader.take(str, "previous_response_id"),
+        truncation=reader.take(str, "truncation"),
+        cache_key=reader.take(str, "cache_key", "prompt_cache_key"),
+    )
+    return reader.done(options, text)
+
+
+def decode_tool(raw: Raw, place: str) -> Tool:
+    """One tool: a function, one of free text, or one of the provider's."""
+    tool = decode(_tool_decoder, raw, place)
+    match tool.type:
+        case "function":
+            parameters = tool.parameters if is_given(tool.parameters) else None
+            return FunctionTool(tool.name or "", tool.description, parameters, tool.strict)
+        case "custom":
+            grammar = tool.format if is_given(tool.format) else None
+            return CustomTool(tool.name or "", tool.description, grammar)
+        case kind:
+            return BuiltInTool(_SHARED_BUILT_IN.get(kind, kind), raw)
+
+
+def _decode_choice(raw: Raw | None) -> ToolChoice | None:
+    if raw is None:
+        return None
+    choice = decode(_choice_decoder, raw, "/tool_choice")
+    if isinstance(choice, str):
+        return ToolChoice("none" if choice == "none" else "required" if choice == "required" else "auto")
+    if choice.type == "allowed_tools":
+        names = tuple(tool.name for tool in choice.tools or () if tool.name)
+        return ToolChoice("required" if choice.mode == "required" else "auto", None, names)
+    return ToolChoice("named", choice.name) if choice.name else ToolChoice("required")
+
+
+def _decode_output(output: _Format | None) -> StructuredOutput | None:
+    if output is None or output.type not in ("json_object", "json_schema"):
+        return None
+    given = output.schema if is_given(output.schema) else None
+    return StructuredOutput(given, output.name, output.description, output.strict)
+
+
+def _decode_thinking(reader: Reader) -> Thinking:
+    inner = reader.inner("reasoning")
+    raw = reader.raw("thinking", "reasoning")
+    told = inner.take(str, "thinking", "effort")
+    effort = next((known for known in EFFORTS if known == told), None)
+    shown = inner.take(str, "thinking", "summary") or inner.take(str, "thinking", "generate_summary")
+    switch = thinking_switch(raw) if raw is not None and told is not None else "unsaid"
+    return Thinking(switch, effort, inner.take(int, "thinking", "max_tokens"), True if shown else None)
+
+
+def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
+    """The members of a Responses request. Nothing is kept at the provider unless the client asked for it."""
+    writer = Writer(options)
+    writer.put("model", "model", options.model)
+    if options.is_streaming:
+        writer.put_json("stream", b"true")
+    writer.put("max_tokens", "max_output_tokens", options.max_tokens)
+    writer.same("temperature", "top_p", "top_logprobs", "metadata", "user", "truncation")
+    if options.service_tier is None or options.service_tier in _TIERS:
+        writer.same("service_tier")
+    writer.same("previous_response_id")
+    writer.put("cache_key", "prompt_cache_key", options.cache_key)
+    tools = [encode_tool(tool) for tool in options.tools]
+    writer.put("tools", "tools", Raw(array(tools)) if tools else None)
+    writer.put("tool_choice", "tool_choice", _encode_choice(options.tool_choice) if tools else None)
+    writer.put("parallel_tool_calls", "parallel_tool_calls", options.parallel_tool_calls if tools else None)
+    _write_text(writer, options)
+    writer.put("store", "store", bool(options.store))
+    extra = ("message.output_text.logprobs",) if options.logprobs else ()
+    writer.carry("logprobs")
+    wanted = () if options.store else ("reasoning.encrypted_content",)
+    writer.put("include", "include", list(dict.fromkeys((*options.include, *extra, *wanted))) or None)
+    return writer.done()
+
+
+def _write_text(writer: Writer, options: Options) -> None:
+    output = options.output
+    text: dict[str, object] = {"verbosity": options.verbosity} if options.verbosity else {}
+    if output is not None and output.schema is None:
+        text["format"] = {"type": "json_object"}
+    elif output is not None:
+        known: dict[str, object] = {"type": "json_schema", "name": output.name or "answer", "schema": output.schema}
+        known |= {"description": output.description} if output.description is not None else {}
+        text["format"] = known | {"strict": bool(output.strict)}
+    writer.put("output", "text", text or None)
+    writer.carry("verbosity")
+
+
+def encode_tool(tool: Tool) -> bytes:
+    """One tool. A function is strict here unless it says that it is not."""
+    match tool:
+        case FunctionTool():
+            return object_of(
+                [
+                    ("type", b'"function"'),
+                    ("name", encode(tool.name)),
+                    ("description", encode(tool.description) if tool.description is not None else None),
+                    ("parameters", tool.parameters if tool.parameters is not None else b'{"type":"object"}'),
+                    ("strict", encode(bool(tool.strict))),
+                ]
+            )
+        case CustomTool():
+            return object_of(
+                [
+                    ("type", b'"custom"'),
+                    ("name", encode(tool.name)),
+                    ("description", encode(tool.description) if tool.description is not None else None),
+                    ("format", tool.grammar),
+                ]
+            )
+        case BuiltInTool():
+            return b'{"type":"web_search"}' if tool.kind == WEB_SEARCH else bytes(tool.raw)
+
+
+def _encode_choice(choice: ToolChoice | None) -> object:
+    if choice is None:
+        return None
+    if choice.allowed:
+        tools = [{"type": "function", "name": name} for name in choice.allowed]
+        return {"type": "allowed_tools", "mode": choice.mode, "tools": tools}
+    return {"type": "function", "name": choice.name} if choice.mode == "named" else choice.mode
+
+
+# --- media and results -----------------------------------------------------------------------------------------------
+
+
+class _Audio(Struct, gc=False):
+    data: str = ""
+    format: str = ""
+
+
+class _Part(Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    image_url: str | None = None
+    detail: str | None = None
+    file_id: str | None = None
+    file_data: str | None = None
+    file_url: str | None = None
+    filename: str | None = None
+    input_audio: _Audio | None = None
+
+
+_part_decoder = msgspec.json.Decoder(_Part)
+
+
+def decode_media(item: Unknown) -> Media | None:
+    """The picture, sound or file that a part is; None if it is none of them."""
+    try:
+        part = _part_decoder.decode(item.raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    match part.type:
+        case "input_image":
+            held = split_data_url(part.image_url or "")
+            kind, data = held if held is not None else ("", None)
+            url = part.image_url if held is None else None
+            return Media("image", kind, url, data, part.file_id, detail=part.detail)
+        case "input_file":
+            held = split_data_url(part.file_data or "")
+            kind, data = held if held is not None else ("", part.file_data)
+            return Media("document", kind, part.file_url, data, part.file_id, part.filename)
+        case "input_audio" if part.input_audio is not None:
+            return Media("audio", f"audio/{part.input_audio.format or 'wav'}", data=part.input_audio.data)
+        case _:
+            return None
+
+
+def encode_media(media: Media) -> Unknown | None:
+    """A part of a Responses message; None if there is none of this kind."""
+    match media:
+        case Media(kind="image", file_id=None):
+            image = {"type": "input_image", "image_url": data_url(media), "detail": media.detail or "auto"}
+            return Unknown("input_image", Raw(encode(image)))
+        case Media(kind="document", url=str()):
+            return Unknown("input_file", Raw(encode({"type": "input_file", "file_url": media.url})))
+        case Media(kind="document", data=str()):
+            file = {"type": "input_file", "filename": media.name or "file", "file_data": data_url(media)}
+            return Unknown("input_file", Raw(encode(file)))
+        case _:
+            return None
+
+
+def encode_words(text: str) -> Text:
+    """What the model said, for a request: a message by itself, for one with parts must have an id."""
+    return Text(text, raw=Raw(encode({"type": "message", "role": "assistant", "content": text})))
+
+
+def decode_result(item: ToolResult) -> ResultContent:
+    """What a call's output holds: text, or parts."""
+    if bytes(item.content)[:1] == b"{":
+        return ResultContent((bytes(item.content).decode(),))
+    content = decode_content(item.content)
+    if content is None or isinstance(content, str):
+        return ResultContent((content or "",))
+    return ResultContent(tuple(_decode_part(raw) for raw in content))
+
+
+def _decode_part(raw: Raw) -> ResultPart:
+    text = members(raw).get("text") if bytes(raw)[:1] == b"{" else None
+    if text is not None and bytes(text)[:1] == b'"':
+        return msgspec.json.decode(text, type=str)
+    return decode_media(Unknown("", raw)) or bytes(raw).decode()
+
+
+def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
+    """Text as a string; parts where there are pictures or files."""
+    said = said_of(content)
+    held, rest = hold_media(content, encode_media)
+    if not held:
+        return WrittenResult(ToolResult(Raw(encode(said)), call_id), rest)
+    first = [encode({"type": "input_text", "text": said})] if said else []
+    return WrittenResult(ToolResult(Raw(array([*first, *held])), call_id), rest)

@@ -1,0 +1,298 @@
+"""What the admin API answers, as structs: their JSON is the answer, their schema stands in the OpenAPI document."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from thoughtline.replay.findings import Finding
+from thoughtline.settings import ContinuityMode, TagMode
+from thoughtline.turns import FormatName
+
+
+class Answer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Base of all: members in camel case, and no others."""
+
+
+class Problem(Answer, frozen=True):
+    """What is wrong. `code` is stable; `remedy` is for people, and empty where there is none."""
+
+    code: str
+    message: str
+    remedy: str
+
+
+class Failure(Answer, frozen=True):
+    """An error."""
+
+    error: Problem
+
+
+class Health(Answer, frozen=True):
+    """The process answers."""
+
+    status: str
+
+
+class Readiness(Answer, frozen=True):
+    """Requests can be served. `store` is `ok`, or `degraded` while memory goes on without the durable store."""
+
+    status: str
+    store: str
+
+
+class Deleted(Answer, frozen=True):
+    """How many went."""
+
+    deleted: int
+
+
+class Share(Answer, frozen=True):
+    """What of the memory belongs to one provider or model."""
+
+    entries: int
+    chars: int
+
+
+class CacheStats(Answer, frozen=True):
+    """What is remembered, and how often it was asked for since the start, all workers of this machine together.
+
+    `replayRate` is the part of the look-ups that gave reasoning back.
+    """
+
+    memory_entries: int
+    db_entries: int
+    total_entries: int
+    total_chars: int
+    hits: int
+    misses: int
+    replays: int
+    replay_rate: str
+    by_provider: dict[str, Share]
+    by_model: dict[str, Share]
+    oldest_entry: datetime | None
+    newest_entry: datetime | None
+
+
+class Place(Answer, frozen=True):
+    """A finding about a request: which rule, and a JSON pointer to where."""
+
+    rule: str
+    place: str
+
+
+class Done(Answer, frozen=True):
+    """What was done about the request that a turn answers, and the milliseconds spent here and upstream."""
+
+    request: str
+    restored: int
+    inherited: int
+    blank: int
+    stripped: int
+    missing: int
+    healed: int
+    checkpoints: int
+    findings: list[Place]
+    upstream_ms: float
+    own_ms: float
+
+
+class SessionTurn(Answer, frozen=True):
+    """A turn that is remembered. `kinds` are those of its reasoning, in order; `toolCallId` is its first call's."""
+
+    id: str
+    tool_call_id: str | None
+    tool_call_ids: list[str]
+    provider: str
+    endpoint: str
+    model: str
+    format: FormatName
+    tenant: str
+    session: str | None
+    agent: str | None
+    kinds: list[str]
+    char_count: int
+    is_complete: bool
+    created_at: datetime
+    expires_at: datetime
+    outcome: Done | None
+
+
+class CacheEntry(SessionTurn, frozen=True):
+    """A turn with what can be read of its reasoning; what is encrypted is counted and not shown."""
+
+    reasoning: str
+
+
+class CachePage(Answer, frozen=True):
+    """Entries, newest first. `cursor` asks for the next page; it is null after the last."""
+
+    stats: CacheStats
+    entries: list[CacheEntry]
+    cursor: str | None
+
+
+class SessionRow(Answer, frozen=True):
+    """A session and how much of it is remembered. A name that begins with `~` is one that no client told."""
+
+    id: str
+    tenant: str
+    entries: int
+    chars: int
+    newest_entry: datetime
+
+
+class SessionPage(Answer, frozen=True):
+    """Sessions, those with the newest turns first."""
+
+    sessions: list[SessionRow]
+
+
+class SessionView(Answer, frozen=True):
+    """The turns of a session in their order. `cursor` asks for those before the first; it is null if there are none."""
+
+    id: str
+    tenant: str
+    turns: list[SessionTurn]
+    cursor: str | None
+
+
+class ServerView(Answer, frozen=True):
+    """`[server]`."""
+
+    host: str
+    port: int
+    workers: int
+    max_body_bytes: int
+    max_header_bytes: int
+    admin_token: str | None
+    insecure: bool
+
+
+class StoreView(Answer, frozen=True):
+    """`[store]`."""
+
+    url: str
+    ttl_seconds: float
+    memory_entries: int
+    memory_bytes: int
+    max_bytes: int
+    encryption_key: str | None
+
+
+class ProviderView(Answer, frozen=True):
+    """`[providers.NAME]`. Of its keys, how many; of its headers, their names."""
+
+    base_url: str
+    formats: list[FormatName]
+    auth: str
+    api_keys: int
+    headers: list[str]
+    contract: str | None
+    dialect: str | None
+    is_configured: bool
+
+
+class ReplayView(Answer, frozen=True):
+    """`[replay]`."""
+
+    on_miss: dict[str, list[str]]
+    learn: bool
+    heal: bool
+    hold_ms: int
+
+
+class ContinuityView(Answer, frozen=True):
+    """`[continuity]`. `available` says whether this version does anything with it."""
+
+    enabled: bool
+    count: int
+    mode: ContinuityMode
+    max_chars: int
+    available: bool
+
+
+class TagsView(Answer, frozen=True):
+    """`[tags]`. `available` says whether this version does anything with it."""
+
+    mode: TagMode
+    available: bool
+
+
+class SettingsView(Answer, frozen=True):
+    """What is in force. Secrets are `***`. `shared` names what was set here and stands over file and environment."""
+
+    server: ServerView
+    store: StoreView
+    providers: dict[str, ProviderView]
+    routes: dict[str, list[str]]
+    default_provider: str | None
+    replay: ReplayView
+    continuity: ContinuityView
+    tags: TagsView
+    contracts: list[str]
+    shared: list[str]
+
+
+class ContractView(Answer, frozen=True):
+    """What a provider demands back."""
+
+    name: str
+    kind: str
+    scope: str
+    takes: str
+    dialect: str
+    carrier: str
+    format: FormatName
+    ladder: list[str]
+    thinks_by_default: bool
+    only_when_thinking: bool
+    binds_prefix: bool
+    binds_model: bool
+    source: str
+    is_overridden: bool
+
+
+class EvidenceView(Answer, frozen=True):
+    """Why a correction is believed: nothing of a request or an answer is in it, `fingerprint` is a digest."""
+
+    status: int
+    code: str
+    fingerprint: str
+    is_wrapped: bool
+
+
+class CorrectionView(Answer, frozen=True):
+    """What a refusal taught about one provider, endpoint and model. `key` resets it."""
+
+    key: str
+    provider: str
+    endpoint: str
+    model: str
+    change: str
+    field: str
+    scope: str
+    filler: str | None
+    evidence: EvidenceView
+    learned_at: datetime
+    expires_at: datetime
+
+
+class ContractsView(Answer, frozen=True):
+    """Every contract as settings have it, and what was learned."""
+
+    contracts: list[ContractView]
+    learned: list[CorrectionView]
+    refused_seals: int
+
+
+class Audit(Answer, frozen=True):
+    """What a provider would refuse in a request."""
+
+    findings: list[Finding]
+
+
+def moment(seconds: float) -> datetime:
+    """Seconds since the epoch as a date in UTC."""
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,162 @@
+"""What is remembered: a page of it with statistics, and forgetting it."""
+
+from __future__ import annotations
+
+from typing import TypeVar, assert_never
+
+from msgspec import Struct
+
+from thoughtline.errors import Declined, StoreRefused
+from thoughtline.gateway.admin import answers
+from thoughtline.gateway.admin.answers import CacheEntry, CachePage, CacheStats, Done, SessionTurn, moment
+from thoughtline.gateway.bus import Counts
+from thoughtline.gateway.masking import masked_url
+from thoughtline.gateway.state import State
+from thoughtline.items import (
+    Reasoning,
+    ReasoningEncrypted,
+    ReasoningServerToolCall,
+    ReasoningSummary,
+    ReasoningText,
+    reasoning_of,
+)
+from thoughtline.records import Outcome
+from thoughtline.stores import Entry, Filter, Page, Stats
+from thoughtline.stores.base import MAX_PAGE
+
+Turn = TypeVar("Turn", bound=SessionTurn)
+
+
+class CacheFilter(Struct, frozen=True, rename="camel"):
+    """Which turns: those that agree with all that is given."""
+
+    provider: str | None = None
+    model: str | None = None
+    session: str | None = None
+    tenant: str | None = None
+    tool_call_id: str | None = None
+
+    @property
+    def where(self) -> Filter:
+        return Filter(self.tenant, self.provider, self.model, self.session, self.tool_call_id)
+
+
+class CacheQuery(CacheFilter, frozen=True, rename="camel"):
+    """Which page of them. `limit` is brought into 1 to 200."""
+
+    limit: int = 50
+    cursor: str | None = None
+
+
+async def cache_page(state: State, query: CacheQuery) -> CachePage:
+    page = await entries_page(state, query.where, query.limit, query.cursor)
+    stats = stats_answer(await state.store.stats(), state.bus.counts)
+    return CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor)
+
+
+async def forget(state: State, where: Filter) -> int:
+    """How many turns went. When all go, what was counted begins anew."""
+    gone = await state.store.delete(where)
+    if where == Filter():
+        state.bus.reset_counts()
+    return gone
+
+
+async def entries_page(state: State, where: Filter, limit: int, cursor: str | None) -> Page:
+    try:
+        return await state.store.list_entries(where, min(max(limit, 1), MAX_PAGE), cursor)
+    except StoreRefused:
+        raise Declined(400, "bad_cursor", "No page gave this cursor.", "Begin without one.") from None
+
+
+def stats_answer(stats: Stats, counts: Counts) -> CacheStats:
+    asked = counts.hits + counts.misses
+    return CacheStats(
+        memory_entries=stats.memory_entries,
+        db_entries=stats.disk_entries,
+        total_entries=stats.total_entries,
+        total_chars=stats.total_chars,
+        hits=counts.hits,
+        misses=counts.misses,
+        replays=counts.replays,
+        replay_rate=f"{100 * counts.replays / asked if asked else 0:.1f}%",
+        by_provider={name: answers.Share(one.entries, one.chars) for name, one in stats.by_provider.items()},
+        by_model={name: answers.Share(one.entries, one.chars) for name, one in stats.by_model.items()},
+        oldest_entry=None if stats.oldest_at is None else moment(stats.oldest_at),
+        newest_entry=None if stats.newest_at is None else moment(stats.newest_at),
+    )
+
+
+def entry_answer(entry: Entry) -> CacheEntry:
+    told = (_readable(item) for item in reasoning_of(entry.record.items))
+    return _turn(CacheEntry, entry, reasoning="\n\n".join(text for text in told if text))
+
+
+def turn_answer(entry: Entry) -> SessionTurn:
+    return _turn(SessionTurn, entry)
+
+
+def _turn(kind: type[Turn], entry: Entry, **more: str) -> Turn:
+    record = entry.record
+    where = record.provenance
+    return kind(
+        id=record.id,
+        tool_call_id=next(iter(record.call_ids), None),
+        tool_call_ids=list(record.call_ids),
+        provider=where.provider,
+        endpoint=masked_url(where.endpoint),
+        model=record.model,
+        format=where.format,
+        tenant=where.tenant,
+        session=where.session,
+        agent=where.agent,
+        kinds=[_kind(item) for item in reasoning_of(record.items)],
+        char_count=record.reasoning_chars,
+        is_complete=record.is_complete,
+        created_at=moment(record.created_at),
+        expires_at=moment(entry.expires_at),
+        outcome=None if record.outcome is None else _done(record.outcome),
+        **more,
+    )
+
+
+def _done(outcome: Outcome) -> Done:
+    return Done(
+        request=outcome.request,
+        restored=outcome.restored,
+        inherited=outcome.inherited,
+        blank=outcome.blank,
+        stripped=outcome.stripped,
+        missing=outcome.missing,
+        healed=outcome.healed,
+        checkpoints=outcome.checkpoints,
+        findings=[answers.Place(rule, place) for rule, place in outcome.findings],
+        upstream_ms=outcome.upstream_ms,
+        own_ms=outcome.own_ms,
+    )
+
+
+def _readable(item: Reasoning) -> str:
+    match item:
+        case ReasoningText():
+            return item.text
+        case ReasoningSummary():
+            return item.summary
+        case ReasoningEncrypted() | ReasoningServerToolCall():
+            return ""
+        case _:
+            assert_never(item)
+
+
+def _kind(item: Reasoning) -> str:
+    match item:
+        case ReasoningText():
+            return "text"
+        case ReasoningSummary():
+            return "summary"
+        case ReasoningEncrypted():
+            return "encrypted"
+        case ReasoningServerToolCall():
+            return "server_tool_call"
+        case _:
+            assert_never(item)

@@ -1,0 +1,199 @@
+"""From an address to its row and back: who may, what was sent, what is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import traceback
+from collections.abc import AsyncGenerator
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from thoughtline.errors import Declined, StoreError, ThoughtlineError
+from thoughtline.gateway.admin.access import require_admin, require_metrics_reader
+from thoughtline.gateway.admin.answers import Failure, Problem
+from thoughtline.gateway.admin.requests import Request, Stream, Whole, decode_query
+from thoughtline.gateway.admin.rows import Nothing, Row
+from thoughtline.gateway.admin.table import TABLE
+from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
+from thoughtline.gateway.encodings import unpacked
+from thoughtline.gateway.headers import Headers
+from thoughtline.gateway.state import State
+
+log = logging.getLogger(__name__)
+
+_ALWAYS: Headers = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+]
+_EXACT = frozenset(row.path for row in TABLE)
+_PREFIXES = ("/api/cache/", "/api/sessions/", "/api/settings/", "/api/contracts/", "/api/audit/", "/api/events/")
+_LAST_WORD_SECONDS = 1.0
+
+
+def is_managed(path: str) -> bool:
+    """Whether an address is one of ours, or stands where only ours can be."""
+    return path in _EXACT or path.startswith(_PREFIXES)
+
+
+class _Found(NamedTuple):
+    """The rows of a path, by method, and what stands in its open parts."""
+
+    rows: dict[str, Row]
+    names: dict[str, str]
+
+
+async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve a management request."""
+    try:
+        answer = await _answered(state, scope, receive)
+    except ClientGone:
+        return
+    except ThoughtlineError as error:
+        answer = refusal(error)
+    except Exception as error:
+        _tell(error)
+        answer = refusal(Declined(500, "internal", "Something went wrong here.", "The log says where."))
+    if isinstance(answer, Stream):
+        await _send_stream(state, answer, receive, send)
+    else:
+        await _send_answer(scope["method"], answer, send)
+
+
+async def _answered(state: State, scope: Scope, receive: Receive) -> Whole | Stream:
+    request = _request(state, scope)
+    found = find((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
+    if found is None:
+        require_admin(request)
+        raise Declined(404, "unknown_path", "Nothing is at this address.", "GET /api/openapi.json lists all.")
+    row = found.rows.get("GET" if request.method == "HEAD" else request.method)
+    _require_access(row or next(iter(found.rows.values())), request)
+    if row is None or (request.method == "HEAD" and row.content_type == "text/event-stream"):
+        return _method_refused(request.method, found)
+    if row.query is Nothing and row.access == "admin":
+        decode_query(request.query, Nothing)
+    body = await _body(row, request, receive) if row.body is not None else b""
+    return await row.serve(request._replace(names=found.names, body=body))
+
+
+def find(path: str) -> _Found | None:
+    """The rows of a path as it was sent, escapes and all."""
+    segments = path.split("/")
+    for row in TABLE:
+        names = _names(row.path.split("/"), segments)
+        if names is not None:
+            return _Found({one.method: one for one in TABLE if one.path == row.path}, names)
+    return None
+
+
+def refusal(error: ThoughtlineError) -> Whole:
+    """An error as the admin API says it."""
+    match error:
+        case Declined():
+            problem = Problem(error.code, str(error), error.remedy)
+        case StoreError():
+            problem = Problem("store_unavailable", str(error), "GET /readyz says when it works again.")
+        case _:
+            problem = Problem("bad_request", str(error), "")
+    headers = ((b"www-authenticate", b"Bearer"),) if error.status == 401 else ()
+    return Whole(Failure(problem), error.status, headers=headers)
+
+
+def _names(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
+    if len(pattern) != len(segments):
+        return None
+    names = {}
+    for expected, segment in zip(pattern, segments, strict=True):
+        if expected.startswith("{") and segment:
+            names[expected.strip("{}")] = unquote(segment)
+        elif unquote(segment) != expected:
+            return None
+    return names
+
+
+def _request(state: State, scope: Scope) -> Request:
+    client = scope.get("client") or ("", 0)
+    query = scope["query_string"].decode("latin-1")
+    return Request(
+        state, scope["method"], dict(scope["headers"]), query, {}, b"", client[0], scope.get("scheme", "http")
+    )
+
+
+def _require_access(row: Row, request: Request) -> None:
+    match row.access:
+        case "admin":
+            require_admin(request)
+        case "metrics":
+            require_metrics_reader(request)
+        case "open":
+            pass
+
+
+def _method_refused(method: str, found: _Found) -> Whole:
+    """An address that is there, asked in a way that it isn't."""
+    allowed = sorted(found.rows)
+    if any(row.method == "GET" and row.content_type != "text/event-stream" for row in found.rows.values()):
+        allowed.append("HEAD")
+    names = ", ".join(allowed)
+    problem = Declined(405, "method_not_allowed", f"{method[:20]} is not for this address.", f"Use {names}.")
+    return refusal(problem)._replace(headers=((b"allow", names.encode()),))
+
+
+async def _body(row: Row, request: Request, receive: Receive) -> bytes:
+    kind = request.header(b"content-type").partition(";")[0].strip().lower()
+    if kind and kind not in row.body_types:
+        raise Declined(415, "unsupported_media_type", f"{kind[:60]!r} is not taken.", f"Send {row.body_types[0]}.")
+    limit = row.max_body or request.state.settings.server.max_body_bytes
+    body = await read_body(receive, request.headers.get(b"content-length", b""), limit)
+    encoding = request.header(b"content-encoding")
+    return unpacked(body, encoding, limit) if encoding else body
+
+
+async def _send_answer(method: str, answer: Whole, send: Send) -> None:
+    body = answer.body
+    headers = [(b"content-type", answer.content_type.encode()), (b"content-length", str(len(body)).encode())]
+    await send_whole(send, answer.status, [*headers, *_ALWAYS, *answer.headers], b"" if method == "HEAD" else body)
+
+
+async def _send_stream(state: State, answer: Stream, receive: Receive, send: Send) -> None:
+    """Until the client goes, or we do: then the stream ends as it should, if its client still reads."""
+    kind = (b"content-type", answer.content_type.encode())
+    await send({"type": "http.response.start", "status": 200, "headers": [kind, *_ALWAYS]})
+    tasks = (
+        asyncio.ensure_future(_pump(answer.pieces, send)),
+        asyncio.ensure_future(_gone(receive)),
+        asyncio.ensure_future(state.signals.stopping.wait()),
+    )
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for problem in ended:
+        if isinstance(problem, Exception):
+            _tell(problem)
+    if state.signals.stopping.is_set():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORD_SECONDS):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _tell(problem: Exception) -> None:
+    where = "".join(traceback.format_tb(problem.__traceback__)[-3:])  # its message might quote content
+    log.error("a management request failed: %s\n%s", type(problem).__name__, where)
+
+
+async def _pump(pieces: AsyncGenerator[bytes, None], send: Send) -> None:
+    try:
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    finally:
+        await pieces.aclose()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

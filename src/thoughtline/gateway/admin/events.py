@@ -1,0 +1,43 @@
+"""What happens, as it happens: the lines of the journal as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import msgspec
+
+from thoughtline.errors import Declined
+from thoughtline.gateway.journal import Journal
+
+KEEP_ALIVE_SECONDS = 15.0
+MAX_LISTENERS = 64
+
+
+def require_room(journal: Journal) -> None:
+    """Raises where so many listen that each line costs too much."""
+    if journal.listeners >= MAX_LISTENERS:
+        raise Declined(429, "too_many_listeners", f"{MAX_LISTENERS} listen already.", "Close another page.")
+
+
+async def events(journal: Journal, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> AsyncGenerator[bytes, None]:
+    """`request` for each line, `lost` with how many a slow listener missed, a comment where nothing happens."""
+    listener = journal.listen()
+    try:
+        yield b": listening\n\n"
+        while True:
+            try:
+                async with asyncio.timeout(keep_alive_seconds):
+                    line = await listener.next()
+            except TimeoutError:
+                yield b": nothing\n\n"
+                continue
+            if lost := listener.take_lost():
+                yield _event(b"lost", b'{"count":%d}' % lost)
+            yield _event(b"request", msgspec.json.encode(line))
+    finally:
+        journal.leave(listener)
+
+
+def _event(name: bytes, data: bytes) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (name, data)

@@ -1,0 +1,122 @@
+"""The table of addresses as an OpenAPI 3.1 document, with the schemas of what they take and answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+from importlib.metadata import version
+from types import NoneType
+from typing import Any, TypeAlias, get_args
+
+import msgspec
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import FieldInfo
+
+from thoughtline.gateway.admin.answers import Failure
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, choices_of
+from thoughtline.gateway.admin.rows import Row
+
+Json: TypeAlias = dict[str, Any]
+_TOKEN, _COOKIE = "adminToken", "adminCookie"
+_SECURITY: dict[str, list[Json]] = {
+    "admin": [{_TOKEN: []}, {_COOKIE: []}],
+    "metrics": [{}, {_TOKEN: []}, {_COOKIE: []}],
+    "open": [],
+}
+# What every row of a kind may refuse with: a wrong token, a key of a client, an unknown parameter, a store that fails.
+_REFUSALS = {"admin": (400, 401, 403, 503), "metrics": (401, 403), "open": ()}
+_BODY_REFUSALS = (413, 415)
+
+
+def document(rows: Iterable[Row]) -> bytes:
+    """The whole document as JSON."""
+    rows = tuple(rows)
+    kinds = [Failure, *(kind for row in rows for kind in (row.answer, row.body) if kind is not None)]
+    _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    paths: Json = {}
+    for row in rows:
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row)
+    return msgspec.json.encode(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "thoughtline",
+                "version": version("thoughtline"),
+                "description": "Management and probes of a gateway that remembers what models thought.",
+            },
+            "paths": paths,
+            "components": {"schemas": schemas, "securitySchemes": _schemes()},
+        }
+    )
+
+
+def _schemes() -> Json:
+    return {
+        _TOKEN: {"type": "http", "scheme": "bearer", "description": "The admin token."},
+        _COOKIE: {"type": "apiKey", "in": "cookie", "name": "thoughtline_admin", "description": "Set by /login."},
+    }
+
+
+def _operation(row: Row) -> Json:
+    operation: Json = {
+        "operationId": re.sub(r"\W+", "_", row.method.lower() + (row.path if row.path != "/" else "/page")).strip("_"),
+        "summary": row.summary,
+        "security": _SECURITY[row.access],
+        "parameters": [*_path_parameters(row.path), *map(_parameter, msgspec.structs.fields(row.query))],
+        "responses": _responses(row),
+    }
+    if row.body is not None:
+        schema = _reference(row.body)
+        if row.takes_any_object:
+            schema = {"anyOf": [schema, {"type": "object"}]}
+        content = {kind: {"schema": schema} for kind in row.body_types}
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def _path_parameters(path: str) -> list[Json]:
+    names = re.findall(r"{(\w+)}", path)
+    schema = {"type": "string", "minLength": 1}
+    return [{"name": name, "in": "path", "required": True, "schema": schema} for name in names]
+
+
+def _parameter(field: FieldInfo) -> Json:
+    return {
+        "name": field.encode_name,
+        "in": "query",
+        "required": field.default is NODEFAULT,
+        "schema": _parameter_schema(field),
+    }
+
+
+def _parameter_schema(field: FieldInfo) -> Json:
+    """What can stand in a query: null can't, a parameter is left out instead."""
+    if words := choices_of(field):
+        return {"type": "string", "enum": list(words)}
+    if field.type is int:
+        return {"type": "integer", "default": field.default}
+    assert set(get_args(field.type)) <= {str, NoneType}, field
+    return {"type": "string", "maxLength": MAX_PARAMETER_CHARS, "pattern": r"^[^\u0000]*$"}
+
+
+def _responses(row: Row) -> Json:
+    refusals = {*_REFUSALS[row.access], *(_BODY_REFUSALS if row.body else ()), *row.refusals}
+    return {str(row.status): _success(row)} | {str(status): _refusal(status) for status in sorted(refusals)}
+
+
+def _success(row: Row) -> Json:
+    kind = row.content_type.partition(";")[0]
+    if row.status == HTTPStatus.SEE_OTHER:
+        return {"description": row.summary, "headers": {"location": {"schema": {"type": "string"}}}}
+    is_json = kind == "application/json"
+    schema = _reference(row.answer) if row.answer and is_json else {"type": "object" if is_json else "string"}
+    return {"description": row.summary, "content": {kind: {"schema": schema}}}
+
+
+def _refusal(status: int) -> Json:
+    return {"description": HTTPStatus(status).phrase, "content": {"application/json": {"schema": _reference(Failure)}}}
+
+
+def _reference(kind: type[Struct]) -> Json:
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}

@@ -1,0 +1,122 @@
+"""A management request as handlers see it, and what they answer with."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from typing import NamedTuple, TypeVar, get_args
+from urllib.parse import unquote_plus
+
+import msgspec
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import FieldInfo
+
+from thoughtline.errors import Declined
+from thoughtline.gateway.state import State
+
+MAX_PARAMETER_CHARS = 1024
+_INTEGER = re.compile(r"([+-]?)0*(\d{1,})", re.ASCII)
+Asked = TypeVar("Asked", bound=Struct)
+
+
+class Request(NamedTuple):
+    """What was asked. `names` are the parts of the path that the row leaves open."""
+
+    state: State
+    method: str
+    headers: Mapping[bytes, bytes]
+    query: str
+    names: Mapping[str, str]
+    body: bytes
+    peer: str
+    scheme: str
+
+    def header(self, name: bytes) -> str:
+        return self.headers.get(name, b"").decode("latin-1").strip()
+
+
+class Whole(NamedTuple):
+    """An answer that is one body: a struct as JSON, or bytes of another kind."""
+
+    content: Struct | bytes
+    status: int = 200
+    content_type: str = "application/json"
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+    @property
+    def body(self) -> bytes:
+        return self.content if isinstance(self.content, bytes) else msgspec.json.encode(self.content)
+
+
+class Stream(NamedTuple):
+    """An answer that goes on until the client or the server leaves."""
+
+    pieces: AsyncGenerator[bytes, None]
+    content_type: str
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to do about a name that nobody knows: the one that was probably meant, else all there are."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, 1)
+    return f"Did you mean {close[0]}?" if close else f"Known are: {', '.join(known) or 'none'}."
+
+
+def decode_query(text: str, kind: type[Asked]) -> Asked:
+    """The parameters of a query. Raises `Declined` for a name that is not one of them, or a value that can't be."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    given: dict[str, str | int] = {}
+    for part in filter(None, text.split("&")):
+        name, _, value = part.partition("=")
+        name, value = _unquoted(name), _unquoted(value)
+        if name not in fields:
+            raise Declined(400, "unknown_parameter", f"There is no parameter {name[:60]!r}.", nearest(name, fields))
+        if name in given:
+            raise Declined(400, "repeated_parameter", f"{name} is given twice.", "Give it once.")
+        given[name] = _value(fields[name], value)
+    missing = [name for name, field in fields.items() if field.default is NODEFAULT and name not in given]
+    if missing:
+        raise Declined(400, "missing_parameter", f"{missing[0]} is missing.", f"Add ?{missing[0]}=…")
+    return msgspec.convert(given, kind)
+
+
+def choices_of(field: FieldInfo) -> tuple[str, ...]:
+    """The words that a parameter may be; empty if it may be any."""
+    kinds = (field.type, *get_args(field.type))
+    return next((words for kind in kinds if (words := _words(kind))), ())
+
+
+def _words(kind: object) -> tuple[str, ...]:
+    words = get_args(kind)
+    return words if words and all(isinstance(word, str) for word in words) else ()
+
+
+def _unquoted(text: str) -> str:
+    try:
+        plain = unquote_plus(text, errors="strict")
+    except UnicodeDecodeError:
+        raise Declined(400, "bad_parameter", "The query is not UTF-8.", "Percent-encode it as UTF-8.") from None
+    if "\0" in plain or len(plain) > MAX_PARAMETER_CHARS:
+        raise Declined(
+            400, "bad_parameter", f"A parameter has at most {MAX_PARAMETER_CHARS} characters, none of them NUL.", ""
+        )
+    return plain
+
+
+def _value(field: FieldInfo, text: str) -> str | int:
+    if field.type is int:
+        return _integer(field.encode_name, text)
+    words = choices_of(field)
+    if words and text not in words:
+        problem = f"{field.encode_name} can't be {text[:60]!r}."
+        raise Declined(400, "bad_parameter", problem, nearest(text, words))
+    return text
+
+
+def _integer(name: str, text: str) -> int:
+    """A whole number of any length, cut to where nobody can tell: what it is for has narrower bounds."""
+    found = _INTEGER.fullmatch(text)
+    if found is None:
+        raise Declined(400, "bad_parameter", f"{name} is a whole number, not {text[:60]!r}.", "")
+    return int(found[1] + found[2][:18]) if len(found[2]) <= 18 else int(found[1] + "9" * 18)

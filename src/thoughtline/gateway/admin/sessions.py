@@ -1,0 +1,72 @@
+"""Sessions, and the turns of one with what happened to each."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from thoughtline.errors import Declined
+from thoughtline.gateway.admin.answers import SessionPage, SessionRow, SessionView, moment
+from thoughtline.gateway.admin.cache import entries_page, turn_answer
+from thoughtline.gateway.state import State
+from thoughtline.stores import Filter
+from thoughtline.stores.base import MAX_PAGE
+
+
+class SessionsQuery(Struct, frozen=True, rename="camel"):
+    """Whose, and how many; `limit` is brought into 1 to 200."""
+
+    tenant: str | None = None
+    limit: int = 50
+
+
+class SessionQuery(Struct, frozen=True, rename="camel"):
+    """Whose, where two tenants have a session of one name, and which page; `limit` is brought into 1 to 200."""
+
+    tenant: str | None = None
+    limit: int = MAX_PAGE
+    cursor: str | None = None
+
+
+async def sessions_page(state: State, query: SessionsQuery) -> SessionPage:
+    found = await state.store.sessions(query.tenant, min(max(query.limit, 1), MAX_PAGE))
+    return SessionPage(
+        [SessionRow(one.session, one.tenant, one.entries, one.chars, moment(one.newest_at)) for one in found]
+    )
+
+
+async def session_view(state: State, session: str, query: SessionQuery) -> SessionView:
+    """Raises where there is no such session, or several."""
+    if "\0" in session:
+        raise _unknown(session)  # no store can hold such a name, and some stumble over it
+    tenant = await _only_tenant(state, session) if query.tenant is None else query.tenant
+    page = await entries_page(state, Filter(tenant=tenant, session=session), query.limit, query.cursor)
+    if not page.entries and query.cursor is None:
+        raise _unknown(session)
+    return SessionView(session, tenant, [turn_answer(entry) for entry in reversed(page.entries)], page.cursor)
+
+
+async def _only_tenant(state: State, session: str) -> str:
+    """The one tenant that has a session of this name, by its newest turns and by the sessions used last."""
+    page = await state.store.list_entries(Filter(session=session), MAX_PAGE)
+    tenants = {entry.record.provenance.tenant for entry in page.entries}
+    if page.cursor is not None:
+        tenants |= {one.tenant for one in await state.store.sessions() if one.session == session}
+    if not tenants:
+        raise _unknown(session)
+    if len(tenants) > 1:
+        raise Declined(
+            400,
+            "ambiguous_session",
+            f"{len(tenants)} tenants have a session of this name.",
+            f"Add ?tenant= with one of {', '.join(sorted(tenants)[:8])}.",
+        )
+    return tenants.pop()
+
+
+def _unknown(session: str) -> Declined:
+    return Declined(
+        404,
+        "unknown_session",
+        f"Nothing is remembered of the session {session[:80]!r}.",
+        "GET /api/sessions lists all.",
+    )

@@ -1,0 +1,147 @@
+"""Settings as they are in force, without their secrets; and changing the few that can change while it runs."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from thoughtline.catalogue import Provider
+from thoughtline.errors import Declined
+from thoughtline.gateway import shared_settings
+from thoughtline.gateway.admin.answers import (
+    ContinuityView,
+    ProviderView,
+    ReplayView,
+    ServerView,
+    SettingsView,
+    StoreView,
+    TagsView,
+)
+from thoughtline.gateway.admin.requests import nearest
+from thoughtline.gateway.masking import MASK, masked, masked_url
+from thoughtline.gateway.shared_settings import SettingsPatch
+from thoughtline.gateway.state import State
+from thoughtline.settings import Settings
+
+HAS_CONTINUITY = False
+"""Nothing reads `[continuity]` and `[tags]` in this version: they can be set, and say so."""
+
+Json: TypeAlias = Any
+
+
+async def settings_view(state: State) -> SettingsView:
+    """By what the store says now, which this process may take a moment to follow."""
+    shared = await shared_settings.load(state.store)
+    return _view(shared_settings.merged(state.loaded, shared), shared, has_token=bool(state.admin_token))
+
+
+async def change_settings(state: State, body: bytes) -> SettingsView:
+    """A merge patch (RFC 7396): what it names is set for every worker and replica; null gives the file's value back."""
+    await shared_settings.keep(state.store, decode_patch(body), state.clock())
+    state.signals.wake.set()
+    return await settings_view(state)
+
+
+def decode_patch(body: bytes) -> SettingsPatch:
+    """Raises `Declined` for a name that can't be set here, or a value that can't be."""
+    try:
+        given: Json = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Declined(400, "bad_json", "The body is no JSON.", "") from None
+    for name in _names(given):
+        if name not in shared_settings.NAMES:
+            remedy = nearest(name, shared_settings.NAMES)
+            raise Declined(400, "unknown_setting", f"{name[:80]!r} can't be set here.", remedy)
+    try:
+        return msgspec.convert(_with_whole_numbers(given), SettingsPatch)
+    except msgspec.ValidationError as error:
+        raise Declined(400, "bad_setting", f"{error}.", "See GET /api/openapi.json, SettingsPatch.") from None
+
+
+def _with_whole_numbers(given: Json) -> Json:
+    """3.0 is a whole number in JSON Schema."""
+    if not isinstance(given, dict):
+        return given
+    return {
+        table: {name: _whole(value) for name, value in values.items()} if isinstance(values, dict) else values
+        for table, values in given.items()
+    }
+
+
+def _whole(value: Json) -> Json:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _names(given: Json) -> list[str]:
+    """The settings that a patch names, with their tables: `continuity.count`."""
+    if not isinstance(given, dict):
+        return []
+    tables = {name.partition(".")[0] for name in shared_settings.NAMES}
+    names = [f"{table}.{name}" for table, values in given.items() if isinstance(values, dict) for name in values]
+    return [*names, *(table for table, values in given.items() if table not in tables and not isinstance(values, dict))]
+
+
+def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> SettingsView:
+    return SettingsView(
+        server=_server(settings, MASK if has_token else None),
+        store=_store(settings),
+        providers={name: _provider(settings, row) for name, row in settings.providers.items()},
+        routes={name: list(row.targets) for name, row in settings.routes.items()},
+        default_provider=settings.default_provider,
+        replay=_replay(settings),
+        continuity=ContinuityView(
+            settings.continuity.enabled,
+            settings.continuity.count,
+            settings.continuity.mode,
+            settings.continuity.max_chars,
+            HAS_CONTINUITY,
+        ),
+        tags=TagsView(settings.tags, HAS_CONTINUITY),
+        contracts=sorted(settings.contracts),
+        shared=sorted(shared_settings.values_of(shared)),
+    )
+
+
+def _server(settings: Settings, token: str | None) -> ServerView:
+    server = settings.server
+    return ServerView(
+        server.host,
+        server.port,
+        server.workers,
+        server.max_body_bytes,
+        server.max_header_bytes,
+        token,
+        server.insecure,
+    )
+
+
+def _store(settings: Settings) -> StoreView:
+    store = settings.store
+    return StoreView(
+        masked_url(settings.store_url),
+        store.ttl_seconds,
+        store.memory_entries,
+        store.memory_bytes,
+        store.max_bytes,
+        masked(store.encryption_key),
+    )
+
+
+def _replay(settings: Settings) -> ReplayView:
+    replay = settings.replay
+    on_miss = {name: list[str](ladder) for name, ladder in replay.on_miss.items()}
+    return ReplayView(on_miss, replay.learn, replay.heal, replay.hold_ms)
+
+
+def _provider(settings: Settings, row: Provider) -> ProviderView:
+    return ProviderView(
+        base_url=masked_url(row.base_url),
+        formats=list(row.formats),
+        auth=row.auth,
+        api_keys=len(row.api_keys),
+        headers=sorted(row.headers),
+        contract=row.contract,
+        dialect=row.dialect,
+        is_configured=row.name in settings.configured,
+    )

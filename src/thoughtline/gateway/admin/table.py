@@ -1,0 +1,154 @@
+"""Every fixed address: who may ask, with what, and what answers."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from thoughtline.gateway import probes
+from thoughtline.gateway.admin import access, answers, audits, cache, contracts, events, openapi, sessions, settings
+from thoughtline.gateway.admin.audits import AuditBody, AuditQuery
+from thoughtline.gateway.admin.cache import CacheFilter, CacheQuery
+from thoughtline.gateway.admin.contracts import ContractsFilter
+from thoughtline.gateway.admin.requests import Request, Stream, Whole, decode_query
+from thoughtline.gateway.admin.rows import Row
+from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
+from thoughtline.gateway.journal import Line
+from thoughtline.gateway.metrics import CONTENT_TYPE as METRICS_TYPE
+from thoughtline.gateway.shared_settings import SettingsPatch
+
+
+class LoginQuery(Struct, frozen=True):
+    """The admin token."""
+
+    token: str
+
+
+async def _cache(request: Request) -> Whole:
+    return Whole(await cache.cache_page(request.state, decode_query(request.query, CacheQuery)))
+
+
+async def _forget(request: Request) -> Whole:
+    where = decode_query(request.query, CacheFilter).where
+    return Whole(answers.Deleted(await cache.forget(request.state, where)))
+
+
+async def _sessions(request: Request) -> Whole:
+    return Whole(await sessions.sessions_page(request.state, decode_query(request.query, SessionsQuery)))
+
+
+async def _session(request: Request) -> Whole:
+    query = decode_query(request.query, SessionQuery)
+    return Whole(await sessions.session_view(request.state, request.names["id"], query))
+
+
+async def _settings(request: Request) -> Whole:
+    return Whole(await settings.settings_view(request.state))
+
+
+async def _change_settings(request: Request) -> Whole:
+    return Whole(await settings.change_settings(request.state, request.body))
+
+
+async def _contracts(request: Request) -> Whole:
+    return Whole(await contracts.contracts_view(request.state))
+
+
+async def _unlearn(request: Request) -> Whole:
+    key = decode_query(request.query, ContractsFilter).key
+    return Whole(answers.Deleted(await request.state.lessons.forget(key)))
+
+
+async def _audit(request: Request) -> Whole:
+    return Whole(await audits.audited(request.body, decode_query(request.query, AuditQuery)))
+
+
+async def _events(request: Request) -> Stream:
+    events.require_room(request.state.journal)
+    return Stream(events.events(request.state.journal), "text/event-stream")
+
+
+async def _openapi(request: Request) -> Whole:
+    return Whole(openapi.document(TABLE))
+
+
+async def _login(request: Request) -> Whole:
+    token = decode_query(request.query, LoginQuery).token
+    return Whole(b"", 303, "text/plain", access.login(request.state, token, request.scheme))
+
+
+async def _metrics(request: Request) -> Whole:
+    state = request.state
+    state.metrics.observe(state.store, state.lessons)
+    return Whole(state.metrics.page(), content_type=METRICS_TYPE)
+
+
+_CACHE, _SETTINGS, _CONTRACTS = "/api/cache/reasoning", "/api/settings", "/api/contracts"
+_PATCHES = ("application/json", "application/merge-patch+json")
+_HTML = "text/html; charset=utf-8"
+
+TABLE: tuple[Row, ...] = (
+    Row("GET", "/", probes.page, "What this is.", None, "open", content_type=_HTML),
+    Row("GET", "/healthz", probes.health, "Whether the process answers.", answers.Health, "open"),
+    Row("GET", "/readyz", probes.readiness, "Whether requests can be served.", answers.Readiness, "open"),
+    Row("GET", "/api/hello", probes.health, "What Claude Code asks first.", answers.Health, "open"),
+    Row(
+        "GET",
+        "/login",
+        _login,
+        "Sets the dashboard's cookie.",
+        None,
+        "open",
+        LoginQuery,
+        content_type="text/plain",
+        status=303,
+        refusals=(400, 401),
+    ),
+    Row("GET", "/metrics", _metrics, "Figures for Prometheus.", None, "metrics", content_type=METRICS_TYPE),
+    Row("GET", _CACHE, _cache, "What is remembered, newest first.", answers.CachePage, query=CacheQuery),
+    Row(
+        "DELETE", _CACHE, _forget, "Forgets what fits; all of it without a filter.", answers.Deleted, query=CacheFilter
+    ),
+    Row("GET", "/api/sessions", _sessions, "Sessions.", answers.SessionPage, query=SessionsQuery),
+    Row(
+        "GET",
+        "/api/sessions/{id}",
+        _session,
+        "The turns of a session in order, and what happened to each.",
+        answers.SessionView,
+        query=SessionQuery,
+        refusals=(404,),
+    ),
+    Row("GET", _SETTINGS, _settings, "What is in force, without secrets.", answers.SettingsView),
+    Row(
+        "PATCH",
+        _SETTINGS,
+        _change_settings,
+        "Sets what can change while it runs, for every worker and replica.",
+        answers.SettingsView,
+        body=SettingsPatch,
+        body_types=_PATCHES,
+        max_body=64 * 2**10,
+    ),
+    Row("GET", _CONTRACTS, _contracts, "What providers demand, and what was learned.", answers.ContractsView),
+    Row("DELETE", _CONTRACTS, _unlearn, "Resets what was learned.", answers.Deleted, query=ContractsFilter),
+    Row(
+        "POST",
+        "/api/audit",
+        _audit,
+        "What a provider would refuse in a request: one that is wrapped, or with parameters the body itself.",
+        answers.Audit,
+        query=AuditQuery,
+        body=AuditBody,
+        takes_any_object=True,
+    ),
+    Row(
+        "GET",
+        "/api/events",
+        _events,
+        "Requests as they are served: `event: request`, its data a Line; `event: lost` with a count.",
+        Line,
+        content_type="text/event-stream",
+        refusals=(429,),
+    ),
+    Row("GET", "/api/openapi.json", _openapi, "This document.", None),
+)

@@ -1,0 +1,223 @@
+"""What the workers of one machine tell each other: their lines, and what they have counted.
+
+Each worker has a Unix datagram socket in a directory that only its user can enter, and sends what happened to all the
+others a few times a second. Nothing waits for anybody: what doesn't fit into a neighbour's queue is lost to it, and it
+is told how much. Without a directory a worker knows itself alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from thoughtline.gateway.journal import Journal, Line
+from thoughtline.stores.base import Counters
+
+log = logging.getLogger(__name__)
+
+FLUSH_SECONDS = 0.1
+MAX_MESSAGE_BYTES = 48 * 2**10
+MAX_LINES_WAITING = 4096
+BUFFER_BYTES = 256 * 2**10
+MAX_READ_AT_ONCE = 64
+_SUFFIX = ".sock"
+
+
+class Counts(Struct, frozen=True):
+    """What a worker's store was asked since the start."""
+
+    hits: int = 0
+    misses: int = 0
+    replays: int = 0
+
+
+class Told(Struct, frozen=True, omit_defaults=True):
+    """A message. `lost` lines came before and did not fit; `resets` tells everybody to count anew."""
+
+    worker: str
+    counts: Counts
+    lines: tuple[Line, ...] = ()
+    lost: int = 0
+    resets: bool = False
+
+
+class Bus:
+    """One worker's place among its neighbours."""
+
+    def __init__(self, directory: str | None, journal: Journal, counters: Counters) -> None:
+        self._directory = Path(directory) if directory else None
+        self._journal = journal
+        self._counters = counters
+        self._name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._socket: socket.socket | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: list[bytes] = []
+        self._overflowed = 0
+        self._lost: dict[str, int] = {}
+        self._others: dict[str, Counts] = {}
+        self._decoder = msgspec.json.Decoder(Told)
+        self._encoder = msgspec.json.Encoder()
+
+    @property
+    def is_open(self) -> bool:
+        return self._socket is not None
+
+    @property
+    def counts(self) -> Counts:
+        """What all workers have counted, as far as they have said."""
+        every = (self._own_counts(), *self._others.values())
+        return Counts(sum(o.hits for o in every), sum(o.misses for o in every), sum(o.replays for o in every))
+
+    def open(self) -> None:
+        """Join the others. What prevents it is told, and prevents nothing else."""
+        if self._directory is None or self._socket is not None:
+            return
+        try:
+            _require_private(self._directory)
+            self._socket = _bound(self._directory / (self._name + _SUFFIX))
+        except (OSError, AttributeError) as problem:  # no AF_UNIX on Windows
+            log.warning("workers can't hear each other: %s", type(problem).__name__)
+            return
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._socket.fileno(), self._read)
+        self._journal.follow(self.tell)
+        self.say()
+
+    def close(self) -> None:
+        if self._socket is None or self._loop is None or self._directory is None:
+            return
+        self.flush()
+        self._loop.remove_reader(self._socket.fileno())
+        self._socket.close()
+        self._socket = None
+        with contextlib.suppress(OSError):
+            (self._directory / (self._name + _SUFFIX)).unlink()
+
+    def tell(self, line: Line) -> None:
+        """Pass a line on, with those of the same moment."""
+        if self._socket is None or self._loop is None:
+            return
+        if not self._waiting:
+            self._loop.call_later(FLUSH_SECONDS, self.flush)
+        if len(self._waiting) >= MAX_LINES_WAITING:
+            self._overflowed += 1
+            return
+        self._waiting.append(self._encoder.encode(line))
+
+    def flush(self) -> None:
+        """Send what waits."""
+        waiting, self._waiting = self._waiting, []
+        lost, self._overflowed = self._overflowed, 0
+        neighbours = list(self._neighbours()) if waiting else []
+        for lines in _parts(waiting) if neighbours else ():
+            self._send_to(neighbours, lines, lost)
+            lost = 0
+
+    def say(self) -> None:
+        """Tell what was counted, for those who came later."""
+        self._send_to(list(self._neighbours()), [], 0)
+
+    def reset_counts(self) -> None:
+        """Count anew, all workers."""
+        self._begin_anew()
+        self._send_to(list(self._neighbours()), [], 0, resets=True)
+
+    def _begin_anew(self) -> None:
+        self._counters.hits = self._counters.misses = self._counters.replays = 0
+        self._others = dict.fromkeys(self._others, Counts())
+
+    def _own_counts(self) -> Counts:
+        return Counts(self._counters.hits, self._counters.misses, self._counters.replays)
+
+    def _neighbours(self) -> Iterator[Path]:
+        if self._socket is None or self._directory is None:
+            return
+        with contextlib.suppress(OSError):
+            for path in self._directory.iterdir():
+                if path.suffix == _SUFFIX and path.stem != self._name:
+                    yield path
+
+    def _send_to(self, neighbours: list[Path], lines: list[bytes], lost: int, resets: bool = False) -> None:
+        for path in neighbours:
+            missed = self._lost.pop(path.stem, 0) + lost
+            message = self._encoder.encode(Told(self._name, self._own_counts(), (), missed, resets))
+            if lines:
+                message = message[:-1] + b',"lines":[' + b",".join(lines) + b"]}"
+            if not self._send(path, message):
+                self._lost[path.stem] = missed + len(lines)
+
+    def _send(self, path: Path, message: bytes) -> bool:
+        """Whether a neighbour got it. One that is gone without a word is cleared away."""
+        assert self._socket is not None
+        try:
+            self._socket.sendto(message, str(path))
+        except ConnectionRefusedError:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        except FileNotFoundError:
+            pass
+        except OSError:  # its queue is full, or the message is too long for this system
+            return False
+        return True
+
+    def _read(self) -> None:
+        for _ in range(MAX_READ_AT_ONCE):
+            try:
+                assert self._socket is not None
+                message = self._socket.recv(BUFFER_BYTES)
+            except OSError:  # nothing more to read
+                return
+            self._hear(message)
+
+    def _hear(self, message: bytes) -> None:
+        try:
+            told = self._decoder.decode(message)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return  # a worker of another version, or one that was cut short
+        if told.resets:
+            self._begin_anew()
+        self._others[told.worker] = told.counts
+        self._journal.hear(told.lines, told.lost)
+
+
+def _parts(lines: list[bytes]) -> Iterator[list[bytes]]:
+    """Lines in messages of a bounded size."""
+    part: list[bytes] = []
+    size = 0
+    for line in lines:
+        if part and size + len(line) > MAX_MESSAGE_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(line)
+        size += len(line) + 1
+    yield part
+
+
+def _require_private(directory: Path) -> None:
+    """Raises where somebody else could read or write there."""
+    found = directory.stat()
+    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise PermissionError(f"{directory} is open to others")
+
+
+def _bound(path: Path) -> socket.socket:
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        bound.setblocking(False)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+        bound.bind(str(path))
+    except OSError:
+        bound.close()
+        raise
+    return bound

@@ -1,0 +1,29 @@
+"""Values without their secrets, for people to look at."""
+
+from __future__ import annotations
+
+import re
+
+MASK = "***"
+_URL = re.compile(r"(?P<scheme>[\w+.-]+:(?://)?)(?:(?P<who>[^/?#]*)@)?(?P<place>[^?#]*)(?:\?(?P<query>[^#]*))?.*", re.S)
+_PLAIN_OPTIONS = frozenset({"synchronous"})
+
+
+def masked(secret: str | None) -> str | None:
+    """Whether there is a secret, and nothing else about it."""
+    return MASK if secret else None
+
+
+def masked_url(url: str) -> str:
+    """An address without who asks it, and without the values of its query: either may be a secret."""
+    found = _URL.fullmatch(url)
+    if found is None:
+        return MASK if url else ""
+    who = f"{MASK}@" if found["who"] else ""
+    query = "&".join(map(_masked_option, filter(None, (found["query"] or "").split("&"))))
+    return f"{found['scheme']}{who}{found['place']}{'?' if query else ''}{query}"
+
+
+def _masked_option(option: str) -> str:
+    name = option.partition("=")[0]
+    return option if name in _PLAIN_OPTIONS else f"{name}={MASK}"

@@ -1,0 +1,179 @@
+"""Figures for Prometheus: what was done for how many requests, how long it took, how the store is.
+
+Fed by the journal, one line for each request; nothing is counted for each piece of a stream. With
+`PROMETHEUS_MULTIPROC_DIR` in the environment all workers of a machine are counted together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from operator import attrgetter
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+from thoughtline.gateway.journal import Line
+from thoughtline.lessons import Lessons
+from thoughtline.stores import LayeredStore, Store
+from thoughtline.stores.base import Health
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OUTCOMES = ("restored", "inherited", "blank", "stripped", "missing", "healed", "checkpoints", "captured")
+_numbers = attrgetter(*OUTCOMES)
+OWN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
+UPSTREAM_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+
+Add = Callable[[float], None]
+
+
+class Metrics:
+    """The figures of one process. Labels come from settings alone, so their number is bounded."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        self._requests = Counter(
+            "thoughtline_requests", "Requests served.", ("provider", "format", "status"), registry=registry
+        )
+        self._outcomes = Counter(
+            "thoughtline_outcomes", "What was done about reasoning.", ("provider", "outcome"), registry=registry
+        )
+        self._own = Histogram(
+            "thoughtline_own_seconds", "Time spent here.", ("format",), buckets=OWN_BUCKETS, registry=registry
+        )
+        self._upstream = Histogram(
+            "thoughtline_upstream_seconds",
+            "Time spent waiting for providers, to the end of the response.",
+            ("provider",),
+            buckets=UPSTREAM_BUCKETS,
+            registry=registry,
+        )
+        self._streams = _gauge("thoughtline_streams_open", "Streams that are being passed on.", registry)
+        self._served: dict[tuple[str, str, int], tuple[Add, Add, Add]] = {}
+        self._done: dict[tuple[str, str], Add] = {}
+        self._store = _StoreFigures(registry)
+        self._lessons = _gauge("thoughtline_corrections", "Corrections of contracts that hold.", registry, "livemax")
+        self._seals = _gauge("thoughtline_refused_seals", "Seals that are not sent again.", registry, "livemax")
+        build = Gauge("thoughtline_build_info", "Always 1.", ("version",), registry=registry, multiprocess_mode="max")
+        build.labels(version("thoughtline")).set(1)
+
+    def count(self, line: Line) -> None:
+        """A request is over."""
+        key = (line.provider, line.format, line.status // 100)
+        served = self._served.get(key)
+        if served is None:
+            served = self._served[key] = self._adders(*key)
+        add, own, upstream = served
+        add(1)
+        own(line.own_ms / 1000)
+        if line.upstream_ms:
+            upstream(line.upstream_ms / 1000)
+        self._count_outcomes(line)
+
+    def stream(self, change: int) -> None:
+        self._streams.inc(change)
+
+    def observe(self, store: Store, lessons: Lessons) -> None:
+        """How things stand: before a page is made, and now and then for the pages of other workers."""
+        self._store.observe(store)
+        self._lessons.set(len(lessons.corrections))
+        self._seals.set(len(lessons.refused))
+
+    def page(self) -> bytes:
+        folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        if folder is None:
+            return generate_latest(_Shown(self._registry))
+        _forget_dead(Path(folder))
+        gathered = CollectorRegistry()
+        MultiProcessCollector(gathered)  # type: ignore[no-untyped-call] # it has none
+        return generate_latest(gathered)
+
+    def _count_outcomes(self, line: Line) -> None:
+        for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
+            if number:
+                key = (line.provider, outcome)
+                add = self._done.get(key)
+                if add is None:
+                    add = self._done[key] = self._outcomes.labels(*key).inc
+                add(number)
+
+    def _adders(self, provider: str, format: str, status: int) -> tuple[Add, Add, Add]:
+        return (
+            self._requests.labels(provider, format, f"{status}xx" if status else "none").inc,
+            self._own.labels(format).observe,
+            self._upstream.labels(provider).observe,
+        )
+
+
+class _Shown(CollectorRegistry):
+    """A registry without the time at which each series began: a gauge for every counter that nobody asks for."""
+
+    def __init__(self, inner: CollectorRegistry) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._inner.collect():
+            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family
+
+
+class _StoreFigures:
+    """How the store is. Its own totals only ever grow, so what they grew by is added."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._up = _gauge("thoughtline_store_up", "1 while the store works.", registry, "livemin")
+        self._waiting = _gauge("thoughtline_store_waiting", "Turns that wait to be written.", registry)
+        names = {
+            "failures": "Calls of the durable store that failed.",
+            "lost": "Turns that could not be written.",
+            "hits": "Look-ups that found something.",
+            "misses": "Look-ups that found nothing.",
+        }
+        self._totals = {
+            name: Counter(f"thoughtline_store_{name}", about, registry=registry) for name, about in names.items()
+        }
+        self._seen = dict.fromkeys(names, 0)
+
+    def observe(self, store: Store) -> None:
+        health = store.health if isinstance(store, LayeredStore) else Health()
+        self._up.set(1 if health.is_settled else 0)
+        self._waiting.set(health.waiting)
+        totals = {
+            "failures": health.failures,
+            "lost": health.lost,
+            "hits": store.counters.hits,
+            "misses": store.counters.misses,
+        }
+        for name, total in totals.items():
+            self._grow(name, total)
+
+    def _grow(self, name: str, total: int) -> None:
+        """After a reset the total begins again at nothing."""
+        seen = self._seen[name] if total >= self._seen[name] else 0
+        if total > seen:
+            self._totals[name].inc(total - seen)
+        self._seen[name] = total
+
+
+def _forget_dead(folder: Path) -> None:
+    """What a worker had open when it died is open no more; what it counted stays."""
+    for process in {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}:
+        if process.isdecimal() and not _is_alive(int(process)):
+            mark_process_dead(int(process))  # type: ignore[no-untyped-call] # it has none
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _gauge(name: str, about: str, registry: CollectorRegistry, gathered: str = "livesum") -> Gauge:
+    return Gauge(name, about, registry=registry, multiprocess_mode=gathered)  # type: ignore[arg-type] # a Literal

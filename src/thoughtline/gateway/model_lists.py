@@ -1,0 +1,144 @@
+"""`GET /v1/models`: the routes, and what every provider with a key of ours offers, in the client's own shape."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from thoughtline.addresses import models_address, with_query_key
+from thoughtline.catalogue import Provider
+from thoughtline.errors import ThoughtlineError
+from thoughtline.gateway.headers import request_headers
+from thoughtline.gateway.upstream import UpstreamCut, Upstreams
+from thoughtline.settings import Settings
+from thoughtline.stores import Clock
+
+TIMEOUT_SECONDS = 5.0
+FRESH_SECONDS = 60.0
+MAX_LIST_BYTES = 4 * 2**20
+MAX_NAMES = 5000
+
+Json: TypeAlias = Any
+Shape = Literal["openai", "anthropic", "gemini"]
+_GEMINI_PATH = re.compile(r"/v1(beta|alpha)")
+# A page as large as each allows, so that one is enough: Anthropic's default is 20, Google's 50.
+_LARGE_PAGES = {"anthropic_messages": "limit=1000", "gemini_generate": "pageSize=1000"}
+
+
+class Listed(NamedTuple):
+    """Names to ask for, and the providers that did not say theirs."""
+
+    names: tuple[str, ...]
+    silent: tuple[str, ...]
+
+
+class _Kept(NamedTuple):
+    """What a provider said, to a row as it was then."""
+
+    row: Provider
+    names: tuple[str, ...]
+    until: float
+
+
+class ModelLists:
+    """The lists of providers, each asked for at most once a minute; one that doesn't answer, each time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: dict[str, _Kept] = {}
+
+    async def listed(self, settings: Settings, upstreams: Upstreams) -> Listed:
+        """Routes first, then each provider's models behind its name."""
+        rows = sorted((row for row in settings.providers.values() if row.api_keys), key=lambda row: row.name)
+        answers = await asyncio.gather(*(self._names(row, upstreams) for row in rows))
+        names = [f"{row.name}/{name}" for row, found in zip(rows, answers, strict=True) for name in found or ()]
+        silent = [row.name for row, found in zip(rows, answers, strict=True) if found is None]
+        return Listed((*settings.routes, *names), tuple(silent))
+
+    async def _names(self, row: Provider, upstreams: Upstreams) -> tuple[str, ...] | None:
+        kept = self._kept.get(row.name)
+        if kept is not None and kept.row == row and kept.until > self._clock():
+            return kept.names
+        names = await fetch_names(row, upstreams)
+        if names is not None:
+            self._kept[row.name] = _Kept(row, names, self._clock() + FRESH_SECONDS)
+        return names
+
+
+async def fetch_names(provider: Provider, upstreams: Upstreams) -> tuple[str, ...] | None:
+    """What a provider says it has; None if it doesn't say."""
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            return names_in(await _fetch(provider, upstreams))
+    except (ThoughtlineError, UpstreamCut, TimeoutError):
+        return None
+
+
+async def _fetch(provider: Provider, upstreams: Upstreams) -> bytes:
+    url, key = models_address(provider), provider.api_keys[0]
+    page = _LARGE_PAGES.get(provider.formats[0])
+    url = f"{url}?{page}" if page else url
+    if provider.auth == "query":
+        url = with_query_key(url, key)
+    headers = request_headers([], provider, key)
+    if provider.formats[0] == "anthropic_messages":
+        headers.append(("anthropic-version", "2023-06-01"))
+    response = await upstreams.send(provider, "GET", url, headers, b"")
+    try:
+        pieces: list[bytes] = []
+        while response.status == 200 and (piece := await response.read()) is not None:
+            pieces.append(piece)
+            if sum(map(len, pieces)) > MAX_LIST_BYTES:
+                return b""
+        return b"".join(pieces)
+    finally:
+        await response.close()
+
+
+def names_in(body: bytes) -> tuple[str, ...] | None:
+    """The names in a list of models: OpenAI's and Anthropic's `data`, Google's and Cohere's `models`, a bare list."""
+    try:
+        told: Json = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    rows = told.get("data", told.get("models")) if isinstance(told, dict) else told
+    if not isinstance(rows, list):
+        return None
+    names = [row.get("id") or row.get("name") for row in rows if isinstance(row, dict)]
+    return tuple(name.removeprefix("models/") for name in names[:MAX_NAMES] if isinstance(name, str) and name)
+
+
+def shape_for(path: str, headers: Mapping[bytes, bytes]) -> Shape:
+    """Which shape a client reads: by its path, or by the header that only Anthropic's clients send."""
+    if _GEMINI_PATH.match(path):
+        return "gemini"
+    return "anthropic" if b"anthropic-version" in headers else "openai"
+
+
+def models_body(names: tuple[str, ...], shape: Shape) -> bytes:
+    match shape:
+        case "gemini":
+            return msgspec.json.encode({"models": [_gemini(name) for name in names]})
+        case "anthropic":
+            ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+            return msgspec.json.encode({"data": [_anthropic(name) for name in names], "has_more": False, **ends})
+        case "openai":
+            return msgspec.json.encode({"object": "list", "data": [_openai(name) for name in names]})
+
+
+def _openai(name: str) -> Json:
+    owner = name.partition("/")[0] if "/" in name else "thoughtline"
+    return {"id": name, "object": "model", "created": 0, "owned_by": owner}
+
+
+def _anthropic(name: str) -> Json:
+    return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
+
+
+def _gemini(name: str) -> Json:
+    methods = ["generateContent", "streamGenerateContent", "countTokens"]
+    return {"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods}

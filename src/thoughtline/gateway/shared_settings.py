@@ -1,0 +1,100 @@
+"""Settings that can change while the gateway runs, kept in the store: every worker and replica takes them in seconds.
+
+    file, environment, flags ── Settings ─┐
+    PATCH /api/settings ── notes ── load ─┴─ merged ─▶ Settings in force
+
+Each setting is a note of its own, so that two who change different ones don't undo each other.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
+
+from thoughtline.settings import ContinuityMode, Settings, TagMode
+from thoughtline.stores import Note, Store
+
+NAMESPACE = "settings"
+KEPT_SECONDS = 3650 * 86400.0
+"""Notes end; settings are meant to stay."""
+
+NAMES = ("continuity.enabled", "continuity.count", "continuity.mode", "tags.mode")
+
+Json: TypeAlias = Any
+Count = Annotated[int, Meta(ge=1, le=100)]
+
+
+class ContinuityPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`[continuity]`: what is given is set, null gives the file's value back."""
+
+    enabled: bool | UnsetType | None = UNSET
+    count: Count | UnsetType | None = UNSET
+    mode: ContinuityMode | UnsetType | None = UNSET
+
+
+class TagsPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`[tags]`: what is given is set, null gives the file's value back."""
+
+    mode: TagMode | UnsetType | None = UNSET
+
+
+class SettingsPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What to change."""
+
+    continuity: ContinuityPatch = ContinuityPatch()
+    tags: TagsPatch = TagsPatch()
+
+
+def values_of(patch: SettingsPatch) -> dict[str, Json]:
+    """What a patch gives, by the setting's name."""
+    tables: dict[str, dict[str, Json]] = msgspec.to_builtins(patch)
+    return {f"{table}.{name}": value for table, values in tables.items() for name, value in values.items()}
+
+
+def merged(settings: Settings, shared: SettingsPatch) -> Settings:
+    """The settings with what was set for all over them."""
+    told = values_of(shared)
+    continuity = {name.partition(".")[2]: told[name] for name in told if name.startswith("continuity.")}
+    return replace(
+        settings,
+        continuity=replace(settings.continuity, **continuity),
+        tags=told.get("tags.mode", settings.tags),
+    )
+
+
+async def load(store: Store) -> SettingsPatch:
+    """What was set for all. A note that this version can't read sets nothing."""
+    shared = SettingsPatch()
+    for note in await store.notes(NAMESPACE):
+        one = _decoded(note)
+        if one is not None:
+            shared = _joined(shared, one)
+    return shared
+
+
+async def keep(store: Store, patch: SettingsPatch, now: float) -> None:
+    """Set what a patch gives, and take back what it says null to."""
+    for name, value in values_of(patch).items():
+        if value is None:
+            await store.delete_notes(NAMESPACE, name)
+        else:
+            await store.put_note(Note(NAMESPACE, name, msgspec.json.encode(value), now + KEPT_SECONDS))
+
+
+def _decoded(note: Note) -> SettingsPatch | None:
+    table, _, name = note.key.partition(".")
+    try:
+        value: Json = msgspec.json.decode(note.value)
+        return None if value is None else msgspec.convert({table: {name: value}}, SettingsPatch)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # ValidationError is one
+        return None
+
+
+def _joined(one: SettingsPatch, other: SettingsPatch) -> SettingsPatch:
+    tables: dict[str, dict[str, Json]] = msgspec.to_builtins(one)
+    for table, values in msgspec.to_builtins(other).items():
+        tables[table] = {**tables.get(table, {}), **values}
+    return msgspec.convert(tables, SettingsPatch)

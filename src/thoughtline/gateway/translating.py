@@ -1,0 +1,253 @@
+"""The translated lane: a client of one format, a provider of another.
+
+    body ── opened ─▶ Transcript ── translate_request ─▶ Prepared (of the provider's format)
+    whole or stream of the provider ── TranslatingRelay ─▶ whole or stream of the client
+
+Also for a client that wants a whole answer of a provider that only streams, and the other way round, in one format.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from thoughtline.errors import Declined, DecodeError, ThoughtlineError
+from thoughtline.events import Event
+from thoughtline.formats import FORMATS
+from thoughtline.gateway.asgi import Send
+from thoughtline.gateway.departure import Departure
+from thoughtline.gateway.headers import Headers
+from thoughtline.gateway.relay import Keep, Relay
+from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.records import Key
+from thoughtline.replay.findings import Finding
+from thoughtline.replay.keys import Identity
+from thoughtline.replayer import Carried, Destination, Prepared, Replayer
+from thoughtline.translation import (
+    CallIds,
+    Sealer,
+    Sealing,
+    StreamTranslator,
+    Way,
+    stream_reply,
+    translate_reply,
+    translate_request,
+    whole_reply,
+)
+from thoughtline.translation.calls import rule_of
+from thoughtline.turns import FormatName, Reply
+from thoughtline.watching import Watch, provenance_of
+
+_TYPES: dict[FormatName, bytes] = {"ollama_chat": b"application/x-ndjson"}
+_NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding")
+
+
+class Spoken(NamedTuple):
+    """What a client speaks, and what it asked for that its answer depends on."""
+
+    format: FormatName
+    is_streaming: bool
+    is_array: bool = False
+    wants_usage: bool = True
+
+
+class TranslatedExchange(NamedTuple):
+    """A request in the provider's format, and the way back."""
+
+    prepared: Prepared
+    spoken: Spoken
+    sealer: Sealer
+
+    def way(self, created: float) -> Way:
+        """How the answer goes back to the client."""
+        prepared, client = self.prepared, FORMATS[self.spoken.format]
+        where = prepared.destination.format
+        end = prepared.needed.end if prepared.needed else None
+        prefix = end.prefix() if end is not None and end.frame else Key("")
+        sealing = Sealing(self.sealer, provenance_of(prepared), prefix, created)
+        ids = prepared.carried.call_ids or CallIds(rule_of(client.name, client.dialect))
+        return Way(
+            where,
+            prepared.contract.dialect,
+            client.name,
+            client.dialect if client.name != where else prepared.contract.dialect,
+            ids,
+            sealing if self.sealer.is_able and client.name != where else None,
+            self.spoken.wants_usage,
+            int(created),
+        )
+
+
+async def translated(
+    replayer: Replayer,
+    body: bytes,
+    spoken: Spoken,
+    destination: Destination,
+    identity: Identity,
+    sealer: Sealer,
+    *,
+    streams_only: bool,
+) -> TranslatedExchange:
+    """A client's request, prepared for a provider that speaks another format. Raises where it can't be carried."""
+    client = FORMATS[spoken.format]
+    assert client.bodies is not None
+    asked = client.bodies.decode_request(body, client.dialect)
+    contract = replayer.contract_for(destination)
+    streams = spoken.is_streaming or asked.is_streaming
+    request = translate_request(
+        asked,
+        destination.format,
+        contract,
+        destination.model,
+        identity,
+        sealer,
+        is_streaming=streams or streams_only,
+    )
+    carried = Carried(request.records, request.findings, request.call_ids)
+    prepared = await replayer.prepare_decoded(request.transcript, destination, identity, contract, carried)
+    spoken = spoken._replace(is_streaming=streams, wants_usage=request.options.wants_usage)
+    return TranslatedExchange(prepared, spoken, sealer)
+
+
+def client_headers(received: Headers, spoken: Spoken, is_stream: bool) -> Headers:
+    """The provider's headers, but for those that are about a body which the client does not get."""
+    kept = [(name, value) for name, value in received if name not in _NOT_DOWN]
+    is_json = not is_stream or spoken.is_array
+    kind = b"application/json" if is_json else _TYPES.get(spoken.format, b"text/event-stream; charset=utf-8")
+    return [(b"content-type", kind), *kept]
+
+
+class TranslatingRelay(Relay):
+    """A response on its way down into another format, or into another way of coming."""
+
+    def __init__(
+        self,
+        response: UpstreamResponse,
+        headers: Headers,
+        watch: Watch,
+        keep: Keep,
+        hold_seconds: float,
+        departure: Departure,
+        way: Way,
+        spoken: Spoken,
+    ) -> None:
+        super().__init__(response, headers, watch, keep, hold_seconds, departure)
+        self._way = way
+        self._spoken = spoken
+        self._has_begun = False
+        self.findings: tuple[Finding, ...] = ()
+
+    async def pass_whole(self, send: Send) -> None:
+        """A whole response of the provider's: whole for the client, or as a stream."""
+        body = await self._read_whole()
+        source = FORMATS[self._way.source]
+        assert source.bodies is not None
+        reply = source.bodies.decode_response(body, self._way.source_dialect)
+        await self._answer(send, reply, body)
+
+    async def _answer(self, send: Send, reply: Reply, body: bytes) -> None:
+        if self._watch is not None:
+            self._watch.read_whole(body)
+        written = (stream_reply if self._spoken.is_streaming else translate_reply)(reply, self._way)
+        self.findings = written.findings
+        await self._hold()
+        await self._send_all(send, _framed(written.body, self._spoken, is_first=True, is_last=True))
+
+    async def pass_stream(self, send: Send) -> None:
+        """A stream of the provider's: a stream for the client, or gathered into a whole."""
+        if self._spoken.is_streaming:
+            await self._start(send)
+            await self._translate(send)
+        else:
+            await self._gather_stream(send)
+
+    async def _read_whole(self) -> bytes:
+        try:
+            while (piece := await self._response.read()) is not None:
+                self._gather(piece)
+        except UpstreamCut:
+            raise _broken_off() from None
+        if self._watch is None:
+            raise Declined(502, "answer_too_large", "The provider's answer is too large to be translated.")
+        return self._plain(b"".join(self._gathered))
+
+    async def _gather_stream(self, send: Send) -> None:
+        translator = StreamTranslator(self._way)
+        events: list[Event] = []
+        try:
+            while (piece := await self._response.read()) is not None:
+                events += translator.feed(self._plain(piece)).events
+        except UpstreamCut:
+            raise _broken_off() from None
+        events += translator.finish().events
+        if self._watch is not None:
+            self._watch.hear(events)
+        written = whole_reply(events, self._way)
+        self.findings = written.findings
+        await self._hold()
+        await self._send_all(send, written.body)
+
+    async def _send_all(self, send: Send, body: bytes) -> None:
+        if not self._spoken.is_streaming:
+            self._headers = [*self._headers, (b"content-length", str(len(body)).encode())]
+        await self._start(send)
+        await self._send(send, body, is_last=True)
+
+    async def _translate(self, send: Send) -> None:
+        translator = StreamTranslator(self._way)
+        try:
+            while (piece := await self._response.read()) is not None:
+                chunk = translator.feed(self._plain(piece))
+                await self._pass_chunk(send, chunk.data, chunk.ending, chunk.events)
+                if self._departure.has_left and self._is_drained():
+                    self.note = "the client left; not read to the end"
+                    break
+            chunk = translator.finish()
+            await self._pass_chunk(send, chunk.data, chunk.ending, chunk.events)
+        except UpstreamCut:
+            await self._fail(send, translator, "the upstream broke off")
+        except DecodeError as problem:
+            await self._fail(send, translator, problem.problem)
+        self.findings = translator.findings
+        await self._send(send, self._closed(), is_last=True)
+
+    async def _pass_chunk(self, send: Send, data: bytes, ending: bytes, events: list[Event]) -> None:
+        """What is said at once; then, when the turn is saved, that it is over."""
+        if self._watch is not None and events:
+            self._watch.hear(events)
+        if data:
+            await self._send(send, self._framed(data))
+        await self._hold()
+        if ending:
+            await self._send(send, self._framed(ending))
+
+    async def _fail(self, send: Send, translator: StreamTranslator, problem: str) -> None:
+        """An error in mid-stream, as the client's format tells it; what was said so far is kept as cut short."""
+        self.note = problem
+        try:
+            events = translator.finish().events
+        except ThoughtlineError:
+            events = []
+        if self._watch is not None:
+            self._watch.hear(events)
+        await self._hold()
+        await self._send(send, self._framed(translator.fail(f"The answer ends here: {problem}.")))
+
+    def _framed(self, data: bytes) -> bytes:
+        is_first, self._has_begun = not self._has_begun, True
+        return _framed(data, self._spoken, is_first=is_first, is_last=False)
+
+    def _closed(self) -> bytes:
+        return (b"]" if self._has_begun else b"[]") if self._spoken.is_array else b""
+
+
+def _framed(data: bytes, spoken: Spoken, *, is_first: bool, is_last: bool) -> bytes:
+    """Gemini streams an array of answers unless it was asked for server-sent events."""
+    if not (spoken.is_array and spoken.is_streaming):
+        return data
+    events = [event.removeprefix(b"data: ") for event in data.replace(b"\r\n", b"\n").split(b"\n\n") if event.strip()]
+    lead = b"[" if is_first else b",\r\n"
+    return lead + b",\r\n".join(events) + (b"]" if is_last else b"")
+
+
+def _broken_off() -> Declined:
+    return Declined(502, "upstream_failed", "The provider broke off in the middle of its answer.", "Ask again.")

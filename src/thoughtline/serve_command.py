@@ -1,0 +1,71 @@
+"""`thoughtline serve`: the gateway, and a banner that says how to use it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from thoughtline.errors import ThoughtlineError
+from thoughtline.gateway.admin_token import FILE_NAME, admin_token
+from thoughtline.gateway.serving import Options, listen, serve
+from thoughtline.settings import Settings, data_directory
+from thoughtline.settings_options import flags_of
+
+
+def run(chosen: argparse.Namespace) -> int:
+    options = Options(chosen.config, flags_of(chosen))
+    try:
+        settings = options.settings()
+        folder = data_directory(os.environ, Path.home())
+        token = admin_token(settings, folder)
+        listener = listen(settings)
+    except ThoughtlineError as error:
+        remedy = getattr(error, "remedy", "")
+        sys.stderr.write(f"thoughtline serve: {error} {remedy}\n".replace(" \n", "\n"))
+        return 2
+    host, port = listener.getsockname()[:2]
+    with listener:
+        show_banner(Console(stderr=True), settings, f"http://{_shown(host)}:{port}", token, folder / FILE_NAME)
+        return 0 if serve(options._replace(admin_token=token), settings, listener) else 1
+
+
+def show_banner(console: Console, settings: Settings, url: str, token: str, token_file: Path) -> None:
+    """Where it is, what it remembers in, and what to paste into three common clients."""
+    at = url if settings.default_provider else f"{url}/deepseek"
+    rows = [("listening", f"{url}/PROVIDER, or models named provider/model")]
+    if settings.default_provider:
+        provider = settings.providers[settings.default_provider]
+        rows.append(("default", f"{provider.name} at {provider.base_url}"))
+    # The token goes to a person, not into the log of a service.
+    login = (
+        f"{url}/login?token={token}" if console.is_terminal else f"{url}/login?token=…   (the token is in {token_file})"
+    )
+    rows += [
+        ("store", without_password(settings.store_url)),
+        ("workers", str(settings.server.workers)),
+        ("look", login),
+        ("", ""),
+        ("Claude Code", f"ANTHROPIC_BASE_URL={at} claude"),
+        ("Codex", f'base_url = "{at}/v1", wire_api = "responses"   in ~/.codex/config.toml'),
+        ("OpenAI SDK", f'OpenAI(base_url="{at}/v1")'),
+        ("others", "thoughtline connect CLIENT"),
+    ]
+    console.print("[bold]thoughtline[/bold] remembers what models thought, and puts it back", highlight=False)
+    for name, text in rows:
+        console.print(f"  [dim]{name:<12}[/dim] {escape(text)}", highlight=False, soft_wrap=True)
+
+
+def without_password(url: str) -> str:
+    """A store's address without what opens it."""
+    scheme, separator, rest = url.partition("://")
+    credentials, at, host = rest.rpartition("@")
+    return f"{scheme}{separator}…@{host}" if at and credentials else url
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

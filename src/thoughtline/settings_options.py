@@ -1,0 +1,73 @@
+"""Options of the commands that read settings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from thoughtline.errors import StoreError
+from thoughtline.settings import Flags
+from thoughtline.stores.settings import decode_duration
+
+MAX_NAME_LENGTH = 100
+
+
+def add_settings_options(parser: argparse.ArgumentParser) -> None:
+    """Where settings are read, and the store."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings (default: ./thoughtline.toml if there)")
+    parser.add_argument(
+        "--store", metavar="URL", help="where to remember: sqlite:///…, redis://…, postgresql://…, memory://"
+    )
+
+
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """What is said of the gateway itself."""
+    add_settings_options(parser)
+    parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port to listen on; 0 lets the system choose (default: 8642)")
+    parser.add_argument("--upstream", metavar="URL", help="make the provider at this address the default")
+    parser.add_argument("--provider", metavar="NAME", help="which provider --upstream is; told by its host if known")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes on the one port (default: 1)")
+
+
+def flags_of(options: argparse.Namespace) -> Flags:
+    """What was said on the command line; an option that the command does not have was not."""
+    said = vars(options)
+    return Flags(**{name: said.get(name) for name in Flags.__struct_fields__})
+
+
+def add_key_actions(parser: argparse.ArgumentParser) -> None:
+    """What can be done with client keys."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    add = actions.add_parser("add", help="make a key; it is shown once", description="make a key; it is shown once")
+    add.add_argument(
+        "name", metavar="NAME", type=_name, help="whose it is; beside a good key of that name, the same caller"
+    )
+    add.add_argument("--requests-per-minute", type=_count, metavar="N", help="how often it may ask, in each process")
+    add.add_argument("--streams", type=_count, metavar="N", help="how many answers it may get at once, in each process")
+    add.add_argument("--expires", type=_duration, metavar="30d", help="how long it is good")
+    listing = actions.add_parser("list", help="all keys, without the keys", description="all keys, without the keys")
+    listing.add_argument("--json", action="store_true", help="as JSON, one object")
+    revoke = actions.add_parser("revoke", help="end a key at once", description="end a key at once")
+    revoke.add_argument("name", metavar="NAME|ID", help="all keys of a name, or the key of an id")
+    for action in (add, listing, revoke):
+        add_settings_options(action)
+
+
+def _name(text: str) -> str:
+    if not text.strip() or not text.isprintable() or len(text) > MAX_NAME_LENGTH:
+        raise argparse.ArgumentTypeError(f"a name is 1 to {MAX_NAME_LENGTH} characters that can be printed")
+    return text.strip()
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
+        raise argparse.ArgumentTypeError("a whole number from 1")
+    return int(text)
+
+
+def _duration(text: str) -> float:
+    try:
+        return decode_duration(text)
+    except StoreError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,0 +1,47 @@
+"""Any client's format to any upstream's format, with the reasoning intact.
+
+    request   Transcript(client) ── translate_request ──> TranslatedRequest(Transcript(upstream), findings, call_ids)
+    whole     Reply(upstream) ───── translate_reply ────> a body for the client
+    stream    upstream's bytes ──── StreamTranslator ───> bytes for the client, and events for capture
+    error     status and body ───── translate_error ────> status and body for the client
+
+Each format speaks to typed values only (`spokes`); a `Way` says from where to where, under which ids and envelopes.
+What is remembered of a translated exchange is the upstream's view of it: `capture(translated.transcript, reply, …)`.
+The next request, translated by the same rules, has the same keys.
+"""
+
+from thoughtline.translation.calls import CallIds, with_own_ids
+from thoughtline.translation.envelopes import Sealer, is_envelope
+from thoughtline.translation.errors import error_body, translate_error
+from thoughtline.translation.replies import (
+    Chunk,
+    StreamTranslator,
+    Translated,
+    reply_events,
+    stream_reply,
+    translate_reply,
+    whole_reply,
+)
+from thoughtline.translation.requests import TranslatedRequest, translate_request, with_opened
+from thoughtline.translation.ways import Sealing, Way
+
+__all__ = [
+    "CallIds",
+    "Chunk",
+    "Sealer",
+    "Sealing",
+    "StreamTranslator",
+    "Translated",
+    "TranslatedRequest",
+    "Way",
+    "error_body",
+    "is_envelope",
+    "reply_events",
+    "stream_reply",
+    "translate_error",
+    "translate_reply",
+    "translate_request",
+    "whole_reply",
+    "with_opened",
+    "with_own_ids",
+]

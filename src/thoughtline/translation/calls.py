@@ -1,0 +1,185 @@
+"""Ids of tool calls that are valid on both sides, mapped by rule and back.
+
+An id that the other side takes goes over as it is. One that it does not is wrapped, so that it can be read back from
+what the client sends; where it is too long for that it becomes a digest, and the record of the turn tells what it was.
+A call that had none gets one that says so. No id is ever cut.
+
+    tlx3_ZnVuY3Rpb25z…   wrapped: the model's third turn, then the id in base64
+    tlh_4f0c…            a digest
+    tln_9d1e…            made here: its maker gave none
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from thoughtline.items import Item, ToolCall, ToolResult
+from thoughtline.providers import MISTRAL, Dialect
+from thoughtline.records import Record
+from thoughtline.turns import FormatName, Transcript
+
+_WRAPPED = re.compile(r"tlx[0-9a-f]+_([A-Za-z0-9_-]+)\Z")
+_MADE = "tln_"
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+class IdRule(NamedTuple):
+    """Which ids a wire takes. `is_unique`: one that stands twice in a conversation is refused."""
+
+    pattern: re.Pattern[str]
+    is_required: bool = True
+    is_unique: bool = False
+
+    def takes(self, name: str) -> bool:
+        return self.pattern.fullmatch(name) is not None
+
+
+_RULES: dict[FormatName, IdRule] = {
+    "anthropic_messages": IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True),
+    "bedrock_converse": IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True),
+    "openai_responses": IdRule(re.compile(r".{1,64}", re.DOTALL), is_unique=True),
+    "openai_chat": IdRule(re.compile(r".{1,40}", re.DOTALL)),
+    "gemini_generate": IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False),
+    "ollama_chat": IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False),
+}
+_MISTRAL = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
+"""Nine letters and digits, or a 422."""
+
+
+def rule_of(format: FormatName, dialect: Dialect) -> IdRule:
+    return _MISTRAL if dialect == MISTRAL else _RULES[format]
+
+
+def _digest(*parts: str) -> str:
+    framed = b"".join(b"%d:%b" % (len(part.encode()), part.encode()) for part in parts)
+    return hashlib.sha256(framed).hexdigest()
+
+
+def fitted(name: str, rule: IdRule) -> str:
+    """An id that the rule takes: this one, or a digest of it."""
+    if rule.takes(name):
+        return name
+    if rule is _MISTRAL:
+        number = int(_digest("mistral", name), 16)
+        return "".join(_ALPHABET[number // 62**place % 62] for place in range(9))
+    return "tlh_" + _digest("fitted", name)[:32]
+
+
+def unwrapped(name: str) -> str | None:
+    """The id behind one of ours; None if its maker gave none."""
+    if name.startswith(_MADE):
+        return None
+    found = _WRAPPED.match(name)
+    if found is None:
+        return name
+    try:
+        text = found.group(1)
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return name
+
+
+class OutgoingIds:
+    """Ids on their way to the upstream: each call gets one that it takes, its result the same one."""
+
+    def __init__(self, rule: IdRule) -> None:
+        self._rule = rule
+        self._used: set[str] = set()
+        self._waiting: list[tuple[int, ToolCall]] = []
+        self._shown: list[str | None] = []
+        self._count = 0
+
+    def begin_turn(self) -> None:
+        """A new turn of the model: what it calls is what the next results answer."""
+        self._waiting, self._shown = [], []
+
+    def call(self, call: ToolCall) -> str | None:
+        """The upstream's id for a call."""
+        self._count += 1
+        name = self._name_of(call)
+        self._waiting.append((self._count, replace(call, id=name)))
+        self._shown.append(call.id)
+        return name
+
+    def _name_of(self, call: ToolCall) -> str | None:
+        own = unwrapped(call.id) if call.id else None
+        if own is None:
+            if not self._rule.is_required:
+                return None
+            own = call.id or _MADE + _digest("made", str(self._count), call.name, call.arguments)[:24]
+        name = fitted(own, self._rule)
+        if self._rule.is_unique and name in self._used:
+            name = fitted("tlh_" + _digest("again", str(self._count), own)[:32], self._rule)
+        self._used.add(name)
+        return name
+
+    def result(self, result: ToolResult) -> tuple[str | None, str | None, int]:
+        """The upstream's id, the tool's name and the call's number: by id, else by name, else by order."""
+        at = self._call_of(result)
+        if at is None:
+            own = unwrapped(result.call_id) if result.call_id else None
+            return (fitted(own, self._rule) if own is not None else result.call_id), result.name, self._count + 1
+        number, call = self._waiting.pop(at)
+        self._shown.pop(at)
+        return call.id, call.name, number
+
+    def _call_of(self, result: ToolResult) -> int | None:
+        if result.call_id:
+            return next((at for at, shown in enumerate(self._shown) if shown == result.call_id), None)
+        if result.name:
+            return next((at for at, (_, call) in enumerate(self._waiting) if call.name == result.name), None)
+        return 0 if self._waiting else None
+
+
+class CallIds(NamedTuple):
+    """Ids on their way to the client. `used` are the ids of the conversation so far, as the upstream knows them."""
+
+    rule: IdRule
+    turn: int = 0
+    used: frozenset[str] = frozenset()
+    salt: str = ""
+
+    def outward(self, name: str | None, place: str, call_name: str) -> str | None:
+        """The client's id for a call that the upstream made. `place` tells the calls of an answer apart."""
+        if not name:
+            made = _MADE + _digest("none", self.salt, str(self.turn), place, call_name)[:24]
+            return fitted(made, self.rule)
+        if self.rule.takes(name) and name not in self.used and unwrapped(name) == name:
+            return name
+        wrapped = f"tlx{self.turn:x}_" + base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
+        return wrapped if self.rule.takes(wrapped) else "tlh_" + _digest("outward", str(self.turn), name)[:32]
+
+
+def with_own_ids(transcript: Transcript, records: Iterable[Record], ids: CallIds) -> Transcript:
+    """The request with the ids its maker gave, where only a digest of them came back and a record tells."""
+    known: dict[str, str] = {}
+    for record in records:
+        for name in record.call_ids:
+            for turn in range(ids.turn + 1):
+                shown = ids._replace(turn=turn).outward(name, "", "")
+                if shown is not None and shown.startswith("tlh_"):
+                    known[shown] = name
+    if not known:
+        return transcript
+    for position, turn_of in enumerate(transcript.turns):
+        items = tuple(_renamed(item, known) for item in turn_of.items)
+        if items != turn_of.items:
+            transcript = transcript.with_items(position, items)
+    return transcript
+
+
+def _renamed(item: Item, known: dict[str, str]) -> Item:
+    match item:
+        case ToolCall(id=str() as name) if name in known:
+            return replace(item, id=known[name])
+        case ToolResult(call_id=str() as name) if name in known:
+            return replace(item, call_id=known[name])
+        case _:
+            return item

@@ -1,0 +1,106 @@
+"""What an upstream says, as a client's format can hold it, event by event.
+
+    upstream's events ── Outward ──> events that the client's encoder takes
+
+Each answer of a response is an `Answer`; here is what stands around them: the name of the response, usage, failures.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from thoughtline.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.items import NO_RAW
+from thoughtline.replay.findings import Finding
+from thoughtline.translation.answers import Answer
+from thoughtline.translation.errors import error_in_stream
+from thoughtline.translation.ways import Way
+from thoughtline.turns import FormatName
+
+_ONE_ANSWER = ("anthropic_messages", "openai_responses", "ollama_chat", "bedrock_converse")
+_PREFIXES: dict[FormatName, str] = {
+    "openai_chat": "chatcmpl-",
+    "openai_responses": "resp_",
+    "anthropic_messages": "msg_",
+}
+
+
+class Outward:
+    """Events of an upstream in, events for a client out."""
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._answers: dict[int, Answer] = {}
+        self._ended: dict[int, TurnDone] = {}
+        self._usage: UsageReported | None = None
+        self._is_started = False
+        self.findings: list[Finding] = []
+
+    def take(self, event: Event) -> list[Event]:
+        """What the client is to hear of this event. Most events are more of an item that is open: they come first."""
+        if isinstance(event, (TextDelta, ReasoningDelta)):
+            answer = self._answers.get(event.choice)
+            grown = answer.grown(event) if answer is not None else None
+            if grown is not None:
+                return [grown]
+        match event:
+            case Started():
+                return self._start(event)
+            case UsageReported():
+                return self._used(event)
+            case Failed():
+                return [*self._start(Started()), Failed(error_in_stream(event.error, self._way.to))]
+            case Other():
+                return [event] if self._is_started else []
+            case TurnDone() if self._way.source == "gemini_generate":
+                self._ended[event.choice] = event  # with code execution it says so and then goes on
+                return []
+            case TextDelta() | ReasoningDelta() | CallDelta() | ItemDone() | TurnDone():
+                return [*self._start(Started()), *self._answer(event)]
+            case _:
+                assert_never(event)
+
+    def finish(self) -> list[Event]:
+        """The upstream has said all: what was held back."""
+        ended = [one for event in self._ended.values() for one in self._answer(event)]
+        self._ended = {}
+        return [*ended, *([self._usage] if self._usage is not None else [])]
+
+    def _start(self, event: Started) -> list[Event]:
+        if self._is_started:
+            return []
+        self._is_started = True
+        prefix = _PREFIXES.get(self._way.to, "")
+        name = "".join(one if one.isalnum() or one in "-_" else "-" for one in event.id or self._way.ids.salt)
+        name = name if name.startswith(prefix) else prefix + name
+        return [Started(name, event.model, self._way.created)]
+
+    def _used(self, event: UsageReported) -> list[Event]:
+        """A chat stream tells its usage last, and only to those who asked."""
+        plain = UsageReported(replace(event.usage, raw=NO_RAW))
+        if self._way.to != "openai_chat":
+            return [plain]
+        self._usage = plain if self._way.wants_usage else None
+        return []
+
+    def _answer(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | TurnDone) -> list[Event]:
+        if event.choice > 0 and self._way.to in _ONE_ANSWER:
+            return []
+        answer = self._answers.get(event.choice)
+        if answer is None:
+            answer = self._answers[event.choice] = Answer(event.choice, self._way, self.findings)
+        answer.take(event)
+        return answer.given()

@@ -1,0 +1,341 @@
+"""A client's request as a request of the upstream's format.
+
+The conversation, the options and the way to think are translated each by their own module; here they become one body,
+which is read back by the upstream's format. So the planner sees what it would see of a client that speaks that format,
+and the same conversation translated again has the same keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from thoughtline.errors import Untranslatable
+from thoughtline.formats import FORMATS
+from thoughtline.formats.json_text import encode, members, object_of
+from thoughtline.items import REASONING_KINDS, Item, Text, ToolCall
+from thoughtline.options import BuiltInTool, CustomTool, FunctionTool, Options, ReadOptions, Thinking, Tool, ToolChoice
+from thoughtline.records import Key, Record, RecordId
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.findings import Finding
+from thoughtline.replay.keys import Identity, walk
+from thoughtline.replay.matching import Found
+from thoughtline.replay.visible import digest, is_same_call
+from thoughtline.translation.calls import CallIds, rule_of
+from thoughtline.translation.conversation import Conversation, Placed, translate_turns
+from thoughtline.translation.effort import Settled, knob_for, settle
+from thoughtline.translation.envelopes import NO_SEALER, Sealer
+from thoughtline.translation.spokes import SPOKES, bodies_of
+from thoughtline.turns import FormatName, Transcript
+
+_CLAUDE = ("anthropic", "anthropic-adaptive", "anthropic-bound", "bedrock-claude")
+_NO_FORCED_TOOL = (*_CLAUDE, "deepseek", "deepseek-anthropic", "deepseek-responses", "deepseek-v3.2", "kimi")
+"""Where a tool can't be forced on a model that thinks: Anthropic's, DeepSeek's and Moonshot's refusals."""
+
+_OPENAI = ("openai-responses", "azure-responses", "openai-chat")
+_OPENAI_FORMATS: tuple[FormatName, ...] = ("openai_chat", "openai_responses")
+_OPENAI_REASONS = re.compile(r"(^|/)(o[134]|gpt-5)")
+
+_LONGEST_USER = 64
+"""OpenAI refuses a longer name for an end user; Claude Code's is one. A digest tells users apart as well."""
+
+DEFAULT_MAX_TOKENS = 32_000
+"""Anthropic must be told a limit. All models since Claude Opus 4 can write as much."""
+
+_OLD_CLAUDE = (("claude-3-5", 8_192), ("claude-3-7", 32_000), ("claude-3", 4_096), ("claude-2", 4_096))
+
+
+class TranslatedRequest(NamedTuple):
+    """The request for the upstream, what was lost on the way, how ids go back, and what the client's envelopes held.
+
+    `records` are as good as what a store finds; `options` are what the client asked for.
+    """
+
+    transcript: Transcript
+    findings: tuple[Finding, ...]
+    call_ids: CallIds
+    options: Options
+    records: tuple[Record, ...] = ()
+
+
+def translate_request(
+    transcript: Transcript,
+    to: FormatName,
+    contract: Contract,
+    model: str,
+    identity: Identity | None = None,
+    sealer: Sealer = NO_SEALER,
+    *,
+    is_streaming: bool | None = None,
+) -> TranslatedRequest:
+    """A request for `model` at an upstream that speaks `to` and has this contract.
+
+    `is_streaming` overrides what the body says, for formats that say it in the address. A request that can't be
+    carried without changing what it means raises `Untranslatable`.
+    """
+    read = SPOKES[transcript.format].decode_options(transcript.body)
+    streams = transcript.is_streaming if is_streaming is None else is_streaming
+    options = replace(read.options, model=model, is_streaming=streams)
+    ids = _call_ids(transcript)
+    if transcript.format == to:
+        return TranslatedRequest(transcript, (), ids, options)
+    _refuse_what_changes_meaning(read, to)
+    conversation = translate_turns(transcript, to, contract, sealer)
+    body, findings = _body(read, options, to, contract)
+    marks = _cache_marks(transcript, to)
+    draft = Transcript(to, conversation.turns, body, is_reshaped=True)
+    bodies = bodies_of(to)
+    final = bodies.decode_request(bodies.encode_request(draft, contract.dialect), contract.dialect)
+    final = replace(final, model=model, is_streaming=streams)
+    who = identity or Identity("")
+    records = _records(final, conversation, who)
+    used = frozenset(call.id for call in _calls(final) if call.id)
+    found = (*conversation.findings, *findings, *marks)
+    return TranslatedRequest(final, found, ids._replace(used=used), options, records)
+
+
+def _call_ids(transcript: Transcript) -> CallIds:
+    turns = sum(1 for turn in transcript.turns if turn.role == "assistant")
+    client = FORMATS[transcript.format]
+    salt = digest(transcript.body).hex()
+    return CallIds(rule_of(client.name, client.dialect), turns, frozenset(), salt)
+
+
+def _calls(transcript: Transcript) -> Iterable[ToolCall]:
+    return (item for turn in transcript.turns for item in turn.items if isinstance(item, ToolCall))
+
+
+def _refuse_what_changes_meaning(read: ReadOptions, to: FormatName) -> None:
+    spoke = SPOKES[to]
+    for at, tool in enumerate(read.options.tools):
+        if not _is_carried(tool, spoke.custom_tools, spoke.built_in):
+            kind = "of free text" if isinstance(tool, CustomTool) else f"of kind {_kind_of(tool)}"
+            place = f"{read.places.get('tools', '/tools')}/{at}"
+            remedy = "leave the tool out, or ask a model whose provider has it"
+            raise Untranslatable(f"the upstream has no tool {kind}", place, remedy)
+    if read.options.previous_response_id is not None and to != "openai_responses":
+        place = read.places.get("previous_response_id", "/previous_response_id")
+        remedy = "send the whole conversation in `input`"
+        raise Untranslatable("the upstream keeps no responses", place, remedy)
+
+
+def _is_carried(tool: Tool, custom: bool, built_in: frozenset[str]) -> bool:
+    match tool:
+        case FunctionTool():
+            return True
+        case CustomTool():
+            return custom
+        case BuiltInTool():
+            return tool.kind in built_in
+
+
+def _kind_of(tool: Tool) -> str:
+    return tool.kind if isinstance(tool, BuiltInTool) else "function"
+
+
+# --- the body -------------------------------------------------------------------------------------------------------
+
+
+def _body(read: ReadOptions, options: Options, to: FormatName, contract: Contract) -> tuple[bytes, tuple[Finding, ...]]:
+    """The body without its conversation."""
+    findings: list[Finding] = []
+    options = _with_limit(_without_defaults(options, to), contract)
+    options = _narrowed(_without_logprobs(options, read, findings), to)
+    options, thinking = _unforced(options, contract, read, findings)
+    settled = settle(thinking, contract, options.model, options.max_tokens)
+    findings += [_finding(read, "thinking", problem) for problem in settled.problems]
+    options = _cooled(options, contract, settled, read, findings)
+    written = SPOKES[to].encode_options(options, contract.dialect)
+    findings += [_finding(read, name, f"{to} has no member for {name}") for name in written.dropped]
+    findings += [Finding("untranslatable", place, "a member nobody here knows", "") for place in read.leftovers]
+    if any(isinstance(tool, FunctionTool) and tool.strict for tool in options.tools) and not _knows_strict(to):
+        findings.append(_finding(read, "tools", f"{to} has no strict tools"))
+    return _merged(dict(written.members), settled), tuple(findings)
+
+
+def _knows_strict(to: FormatName) -> bool:
+    return to in _OPENAI_FORMATS
+
+
+def _finding(read: ReadOptions, name: str, message: str) -> Finding:
+    return Finding("untranslatable", read.places.get(name, ""), message, "")
+
+
+def _without_defaults(options: Options, to: FormatName) -> Options:
+    """What every upstream does unasked need not be said."""
+    changes: dict[str, object] = {}
+    if options.n == 1:
+        changes["n"] = None
+    if options.store is False:
+        changes["store"] = None
+    if options.truncation == "disabled":
+        changes["truncation"] = None
+    if (options.parallel_tool_calls and to not in _OPENAI_FORMATS) or not options.tools:
+        changes["parallel_tool_calls"] = None
+    if options.service_tier in ("auto", "default") and to not in (*_OPENAI_FORMATS, "anthropic_messages"):
+        changes["service_tier"] = None
+    if options.user is not None and len(options.user) > _LONGEST_USER:
+        changes["user"] = digest(options.user.encode()).hex()
+    return replace(options, **changes)
+
+
+def _narrowed(options: Options, to: FormatName) -> Options:
+    """A choice among some of the tools, for a format that can't say it: the others are not offered."""
+    choice = options.tool_choice
+    if choice is None or not choice.allowed or to in _OPENAI_FORMATS:
+        return options
+    tools = tuple(tool for tool in options.tools if isinstance(tool, FunctionTool) and tool.name in choice.allowed)
+    return replace(options, tools=tools, tool_choice=replace(choice, allowed=()))
+
+
+def _without_logprobs(options: Options, read: ReadOptions, findings: list[Finding]) -> Options:
+    """Each format counts tokens and their chances in its own way: an answer in another's words has none."""
+    for name in ("logprobs", "top_logprobs"):
+        if getattr(options, name) is not None:
+            if getattr(options, name):
+                findings.append(_finding(read, name, "probabilities of tokens are not translated"))
+            options = replace(options, **{name: None})
+    return options
+
+
+def _with_limit(options: Options, contract: Contract) -> Options:
+    if options.max_tokens is not None or contract.format != "anthropic_messages":
+        return options
+    limit = next((most for name, most in _OLD_CLAUDE if name in options.model), DEFAULT_MAX_TOKENS)
+    return replace(options, max_tokens=limit)
+
+
+def _unforced(
+    options: Options, contract: Contract, read: ReadOptions, findings: list[Finding]
+) -> tuple[Options, Thinking]:
+    """A forced tool wins over thinking where both can't be had; where thinking can't be off, the model is free."""
+    thinking = options.thinking
+    choice = options.tool_choice
+    thinks = contract.thinks_by_default if thinking.switch == "unsaid" else thinking.switch != "off"
+    is_clash = choice is not None and choice.is_forced and bool(options.tools)
+    if not is_clash or not thinks or contract.name not in _NO_FORCED_TOOL:
+        return options, thinking
+    if knob_for(contract, options.model).can_be_off:
+        findings.append(
+            _finding(read, "thinking", "thinking is off: this upstream forces no tool on a model that thinks")
+        )
+        return options, Thinking("off")
+    findings.append(_finding(read, "tool_choice", "this upstream forces no tool on a model that always thinks"))
+    return replace(options, tool_choice=ToolChoice("auto")), thinking
+
+
+def _cooled(
+    options: Options, contract: Contract, settled: Settled, read: ReadOptions, findings: list[Finding]
+) -> Options:
+    """Sampling settings that a model refuses: Claude while it thinks, OpenAI's reasoning models always."""
+    refused: tuple[str, ...] = ()
+    if contract.name in _CLAUDE and settled.is_thinking:
+        refused = ("temperature", "top_p", "top_k")
+    elif contract.name in _OPENAI and _OPENAI_REASONS.search(options.model):
+        refused = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs")
+    for name in refused:
+        if getattr(options, name) is not None and not (name == "temperature" and options.temperature == 1):
+            findings.append(_finding(read, name, f"{name} can't be set on a model that thinks"))
+            options = replace(options, **{name: None})
+    if contract.name in _CLAUDE and options.temperature is not None and options.temperature > 1:
+        findings.append(_finding(read, "temperature", "temperature ends at 1 here"))
+    return options
+
+
+def _merged(written: dict[str, bytes], settled: Settled) -> bytes:
+    """The written members with those of thinking among them."""
+    nested: dict[str, object] = {}
+    for path, value in settled.members:
+        inner = nested
+        for step in path[:-1]:
+            held = inner.setdefault(step, {})
+            inner = held if isinstance(held, dict) else {}
+        inner[path[-1]] = value
+    for name, value in nested.items():
+        written[name] = _deep(written.get(name), value)
+    return object_of(written.items())
+
+
+def _deep(before: bytes | None, value: object) -> bytes:
+    """An object with the members of another set in it; anything else takes its place."""
+    if before is None or not isinstance(value, dict):
+        return encode(value)
+    inner = {name: bytes(raw) for name, raw in members(before).items()}
+    for name, held in value.items():
+        inner[name] = _deep(inner.get(name), held)
+    return object_of(inner.items())
+
+
+def _cache_marks(transcript: Transcript, to: FormatName) -> tuple[Finding, ...]:
+    if b'"cache_control"' not in transcript.body:
+        return ()
+    return (Finding("untranslatable", "", f"{to} has no marks for prompt caching", ""),)
+
+
+# --- envelopes --------------------------------------------------------------------------------------------------------
+
+
+def _records(transcript: Transcript, conversation: Conversation, identity: Identity) -> tuple[Record, ...]:
+    """The records that the client's envelopes amount to: what was sealed, in its place among what the client shows."""
+    if not conversation.opened:
+        return ()
+    records = []
+    for step in walk(transcript, identity).steps:
+        placed = [one for one in conversation.opened if one.turn in step.positions]
+        if not placed:
+            continue
+        items = tuple(
+            item
+            for position in step.positions
+            for item in _whole(conversation.turns[position].items, [one for one in placed if one.turn == position])
+        )
+        first = placed[0].held
+        keys = tuple(dict.fromkeys((*step.keys, first.prefix))) if first.prefix else step.keys
+        name = RecordId(digest(" ".join(keys).encode()).hex())
+        records.append(Record(name, first.provenance, items, keys, first.created_at))
+    return tuple(records)
+
+
+def _whole(shown: tuple[Item, ...], placed: list[Placed]) -> list[Item]:
+    """A turn as it was: sealed reasoning where it stood among what is visible, seals back on the items they were on."""
+    sealed = [
+        (one.base + place, item) for one in placed for place, item in zip(one.held.places, one.held.items, strict=False)
+    ]
+    thoughts = [(place, item) for place, item in sealed if isinstance(item, REASONING_KINDS)]
+    visible = [_resealed(item, sealed) for item in shown if not isinstance(item, REASONING_KINDS)]
+    whole: list[Item] = []
+    count = 0
+    for item in visible:
+        if isinstance(item, (Text, ToolCall)):
+            whole += [thought for place, thought in thoughts if place == count]
+            count += 1
+        whole.append(item)
+    return [*whole, *(thought for place, thought in thoughts if place >= count)]
+
+
+def _resealed(item: Item, sealed: list[tuple[int, Item]]) -> Item:
+    for _, known in sealed:
+        match known, item:
+            case ToolCall(), ToolCall() if is_same_call(known, item):
+                return replace(item, seal=known.seal)
+            case Text(), Text() if known.text == item.text:
+                return replace(item, seal=known.seal)
+            case _:
+                pass
+    return item
+
+
+def with_opened(found: Found, records: tuple[Record, ...]) -> dict[Key, Sequence[Record]]:
+    """What a store found, and what the client's envelopes held for turns that it did not find.
+
+    The store's own record of a turn is the better one: it saw the turn to its end.
+    """
+    known: dict[Key, Sequence[Record]] = dict(found)
+    for record in records:
+        if not any(key in found for key in record.keys[:1]):
+            for key in record.keys:
+                known[key] = (*known.get(key, ()), record)
+    return known

@@ -1,0 +1,115 @@
+"""The spokes of the hub: for each format, how its options, media and results become shared values and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.formats.anthropic_messages import options as anthropic_messages
+from thoughtline.formats.bedrock_converse import options as bedrock_converse
+from thoughtline.formats.gemini_generate import options as gemini_generate
+from thoughtline.formats.ollama_chat import options as ollama_chat
+from thoughtline.formats.openai_chat import options as openai_chat
+from thoughtline.formats.openai_responses import options as openai_responses
+from thoughtline.items import Text, ToolResult, Unknown
+from thoughtline.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
+from thoughtline.providers import Dialect
+from thoughtline.turns import FormatName
+
+
+class Spoke(NamedTuple):
+    """A row of the table. `has_turns_of_blocks`: results and words of a user share a turn, neighbours are one, and no
+    system message stands between them. `is_object`: arguments of a call are an object, not text."""
+
+    decode_options: Callable[[bytes], ReadOptions]
+    encode_options: Callable[[Options, Dialect], WrittenOptions]
+    decode_media: Callable[[Unknown], Media | str | None]
+    encode_media: Callable[[Media], Unknown | None]
+    decode_result: Callable[[ToolResult], ResultContent]
+    encode_result: Callable[[ResultContent, str | None, str | None], WrittenResult]
+    has_turns_of_blocks: bool
+    is_object: bool
+    custom_tools: bool = False
+    built_in: frozenset[str] = frozenset()
+    encode_words: Callable[[str], Text] = Text
+
+
+_SEARCH = frozenset({"web_search"})
+
+SPOKES: dict[FormatName, Spoke] = {
+    "openai_chat": Spoke(
+        openai_chat.decode_options,
+        openai_chat.encode_options,
+        openai_chat.decode_media,
+        openai_chat.encode_media,
+        openai_chat.decode_result,
+        openai_chat.encode_result,
+        has_turns_of_blocks=False,
+        is_object=False,
+        custom_tools=True,
+    ),
+    "openai_responses": Spoke(
+        openai_responses.decode_options,
+        openai_responses.encode_options,
+        openai_responses.decode_media,
+        openai_responses.encode_media,
+        openai_responses.decode_result,
+        openai_responses.encode_result,
+        has_turns_of_blocks=False,
+        is_object=False,
+        custom_tools=True,
+        built_in=_SEARCH,
+        encode_words=openai_responses.encode_words,
+    ),
+    "anthropic_messages": Spoke(
+        anthropic_messages.decode_options,
+        anthropic_messages.encode_options,
+        anthropic_messages.decode_media,
+        anthropic_messages.encode_media,
+        anthropic_messages.decode_result,
+        anthropic_messages.encode_result,
+        has_turns_of_blocks=True,
+        is_object=True,
+        built_in=_SEARCH,
+    ),
+    "gemini_generate": Spoke(
+        gemini_generate.decode_options,
+        gemini_generate.encode_options,
+        gemini_generate.decode_media,
+        gemini_generate.encode_media,
+        gemini_generate.decode_result,
+        gemini_generate.encode_result,
+        has_turns_of_blocks=True,
+        is_object=True,
+        built_in=_SEARCH,
+    ),
+    "ollama_chat": Spoke(
+        ollama_chat.decode_options,
+        ollama_chat.encode_options,
+        ollama_chat.decode_media,
+        ollama_chat.encode_media,
+        ollama_chat.decode_result,
+        ollama_chat.encode_result,
+        has_turns_of_blocks=False,
+        is_object=True,
+    ),
+    "bedrock_converse": Spoke(
+        bedrock_converse.decode_options,
+        bedrock_converse.encode_options,
+        bedrock_converse.decode_media,
+        bedrock_converse.encode_media,
+        bedrock_converse.decode_result,
+        bedrock_converse.encode_result,
+        has_turns_of_blocks=True,
+        is_object=True,
+    ),
+}
+
+
+def bodies_of(format: FormatName) -> BodyCodec:
+    """The codec for whole bodies; every format that is translated has one."""
+    bodies = FORMATS[format].bodies
+    if bodies is None:
+        raise AssertionError(f"{format} has no whole bodies")
+    return bodies

@@ -1,0 +1,86 @@
+"""What the tests of the admin API share: a gateway with an admin token, and turns for it to remember."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import httpx
+from msgspec.structs import replace
+
+from tests.gateway.world import Running, running
+from tests.sim.serving import served
+from thoughtline.settings import Settings
+
+Json = dict[str, Any]
+
+TOKEN = "an-admin-token-that-nobody-guesses"
+TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object", "properties": {}}}}]
+CACHE = "/api/cache/reasoning"
+
+
+class Managed:
+    """A running gateway, asked as its admin."""
+
+    def __init__(self, gateway: Running) -> None:
+        self.gateway = gateway
+        self.url = gateway.url
+        self.admin = httpx.Client(base_url=gateway.url, headers={"authorization": f"Bearer {TOKEN}"})
+        self.anyone = httpx.Client(base_url=gateway.url)
+
+    def get(self, path: str, **params: str | int) -> Json:
+        """The JSON at an address, which must be there."""
+        response = self.admin.get(path, params=params)
+        assert response.status_code == 200, response.text
+        found: Json = response.json()
+        return found
+
+    def ask(
+        self,
+        opening: str,
+        key: str = "someone",
+        session: str | None = None,
+        provider: str = "deepseek",
+        model: str = "deepseek-v4-pro",
+        turns: int = 1,
+    ) -> list[Json]:
+        """A conversation of a client that forgets its reasoning; what the model answered, as the client got it."""
+        headers = {"authorization": f"Bearer {key}", **({"x-thoughtline-session": session} if session else {})}
+        history: list[Json] = [{"role": "user", "content": opening}]
+        answers = []
+        for _ in range(turns):
+            body = {"model": model, "messages": history, "tools": TOOLS}
+            response = self.anyone.post(f"/{provider}/v1/chat/completions", json=body, headers=headers)
+            assert response.status_code == 200, response.text
+            message = response.json()["choices"][0]["message"]
+            answers.append(dict(message))
+            message.pop("reasoning_content", None)
+            calls = message.get("tool_calls") or []
+            history.append(message)
+            history += [{"role": "tool", "tool_call_id": call["id"], "content": "a"} for call in calls]
+            if not calls:
+                history.append({"role": "user", "content": "go on"})
+        return answers
+
+
+@contextlib.contextmanager
+def managed(
+    settings: Settings | None = None,
+    store_url: str = "memory://",
+    takes_keys: bool = False,
+    simulators: Mapping[str, str] | None = None,
+    token: str | None = TOKEN,
+) -> Iterator[Managed]:
+    """A gateway with DeepSeek and Kimi behind it, and an admin token."""
+    settings = settings or Settings()
+    server = replace(settings.server, admin_token=token)
+    if simulators is None:
+        simulators = {"deepseek": served("deepseek").url, "kimi": served("kimi").url}
+    with running(simulators, replace(settings, server=server), store_url, takes_keys=takes_keys) as gateway:
+        one = Managed(gateway)
+        try:
+            yield one
+        finally:
+            one.admin.close()
+            one.anyone.close()

@@ -1,0 +1,92 @@
+"""Who is asking, and with which key to ask on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.errors import Declined
+from thoughtline.gateway.access import Caller, NoKeys, account_of, admit, key_for, tenant_of
+from thoughtline.gateway.client_keys import ClientKey
+
+ANN = ClientKey("id", "ann", "tenant-of-ann", 0.0)
+OURS = replace(PROVIDERS["deepseek"], api_keys=("provider-key",))
+THEIRS = PROVIDERS["deepseek"]
+
+
+class Keys(NamedTuple):
+    """One key, known or not yet."""
+
+    is_empty: bool = False
+    is_certain: bool = True
+
+    def find(self, credential: str) -> ClientKey | None:
+        return ANN if credential == "tl-ann" and not self.is_empty else None
+
+    async def refresh(self) -> None:
+        """Nothing changes."""
+
+
+def _headers(credential: str) -> dict[bytes, bytes]:
+    return {b"authorization": f"Bearer {credential}".encode()}
+
+
+def test_a_credential_is_a_tenant() -> None:
+    """The same one always, another one never, and nothing of it can be read in the name."""
+    one, same, other = (tenant_of(credential, "10.0.0.1") for credential in ("sk-a", "sk-a", "sk-b"))
+    assert one == same
+    assert one != other
+    assert "sk-a" not in one
+    assert account_of("sk-a") != one
+
+
+def test_without_a_credential_the_address_tells_callers_apart() -> None:
+    """Callers of this machine are one tenant; others are each their own."""
+    assert tenant_of("", "127.0.0.1") == tenant_of("", "::1")
+    assert len({tenant_of("", peer) for peer in ("127.0.0.1", "10.0.0.1", "10.0.0.2")}) == 3
+
+
+def test_without_client_keys_everybody_gets_in() -> None:
+    """And goes up with what it has, or with the provider's key if there is one."""
+    caller = admit(_headers("sk-a"), "", "127.0.0.1", NoKeys())
+    assert key_for(caller, THEIRS) == ""
+    assert key_for(caller, OURS) == "provider-key"
+
+
+@pytest.mark.parametrize("credential", ["", "sk-a", "tl-bob", "tl-ann "])
+def test_with_client_keys_only_those_get_in(credential: str) -> None:
+    """The refusal does not tell what was wrong. (A header's own blanks don't count.)"""
+    if credential.strip() == "tl-ann":
+        assert admit(_headers(credential), "", "", Keys()).key == ANN
+        return
+    with pytest.raises(Declined) as refusal:
+        admit(_headers(credential), "", "", Keys())
+    assert (refusal.value.status, refusal.value.code) == (401, "unknown_key")
+
+
+def test_a_client_key_never_goes_up() -> None:
+    """It opens the provider's key, and where there is none it opens nothing."""
+    caller = admit(_headers("tl-ann"), "", "", Keys())
+    assert caller.tenant == "tenant-of-ann"
+    assert key_for(caller, OURS) == "provider-key"
+    with pytest.raises(Declined) as refusal:
+        key_for(caller, THEIRS)
+    assert refusal.value.code == "no_provider_key"
+
+
+def test_while_nobody_knows_whether_there_are_keys_the_providers_stay_inside() -> None:
+    """A store that was down at the start may hold client keys: callers with credentials of their own go on."""
+    caller = admit(_headers("sk-a"), "", "127.0.0.1", Keys(is_empty=True, is_certain=False))
+    assert key_for(caller, THEIRS) == ""
+    with pytest.raises(Declined) as refusal:
+        key_for(caller, OURS)
+    assert (refusal.value.status, refusal.value.code) == (503, "keys_unknown")
+
+
+def test_a_caller_is_not_free_unless_it_is_said() -> None:
+    """Closed by default."""
+    with pytest.raises(Declined):
+        key_for(Caller("t", "c"), OURS)

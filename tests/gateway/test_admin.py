@@ -1,0 +1,214 @@
+"""Who may manage the gateway, and what is said to everybody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.gateway.managing import CACHE, TOKEN, Managed, managed
+from thoughtline.gateway.admin.access import COOKIE
+from thoughtline.gateway.client_keys import ClientKeys
+
+ADDRESSES = [
+    ("GET", CACHE),
+    ("DELETE", CACHE),
+    ("GET", "/api/sessions"),
+    ("GET", "/api/sessions/x"),
+    ("GET", "/api/settings"),
+    ("PATCH", "/api/settings"),
+    ("GET", "/api/contracts"),
+    ("DELETE", "/api/contracts"),
+    ("POST", "/api/audit"),
+    ("GET", "/api/events"),
+    ("GET", "/api/openapi.json"),
+    ("GET", "/api/cache/nothing"),
+]
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[Managed]:
+    with managed(takes_keys=True) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def client_key(gateway: Managed) -> str:
+    running = gateway.gateway
+    keys = running.state.keys
+    assert isinstance(keys, ClientKeys)
+    return asyncio.run_coroutine_threadsafe(keys.add("a client"), running.loop).result(10).secret
+
+
+@pytest.mark.parametrize(("method", "path"), ADDRESSES)
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"authorization": "Bearer wrong"}, {"cookie": f"{COOKIE}=1.2"}, {"authorization": f"Basic {TOKEN}"}],
+    ids=["none", "wrong", "cookie", "scheme"],
+)
+def test_without_the_token_nothing_is_told(gateway: Managed, method: str, path: str, headers: dict[str, str]) -> None:
+    """Missing, wrong or malformed: one and the same 401, at every address and below every prefix of ours."""
+    response = httpx.request(method, gateway.url + path, headers=headers)
+    assert response.status_code == 401
+    assert response.json() == {"error": {"code": "unauthorized", "message": "Unauthorized.", "remedy": ""}}
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(("method", "path"), ADDRESSES)
+@pytest.mark.parametrize("header", ["authorization", "x-api-key"])
+def test_a_client_key_can_not_manage(gateway: Managed, client_key: str, method: str, path: str, header: str) -> None:
+    """A key that is good for requests is told that it isn't for this."""
+    value = f"Bearer {client_key}" if header == "authorization" else client_key
+    response = httpx.request(method, gateway.url + path, headers={header: value})
+    assert (response.status_code, response.json()["error"]["code"]) == (403, "not_admin")
+
+
+@pytest.mark.parametrize("token", [None, ""])
+def test_without_a_token_of_its_own_the_gateway_has_no_admin(token: str | None) -> None:
+    """No token is set: nobody gets in, not even with none."""
+    with managed(token=token) as gateway:
+        for told in ("Bearer None", "Bearer", "None", TOKEN):
+            assert httpx.get(gateway.url + CACHE, headers={"authorization": told}).status_code == 401
+        assert httpx.get(gateway.url + "/login", params={"token": ""}).status_code == 401
+
+
+def test_the_login_link_makes_a_browser_the_admin(gateway: Managed) -> None:
+    """The link sets a cookie that scripts can't read and other sites can't use, without the token in it."""
+    with httpx.Client(base_url=gateway.url) as browser:
+        response = browser.get("/login", params={"token": TOKEN})
+        assert (response.status_code, response.headers["location"]) == (303, "/")
+        cookie = response.headers["set-cookie"]
+        assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+        assert TOKEN not in cookie
+        assert browser.get(CACHE).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["wrong", "", TOKEN + "x"])
+def test_a_wrong_login_link_sets_nothing(gateway: Managed, token: str) -> None:
+    """Wrong is wrong, and no cookie comes of it."""
+    response = httpx.get(gateway.url + "/login", params={"token": token})
+    assert response.status_code == 401
+    assert "set-cookie" not in response.headers
+
+
+def test_a_cookie_ends(gateway: Managed) -> None:
+    """A cookie says when it ends, and saying something else makes it worthless."""
+    with httpx.Client(base_url=gateway.url) as browser:
+        cookie = browser.get("/login", params={"token": TOKEN}).cookies[COOKIE]
+    ends, _, code = cookie.partition(".")
+    later = httpx.get(gateway.url + CACHE, cookies={COOKIE: f"{int(ends) + 1}.{code}"})
+    assert later.status_code == 401
+    state = gateway.gateway.state
+    gateway.gateway.app.state = state._replace(clock=lambda: float(ends))
+    ended = httpx.get(gateway.url + CACHE, cookies={COOKIE: cookie})
+    gateway.gateway.app.state = state
+    assert ended.status_code == 401
+    assert httpx.get(gateway.url + CACHE, cookies={COOKIE: cookie}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec-fetch-site": "same-origin"}, 200),
+        ({"origin": "self"}, 200),
+        ({}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site", "origin": "self"}, 403),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://[bad"}, 403),
+    ],
+)
+def test_a_change_by_cookie_comes_from_our_own_pages(gateway: Managed, headers: dict[str, str], status: int) -> None:
+    """Another site can make a browser ask, with its cookie: what that changes something is refused."""
+    headers = {name: gateway.url if value == "self" else value for name, value in headers.items()}
+    with httpx.Client(base_url=gateway.url) as browser:
+        browser.get("/login", params={"token": TOKEN})
+        changed = browser.delete("/api/contracts", headers=headers)
+        assert changed.status_code == status
+        assert browser.get("/api/contracts", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", CACHE, "DELETE, GET, HEAD"),
+        ("PUT", "/api/settings", "GET, PATCH, HEAD"),
+        ("GET", "/api/audit", "POST"),
+        ("HEAD", "/api/events", "GET"),
+        ("DELETE", "/healthz", "GET, HEAD"),
+        ("POST", "/", "GET, HEAD"),
+    ],
+)
+def test_a_wrong_method_names_the_right_ones(gateway: Managed, method: str, path: str, allowed: str) -> None:
+    """405, with what is allowed."""
+    response = gateway.admin.request(method, path)
+    assert (response.status_code, response.headers["allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize("path", ["/api/cache/other", "/api/sessions/a/b", "/api/settings/x", "/api/sessions/"])
+def test_nothing_is_at_other_addresses(gateway: Managed, path: str) -> None:
+    """A path under our prefixes is never somebody else's."""
+    response = gateway.admin.get(path)
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "unknown_path")
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "remedy"),
+    [
+        (f"{CACHE}?providr=x", "unknown_parameter", "Did you mean provider?"),
+        (f"{CACHE}?toolcallid=x", "unknown_parameter", "Did you mean toolCallId?"),
+        (f"{CACHE}?limit=many", "bad_parameter", ""),
+        (f"{CACHE}?limit=1.5", "bad_parameter", ""),
+        (f"{CACHE}?cursor=never-given", "bad_cursor", "Begin without one."),
+        (f"{CACHE}?provider=a&provider=b", "repeated_parameter", "Give it once."),
+        (f"{CACHE}?provider=%00", "bad_parameter", ""),
+        (f"{CACHE}?provider=%ff", "bad_parameter", "Percent-encode it as UTF-8."),
+        ("/api/settings?verbose=1", "unknown_parameter", "Known are: none."),
+        ("/login", "missing_parameter", "Add ?token=…"),
+    ],
+)
+def test_what_is_wrong_with_a_query_is_named(gateway: Managed, path: str, code: str, remedy: str) -> None:
+    """400 with a stable code, and the nearest name where there is one."""
+    response = gateway.admin.get(path)
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert (error["code"], error["remedy"]) == (code, remedy)
+
+
+def test_a_mistyped_filter_forgets_nothing(gateway: Managed) -> None:
+    """`DELETE ?providers=x` must not be a `DELETE` of everything."""
+    assert gateway.admin.delete(f"{CACHE}?providers=deepseek").status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/api/hello"])
+def test_probes_are_open(gateway: Managed, path: str) -> None:
+    """Nobody needs a token to see whether it lives; HEAD gives the same without a body."""
+    assert gateway.anyone.get(path).status_code == 200
+    head = gateway.anyone.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_the_page_says_what_this_is(gateway: Managed) -> None:
+    """A person with a browser learns where things are, and that the dashboard is not there."""
+    response = gateway.anyone.get("/")
+    assert response.headers["content-type"].startswith("text/html")
+    for words in ("thoughtline", "/api/openapi.json", "/metrics", "dashboard isn't there yet"):
+        assert words in response.text
+
+
+@pytest.mark.parametrize("path", [CACHE, "/api/settings", "/", "/metrics"])
+def test_answers_are_not_kept(gateway: Managed, path: str) -> None:
+    """No proxy or browser keeps reasoning, nor guesses at its kind."""
+    headers = gateway.admin.get(path).headers
+    assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff")
+
+
+def test_a_body_has_bounds_and_a_kind(gateway: Managed) -> None:
+    """Too large is 413, of another kind 415, no JSON 400."""
+    large = gateway.admin.patch("/api/settings", content=b" " * 70_000, headers={"content-type": "application/json"})
+    kind = gateway.admin.patch("/api/settings", content=b"a=b", headers={"content-type": "text/plain"})
+    broken = gateway.admin.patch("/api/settings", content=b"{", headers={"content-type": "application/json"})
+    assert [one.status_code for one in (large, kind, broken)] == [413, 415, 400]

@@ -1,0 +1,194 @@
+"""What is remembered, as the admin sees it: entries, statistics, forgetting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.managing import CACHE, Managed, managed
+from thoughtline.gateway.admin.cache import entry_answer
+from thoughtline.items import ReasoningEncrypted, ReasoningSummary
+from thoughtline.records import Record, RecordId
+from thoughtline.stores import Entry
+from thoughtline.turns import Provenance
+
+STATS = {
+    "memoryEntries",
+    "dbEntries",
+    "totalEntries",
+    "totalChars",
+    "hits",
+    "misses",
+    "replays",
+    "replayRate",
+    "byProvider",
+    "byModel",
+    "oldestEntry",
+    "newestEntry",
+}
+ENTRY = {"toolCallId", "provider", "model", "reasoning", "charCount", "createdAt", "expiresAt"}
+FURTHER = {"tenant", "session", "agent", "endpoint", "format", "isComplete", "toolCallIds", "id", "outcome"}
+DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def gateway(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Managed]:
+    with managed(store_url="memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/kept.db") as one:
+        yield one
+
+
+def test_an_empty_memory(gateway: Managed) -> None:
+    """Nothing remembered: the same members, at nothing."""
+    found = gateway.get(CACHE)
+    assert set(found) == {"stats", "entries", "cursor"}
+    assert set(found["stats"]) == STATS
+    assert (found["entries"], found["cursor"]) == ([], None)
+    assert found["stats"]["replayRate"] == "0.0%"
+    assert (found["stats"]["oldestEntry"], found["stats"]["byProvider"]) == (None, {})
+
+
+def test_an_entry_for_each_turn(gateway: Managed) -> None:
+    """Newest first, with its reasoning word for word, its calls, where it came from and what was done about it."""
+    answers = gateway.ask("list the files", turns=2)
+    found = gateway.get(CACHE)
+    entries = found["entries"]
+    assert [entry["reasoning"] for entry in entries] == [one["reasoning_content"] for one in reversed(answers)]
+    newest = entries[0]
+    assert set(newest) >= ENTRY | FURTHER
+    assert newest["toolCallIds"] == [call["id"] for call in answers[1].get("tool_calls") or []]
+    assert newest["toolCallId"] == next(iter(newest["toolCallIds"]), None)
+    assert newest["charCount"] == len(answers[1]["reasoning_content"])
+    assert newest["outcome"]["restored"] == 1
+    assert all(DATE.fullmatch(newest[name]) for name in ("createdAt", "expiresAt"))
+
+
+def test_statistics_add_up(gateway: Managed) -> None:
+    """Entries and characters by provider and model sum to the totals; restoring counts as a replay."""
+    gateway.ask("list the files", turns=2)
+    gateway.ask("and here", provider="kimi", model="kimi-k2-thinking")
+    found = gateway.get(CACHE)
+    stats, entries = found["stats"], found["entries"]
+    assert stats["totalEntries"] == len(entries) == 3
+    assert stats["totalChars"] == sum(entry["charCount"] for entry in entries)
+    for shares in (stats["byProvider"], stats["byModel"]):
+        assert sum(share["entries"] for share in shares.values()) == 3
+        assert sum(share["chars"] for share in shares.values()) == stats["totalChars"]
+    assert set(stats["byProvider"]) == {"deepseek", "kimi"}
+    assert (stats["replays"], stats["hits"] > 0) == (1, True)
+    assert stats["replayRate"] == f"{100 / (stats['hits'] + stats['misses']):.1f}%"
+    assert (stats["oldestEntry"], stats["newestEntry"]) == (entries[-1]["createdAt"], entries[0]["createdAt"])
+
+
+def test_filters_narrow_the_list(gateway: Managed) -> None:
+    """By provider, model, session, tenant and tool call; all that are given must fit."""
+    (one,) = gateway.ask("list the files", session="s/1 &?x")
+    gateway.ask("list the files", key="other", provider="kimi", model="kimi-k2-thinking")
+    first = next(entry for entry in gateway.get(CACHE)["entries"] if entry["provider"] == "deepseek")
+    call = one["tool_calls"][0]["id"]
+    for name, value in {
+        "provider": "deepseek",
+        "model": "deepseek-v4-pro",
+        "session": "s/1 &?x",
+        "tenant": first["tenant"],
+        "toolCallId": call,
+    }.items():
+        assert [entry["id"] for entry in gateway.get(CACHE, **{name: value})["entries"]] == [first["id"]], name
+    assert gateway.get(CACHE, provider="kimi", toolCallId=call)["entries"] == []
+    assert gateway.get(CACHE, provider="")["entries"] == []
+
+
+@pytest.mark.parametrize(("limit", "given"), [("0", 1), ("-5", 1), ("2", 2), ("200", 3), ("99999999999999999999", 3)])
+def test_limit_is_brought_into_bounds(gateway: Managed, limit: str, given: int) -> None:
+    """Below one is one, above two hundred is two hundred."""
+    for number in range(3):
+        gateway.ask(f"opening {number}")
+    assert len(gateway.get(CACHE, limit=limit)["entries"]) == given
+
+
+def test_pages_hold_each_entry_once(gateway: Managed) -> None:
+    """Cursors lead through all of it, and end."""
+    for number in range(5):
+        gateway.ask(f"opening {number}")
+    seen: list[str] = []
+    page = gateway.get(CACHE, limit=2)
+    while True:
+        seen += [entry["id"] for entry in page["entries"]]
+        if page["cursor"] is None:
+            break
+        page = gateway.get(CACHE, limit=2, cursor=page["cursor"])
+    assert seen == [entry["id"] for entry in gateway.get(CACHE)["entries"]]
+    assert len(set(seen)) == 5
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "-1", "nan:00", "9" * 19, "9" * 400])
+def test_a_cursor_that_no_page_gave(gateway: Managed, cursor: str) -> None:
+    """400, and the store is none the worse for it."""
+    gateway.ask("list the files")
+    response = gateway.admin.get(CACHE, params={"cursor": cursor})
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_cursor")
+    assert gateway.get("/readyz")["store"] == "ok"
+
+
+def test_forgetting_by_filter(gateway: Managed) -> None:
+    """One call, one provider, one session, one tenant: how many went, and nothing else goes."""
+    (one,) = gateway.ask("first", session="s1")
+    gateway.ask("second", session="s2")
+    gateway.ask("third", provider="kimi", model="kimi-k2-thinking")
+    gateway.ask("fourth", key="other")
+    tenant = gateway.get(CACHE)["entries"][0]["tenant"]
+    hits = gateway.get(CACHE)["stats"]["misses"]
+    for params, left in (
+        ({"toolCallId": one["tool_calls"][0]["id"]}, 3),
+        ({"session": "s2"}, 2),
+        ({"provider": "kimi"}, 1),
+        ({"provider": "kimi"}, 1),
+        ({"tenant": tenant}, 0),
+    ):
+        before = gateway.get(CACHE)["stats"]["totalEntries"]
+        response = gateway.admin.delete(CACHE, params=params)
+        assert response.json() == {"deleted": before - left}, params
+        assert len(gateway.get(CACHE)["entries"]) == left
+    assert gateway.get(CACHE)["stats"]["misses"] == hits
+
+
+def test_forgetting_everything_counts_anew(gateway: Managed) -> None:
+    """All entries go, and hits, misses and replays begin at nothing; the next request is not restored."""
+    gateway.ask("list the files", turns=3)
+    assert gateway.admin.delete(CACHE).json() == {"deleted": 3}
+    found = gateway.get(CACHE)
+    stats = found["stats"]
+    assert found["entries"] == []
+    assert (stats["hits"], stats["misses"], stats["replays"], stats["replayRate"]) == (0, 0, 0, "0.0%")
+    assert (stats["totalEntries"], stats["totalChars"]) == (0, 0)
+
+
+def test_no_reasoning_in_the_log(gateway: Managed) -> None:
+    """The listing shows reasoning, to the admin alone: the log has neither it nor a key nor a token."""
+    answers = gateway.ask("list the files", key="a-secret-key", turns=2)
+    gateway.get(CACHE)
+    gateway.anyone.get("/login", params={"token": "a-wrong-token"})
+    text = str(gateway.gateway.lines)
+    for secret in (*(one["reasoning_content"] for one in answers), "a-secret-key", "a-wrong-token", "an-admin-token"):
+        assert secret not in text
+
+
+def test_a_store_that_fails_is_told() -> None:
+    """A deletion that did not happen is a 503 with a remedy, not a success."""
+    with managed(store_url="sqlite:////dev/null/nowhere.db") as gateway:
+        gateway.ask("list the files")
+        assert len(gateway.get(CACHE)["entries"]) == 1
+        response = gateway.admin.delete(CACHE)
+        assert (response.status_code, response.json()["error"]["code"]) == (503, "store_unavailable")
+        assert gateway.get("/readyz")["store"] == "degraded"
+
+
+def test_encrypted_reasoning_is_counted_and_not_shown() -> None:
+    """What only its maker can read is no text: its size is told, its bytes are not."""
+    where = Provenance("t", "openai", "https://x", "a", "gpt", "gpt", "openai_responses", "native")
+    items = (ReasoningSummary("it looked"), ReasoningEncrypted("c2VhbGVk"), ReasoningSummary("it saw"))
+    answer = entry_answer(Entry(Record(RecordId("r"), where, items, (), 1.0), 2.0))
+    assert (answer.reasoning, answer.kinds) == ("it looked\n\nit saw", ["summary", "encrypted", "summary"])
+    assert answer.char_count == len("it looked" + "c2VhbGVk" + "it saw")

@@ -1,0 +1,147 @@
+"""`GET /v1/models` without a default provider: routes, and what providers with a key of ours offer."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.gateway.managing import managed
+from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.gateway.model_lists import names_in
+from thoughtline.settings import RouteSettings, Settings
+
+LISTS: dict[str, Any] = {
+    "/openai/v1/models": {"object": "list", "data": [{"id": "gpt-5.2"}, {"id": "o4"}, {"id": 7}, "junk"]},
+    "/anthropic/v1/models": {"data": [{"type": "model", "id": "claude-opus-5"}], "has_more": False},
+    "/gemini/v1beta/models": {"models": [{"name": "models/gemini-3-pro"}]},
+    "/together/v1/models": [{"id": "meta/llama"}],
+    "/broken/v1/models": "{",
+}
+
+
+class Lists(http.server.ThreadingHTTPServer):
+    """Providers that list their models, and remember who asked."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[tuple[str, dict[str, str]]] = []
+
+    def row(self, name: str, path: str, like: str) -> Provider:
+        url = f"http://127.0.0.1:{self.server_port}{path}"
+        return replace(PROVIDERS[like], name=name, base_url=url, bases={}, api_keys=(f"key-of-{name}",))
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: Lists
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        self.server.asked.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+        found = LISTS.get(path)
+        body = found.encode() if isinstance(found, str) else json.dumps(found).encode()
+        self.send_response(200 if found is not None else 404)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def listing() -> Iterator[Lists]:
+    with Lists() as lists:
+        threading.Thread(target=lists.serve_forever, daemon=True).start()
+        try:
+            yield lists
+        finally:
+            lists.shutdown()
+
+
+def settings(lists: Lists) -> Settings:
+    rows = (
+        lists.row("openai", "/openai/v1", "openai"),
+        lists.row("anthropic", "/anthropic", "anthropic"),
+        lists.row("gemini", "/gemini", "gemini"),
+        lists.row("together", "/together/v1", "together"),
+        lists.row("broken", "/broken/v1", "groq"),
+        lists.row("silent", "/silent/v1", "groq"),
+        replace(lists.row("keyless", "/openai/v1", "groq"), api_keys=()),
+    )
+    return Settings(
+        providers={row.name: row for row in rows},
+        configured=frozenset(row.name for row in rows),
+        routes={"best": RouteSettings("best", ("openai/gpt-5.2",))},
+    )
+
+
+NAMES = [
+    "best",
+    "anthropic/claude-opus-5",
+    "gemini/gemini-3-pro",
+    "openai/gpt-5.2",
+    "openai/o4",
+    "together/meta/llama",
+]
+
+
+def test_every_shape() -> None:
+    """Routes first, then every provider that says its models, each behind its name, in the client's own shape."""
+    with listing() as lists, managed(settings(lists), simulators={}) as gateway:
+        openai = gateway.anyone.get("/v1/models")
+        anthropic = gateway.anyone.get("/v1/models", headers={"anthropic-version": "2023-06-01"}).json()
+        gemini = gateway.anyone.get("/v1beta/models").json()
+    assert [one["id"] for one in openai.json()["data"]] == NAMES
+    assert {one["object"] for one in openai.json()["data"]} == {"model"}
+    assert [one["id"] for one in anthropic["data"]] == NAMES
+    assert (anthropic["first_id"], anthropic["last_id"], anthropic["has_more"]) == (NAMES[0], NAMES[-1], False)
+    assert [one["name"] for one in gemini["models"]] == [f"models/{name}" for name in NAMES]
+    assert openai.headers["x-thoughtline-unlisted"] == "broken, silent"
+
+
+def test_each_provider_is_asked_with_its_own_key_and_once() -> None:
+    """The key goes to its provider alone, in the header that it reads; for a minute nobody is asked again."""
+    with listing() as lists, managed(settings(lists), simulators={}) as gateway:
+        for _ in range(2):
+            gateway.anyone.get("/v1/models", headers={"authorization": "Bearer the-caller"})
+        asked = dict(lists.asked)
+        answered = [path for path, _ in lists.asked if not path.startswith(("/broken", "/silent"))]
+        clock = gateway.gateway.state.models
+        clock._clock = lambda: 1e12
+        gateway.anyone.get("/v1/models")
+        again = [path for path, _ in lists.asked if not path.startswith(("/broken", "/silent"))]
+    assert len(answered) == len(set(answered)) == 4
+    assert len(again) == 8
+    assert asked["/openai/v1/models"]["authorization"] == "Bearer key-of-openai"
+    assert asked["/anthropic/v1/models?limit=1000"]["x-api-key"] == "key-of-anthropic"
+    assert asked["/anthropic/v1/models?limit=1000"]["anthropic-version"]
+    assert asked["/gemini/v1beta/models?pageSize=1000"]["x-goog-api-key"] == "key-of-gemini"
+    assert "the-caller" not in str(lists.asked)
+
+
+def test_without_keys_there_are_routes_alone() -> None:
+    """Nothing is asked of anybody; a gateway without either has an empty list."""
+    with managed(Settings(routes={"best": RouteSettings("best", ("deepseek/x",))})) as gateway:
+        assert [one["id"] for one in gateway.anyone.get("/v1/models").json()["data"]] == ["best"]
+
+
+def test_a_default_providers_own_answer() -> None:
+    """With a default provider its list passes through as it came."""
+    with listing() as lists:
+        row = lists.row("openai", "/openai/v1", "openai")
+        chosen = Settings(providers={"openai": row}, default_provider="openai")
+        with managed(chosen, simulators={}) as gateway:
+            assert gateway.anyone.get("/v1/models").json() == LISTS["/openai/v1/models"]
+
+
+@pytest.mark.parametrize("body", [b"", b"[", b"5", b'{"data": 5}', b"{}", b"\xff", b"[" * 10_000])
+def test_what_is_no_list(body: bytes) -> None:
+    """It names nothing, and breaks nothing."""
+    assert names_in(body) is None

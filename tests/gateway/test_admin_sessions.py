@@ -1,0 +1,90 @@
+"""Sessions, and what happened to each of their turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.gateway.managing import Json, Managed, managed
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def gateway(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Managed]:
+    with managed(store_url="memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/kept.db") as one:
+        yield one
+
+
+def view(gateway: Managed, session: str, **params: str | int) -> Json:
+    return gateway.get(f"/api/sessions/{quote(session, safe='')}", **params)
+
+
+def test_sessions_newest_first(gateway: Managed) -> None:
+    """Each with how much of it is remembered, and whose it is."""
+    gateway.ask("first", session="one", turns=2)
+    gateway.ask("second", session="two")
+    found = gateway.get("/api/sessions")["sessions"]
+    assert [(one["id"], one["entries"]) for one in found] == [("two", 1), ("one", 2)]
+    assert len({one["tenant"] for one in found}) == 1
+    assert [one["id"] for one in gateway.get("/api/sessions", limit=1)["sessions"]] == ["two"]
+    assert gateway.get("/api/sessions", tenant="nobody")["sessions"] == []
+
+
+def test_turns_in_order_with_what_happened(gateway: Managed) -> None:
+    """The oldest first; what was restored for each request, how long it took, and no reasoning."""
+    answers = gateway.ask("list the files", session="mine", turns=3)
+    found = view(gateway, "mine")
+    turns = found["turns"]
+    assert [turn["charCount"] for turn in turns] == [len(one["reasoning_content"]) for one in answers]
+    assert [turn["outcome"]["restored"] for turn in turns] == [0, 1, 2]
+    for turn in turns:
+        outcome = turn["outcome"]
+        assert {"blank", "missing", "healed", "findings"} <= set(outcome)
+        assert min(outcome["ownMs"], outcome["upstreamMs"]) > 0
+    assert all(one["reasoning_content"] not in str(found) for one in answers)
+
+
+@pytest.mark.parametrize("name", ["a/b", "with space", "?&=#", "100%", "a%2Fb"])
+def test_any_name_can_be_asked_for(gateway: Managed, name: str) -> None:
+    """Ids are percent-encoded, whatever they hold."""
+    gateway.ask("list the files", session=name)
+    assert view(gateway, name)["id"] == name
+
+
+def test_a_session_that_nobody_named(gateway: Managed) -> None:
+    """It has a name for people, which begins with `~` and can be asked for."""
+    gateway.ask("list the files")
+    (one,) = gateway.get("/api/sessions")["sessions"]
+    assert one["id"].startswith("~")
+    assert len(view(gateway, one["id"])["turns"]) == 1
+
+
+def test_two_tenants_with_one_name(gateway: Managed) -> None:
+    """Without a tenant it is not told whose: 400 that names them; with one, that one's alone."""
+    gateway.ask("list the files", key="a", session="main")
+    gateway.ask("list the files", key="b", session="main")
+    tenants = {one["tenant"] for one in gateway.get("/api/sessions")["sessions"]}
+    response = gateway.admin.get("/api/sessions/main")
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "ambiguous_session")
+    assert all(tenant in response.json()["error"]["remedy"] for tenant in tenants)
+    for tenant in tenants:
+        found = view(gateway, "main", tenant=tenant)
+        assert {turn["tenant"] for turn in found["turns"]} == {found["tenant"]} == {tenant}
+
+
+def test_pages_of_a_long_session(gateway: Managed) -> None:
+    """The newest turns first, each page in order; a cursor leads to those before."""
+    gateway.ask("list the files", session="long", turns=5)
+    every = [turn["id"] for turn in view(gateway, "long")["turns"]]
+    last = view(gateway, "long", limit=2)
+    before = view(gateway, "long", limit=2, cursor=last["cursor"])
+    assert [turn["id"] for turn in (*before["turns"], *last["turns"])] == every[1:]
+
+
+@pytest.mark.parametrize("path", ["/api/sessions/nobody", "/api/sessions/a%00b", "/api/sessions/%ff"])
+def test_an_unknown_session(gateway: Managed, path: str) -> None:
+    """404 with what to do."""
+    response = gateway.admin.get(path)
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "unknown_session")

@@ -1,0 +1,173 @@
+"""Settings as they are in force, and those that change while the gateway runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.gateway.managing import TOKEN, Json, Managed, managed
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.gateway.masking import masked_url
+from thoughtline.gateway.state import with_settings
+from thoughtline.settings import ContinuitySettings, RouteSettings, Settings
+from thoughtline.stores import StoreSettings
+
+SECRETS = ("provider-key-1", "provider-key-2", "header-secret", "encryption-secret", TOKEN, "hunter2")
+
+
+@pytest.fixture
+def gateway() -> Iterator[Managed]:
+    with managed(Settings(continuity=ContinuitySettings(count=7))) as one:
+        yield one
+
+
+def refresh(gateway: Managed) -> None:
+    """What the gateway does by itself every few seconds."""
+    running = gateway.gateway
+    asyncio.run_coroutine_threadsafe(running.app.refresh(), running.loop).result(10)
+
+
+def test_secrets_are_masked() -> None:
+    """Keys, tokens, passwords in addresses and values of headers: that they are there is told, nothing else."""
+    row = replace(
+        PROVIDERS["openai"],
+        base_url="https://user:hunter2@proxy.example/v1?key=hunter2",
+        api_keys=("provider-key-1", "provider-key-2"),
+        headers={"x-secret": "header-secret"},
+    )
+    settings = Settings(
+        providers={"openai": row},
+        configured=frozenset({"openai"}),
+        routes={"best": RouteSettings("best", ("openai/gpt", "deepseek/x"))},
+        store=StoreSettings(encryption_key="encryption-secret"),
+    )
+    with managed(settings) as gateway:
+        response = gateway.admin.get("/api/settings")
+    found = response.json()
+    assert not [secret for secret in SECRETS if secret in response.text]
+    assert found["server"]["adminToken"] == found["store"]["encryptionKey"] == "***"
+    openai = found["providers"]["openai"]
+    assert (openai["apiKeys"], openai["headers"], openai["isConfigured"]) == (2, ["x-secret"], True)
+    assert openai["baseUrl"] == "https://***@proxy.example/v1?key=***"
+    assert found["routes"] == {"best": ["openai/gpt", "deepseek/x"]}
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("memory://", "memory://"),
+        ("sqlite:////var/lib/kept.db?synchronous=full", "sqlite:////var/lib/kept.db?synchronous=full"),
+        ("redis://:hunter2@host:6379/0", "redis://***@host:6379/0"),
+        ("postgresql://me:p@ss@host/db?password=hunter2", "postgresql://***@host/db?password=***"),
+        ("https://api.deepseek.com", "https://api.deepseek.com"),
+        ("https://host/v1#hunter2", "https://host/v1"),
+        ("", ""),
+        ("hunter2", "***"),
+    ],
+)
+def test_addresses_without_their_secrets(url: str, shown: str) -> None:
+    """Who asks, and values in the query, are masked; the place is not."""
+    assert masked_url(url) == shown
+
+
+def test_continuity_answers_and_says_that_it_is_not_there(gateway: Managed) -> None:
+    """The fields are those of the settings; `available` tells the truth."""
+    found = gateway.get("/api/settings")
+    expected = {"enabled": False, "count": 7, "mode": "handoff", "maxChars": 64000, "available": False}
+    assert found["continuity"] == expected
+    assert found["tags"] == {"mode": "off", "available": False}
+    assert found["shared"] == []
+
+
+def test_a_change_is_answered_and_taken(gateway: Managed) -> None:
+    """What is set shows at once, is in force after a refresh, and leaves the rest as it was."""
+    patch = {"continuity": {"enabled": True, "mode": "always"}, "tags": {"mode": "lift"}}
+    answer = gateway.admin.patch("/api/settings", json=patch).json()
+    assert (answer["continuity"]["enabled"], answer["continuity"]["mode"], answer["continuity"]["count"]) == (
+        True,
+        "always",
+        7,
+    )
+    assert answer["shared"] == ["continuity.enabled", "continuity.mode", "tags.mode"]
+    assert gateway.get("/api/settings") == answer
+    refresh(gateway)
+    in_force = gateway.gateway.state.settings
+    assert in_force.continuity == ContinuitySettings(True, 7, "always")
+    assert in_force.tags == "lift"
+
+
+def test_null_gives_the_files_value_back(gateway: Managed) -> None:
+    """A merge patch: null takes back what was set."""
+    gateway.admin.patch("/api/settings", json={"continuity": {"count": 50}})
+    refresh(gateway)
+    assert gateway.gateway.state.settings.continuity.count == 50
+    answer = gateway.admin.patch("/api/settings", json={"continuity": {"count": None}}).json()
+    assert (answer["continuity"]["count"], answer["shared"]) == (7, [])
+    refresh(gateway)
+    assert gateway.gateway.state.settings.continuity.count == 7
+
+
+def test_every_replica_takes_it(tmp_path: Path) -> None:
+    """Two gateways on one store: what is set at one is in force at the other, also after a restart."""
+    url = f"sqlite:///{tmp_path}/kept.db"
+    with managed(store_url=url) as one, managed(store_url=url) as other:
+        one.admin.patch("/api/settings", json={"continuity": {"count": 11}})
+        assert other.get("/api/settings")["continuity"]["count"] == 11
+        refresh(other)
+        assert other.gateway.state.settings.continuity.count == 11
+    with managed(store_url=url) as again:
+        assert again.gateway.state.settings.continuity.count == 11
+
+
+def test_a_reload_keeps_what_was_set_for_all(gateway: Managed) -> None:
+    """A file that is read anew stands under it, and shows again when it is taken back."""
+    gateway.admin.patch("/api/settings", json={"continuity": {"count": 50}})
+    refresh(gateway)
+    app = gateway.gateway.app
+    app.state = with_settings(app.state, Settings(continuity=ContinuitySettings(count=20, mode="always")))
+    assert app.state.settings.continuity == ContinuitySettings(False, 50, "always")
+    gateway.admin.patch("/api/settings", json={"continuity": {"count": None}})
+    refresh(gateway)
+    assert app.state.settings.continuity.count == 20
+
+
+@pytest.mark.parametrize(
+    ("patch", "code", "words"),
+    [
+        ({"continuity": {"cuont": 3}}, "unknown_setting", "Did you mean continuity.count?"),
+        ({"continuty": {"count": 3}}, "unknown_setting", "Did you mean continuity.count?"),
+        ({"server": {"port": 1}}, "unknown_setting", "Known are:"),
+        ({"tags": "lift"}, "bad_setting", "SettingsPatch"),
+        ({"continuity": {"count": 0}}, "bad_setting", "SettingsPatch"),
+        ({"continuity": {"count": 101}}, "bad_setting", "SettingsPatch"),
+        ({"continuity": {"count": 2.5}}, "bad_setting", "SettingsPatch"),
+        ({"continuity": {"mode": "sometimes"}}, "bad_setting", "SettingsPatch"),
+        ({"continuity": {"enabled": "yes"}}, "bad_setting", "SettingsPatch"),
+        ([], "bad_setting", "SettingsPatch"),
+    ],
+)
+def test_what_can_not_be_set_is_named(gateway: Managed, patch: Json, code: str, words: str) -> None:
+    """400 with the nearest name; and nothing of the patch is taken."""
+    if isinstance(patch, dict):
+        patch = {**patch, "tags": patch.get("tags", {"mode": "lift"})}
+    response = gateway.admin.patch("/api/settings", json=patch)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, code)
+    assert words in error["remedy"]
+    assert gateway.get("/api/settings")["shared"] == []
+
+
+def test_a_whole_number_may_have_a_point(gateway: Managed) -> None:
+    """`5.0` is five, as JSON Schema has it."""
+    answer = gateway.admin.patch("/api/settings", json={"continuity": {"count": 5.0}}).json()
+    assert answer["continuity"]["count"] == 5
+
+
+@pytest.mark.parametrize("patch", [{}, {"continuity": {}}])
+def test_a_patch_that_sets_nothing(gateway: Managed, patch: Json) -> None:
+    """It answers what is in force."""
+    assert gateway.admin.patch("/api/settings", json=patch).json() == gateway.get("/api/settings")

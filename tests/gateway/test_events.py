@@ -1,0 +1,256 @@
+"""Live events: what happens, as it happens, also in the other workers of a machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from tests.gateway.managing import CACHE, TOKEN, Json, Managed, managed
+from thoughtline.errors import Declined
+from thoughtline.gateway.admin.events import MAX_LISTENERS, events, require_room
+from thoughtline.gateway.bus import Bus, Counts
+from thoughtline.gateway.journal import MAX_WAITING, Journal, Line
+from thoughtline.settings import ServerSettings, Settings
+from thoughtline.stores.base import Counters
+
+EVENTS = "/api/events"
+
+
+class Heard:
+    """A stream of events that is being read."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.response = response
+        self._lines = response.iter_lines()
+        assert next(self._lines) == ": listening"
+        assert next(self._lines) == ""
+
+    def next(self) -> tuple[str, Json]:
+        name, data, end = (next(self._lines) for _ in range(3))
+        assert end == ""
+        return name.removeprefix("event: "), msgspec.json.decode(data.removeprefix("data: "))
+
+    def rest(self) -> list[str]:
+        return list(self._lines)
+
+
+@contextlib.contextmanager
+def listening(gateway: Managed) -> Iterator[Heard]:
+    with gateway.admin.stream("GET", EVENTS, timeout=30) as response:
+        assert (response.status_code, response.headers["content-type"]) == (200, "text/event-stream")
+        yield Heard(response)
+
+
+def line(number: int = 0) -> Line:
+    return Line(float(number), f"r{number}", "t", "POST", "generate", "deepseek", "openai_chat", "m", 200)
+
+
+def test_a_line_for_each_request() -> None:
+    """What the log says of a request is told to whoever listens: the counts, and nothing that was said."""
+    with managed() as gateway, listening(gateway) as one, listening(gateway) as other:
+        answers = gateway.ask("list the files", key="a-secret-key", turns=2)
+        heard = [one.next(), one.next()]
+        assert [other.next(), other.next()] == heard
+        logged = gateway.gateway.lines
+    assert [name for name, _ in heard] == ["request", "request"]
+    assert [data for _, data in heard] == logged
+    assert [data["restored"] for _, data in heard] == [0, 1]
+    told = str(heard)
+    assert not [one for one in answers if one["reasoning_content"] in told]
+    assert "a-secret-key" not in told
+
+
+def test_who_leaves_is_forgotten() -> None:
+    """A listener that hangs up costs nothing from then on."""
+    with managed() as gateway:
+        journal = gateway.gateway.state.journal
+        with listening(gateway) as heard:
+            assert (heard.response.status_code, journal.listeners) == (200, 1)
+        running = gateway.gateway
+        asyncio.run_coroutine_threadsafe(_until(lambda: journal.listeners == 0), running.loop).result(20)
+
+
+def test_a_stop_does_not_wait_for_listeners() -> None:
+    """The server ends while somebody listens: the stream ends as a whole one, well within the time that others get."""
+    ended: list[list[str]] = []
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    with httpx.Client(headers=headers) as client, contextlib.ExitStack() as connection:
+        with managed() as gateway:
+            heard = Heard(connection.enter_context(client.stream("GET", gateway.url + EVENTS, timeout=30)))
+            reading = threading.Thread(target=lambda: ended.append(heard.rest()), daemon=True)
+            reading.start()
+        reading.join(10)
+        assert ended == [[]]
+
+
+async def test_slow_listeners_lose_the_oldest_and_are_told() -> None:
+    """Lines beyond the bound push out the oldest; how many comes before the next line."""
+    journal = Journal()
+    stream = events(journal)
+    assert await anext(stream) == b": listening\n\n"
+    for number in range(MAX_WAITING + 3):
+        journal.tell(line(number))
+    assert await anext(stream) == b'event: lost\ndata: {"count":3}\n\n'
+    assert b'"request":"r3"' in await anext(stream)
+    assert b'"request":"r4"' in await anext(stream)
+    await stream.aclose()
+
+
+async def test_silence_is_kept_alive() -> None:
+    """Where nothing happens a comment says so."""
+    stream = events(Journal(), keep_alive_seconds=0.0)
+    assert await anext(stream) == b": listening\n\n"
+    assert await anext(stream) == b": nothing\n\n"
+    await stream.aclose()
+
+
+def test_listeners_are_bounded() -> None:
+    """Beyond a number the next one is refused."""
+    journal = Journal()
+    for _ in range(MAX_LISTENERS):
+        require_room(journal)
+        journal.listen()
+    with pytest.raises(Declined) as refused:
+        require_room(journal)
+    assert refused.value.status == 429
+
+
+def worker(directory: str | None) -> Settings:
+    return Settings(server=ServerSettings(bus_directory=directory))
+
+
+def test_workers_of_one_machine_hear_each_other(tmp_path: Path) -> None:
+    """Two workers with one directory: a request at one is told at the other, and both count together."""
+    directory = tempfile.mkdtemp()
+    url = f"sqlite:///{tmp_path}/kept.db"
+    with managed(worker(directory), url) as one, managed(worker(directory), url) as other, listening(other) as heard:
+        one.ask("list the files", turns=2)
+        other.ask("and here")
+        providers = [heard.next()[1] for _ in range(3)]
+        assert sorted(told["restored"] for told in providers) == [0, 0, 1]
+        stats = [gateway.get(CACHE)["stats"] for gateway in (one, other)]
+        assert stats[1]["replays"] == 1
+        assert len(one.gateway.lines) == 2
+        assert other.admin.delete(CACHE).status_code == 200
+        assert other.get(CACHE)["stats"]["hits"] == 0
+    assert os.listdir(directory) == []
+    os.rmdir(directory)
+
+
+class Neighbours:
+    """Some buses in one directory, each with its journal."""
+
+    def __init__(self, directory: str, count: int) -> None:
+        self.journals = [Journal() for _ in range(count)]
+        self.counters = [Counters() for _ in range(count)]
+        pairs = zip(self.journals, self.counters, strict=True)
+        self.buses = [Bus(directory, journal, counters) for journal, counters in pairs]
+        for bus in self.buses:
+            bus.open()
+
+    def close(self) -> None:
+        for bus in self.buses:
+            bus.close()
+
+
+@pytest.fixture
+async def directory() -> str:
+    return tempfile.mkdtemp()
+
+
+async def test_a_reset_reaches_everybody(directory: str) -> None:
+    """All count anew, whoever was told to."""
+    some = Neighbours(directory, 3)
+    some.counters[0].hits, some.counters[1].misses, some.counters[2].replays = 5, 6, 7
+    for bus in some.buses:
+        bus.say()
+    await _until(lambda: all(bus.counts == Counts(5, 6, 7) for bus in some.buses))
+    some.buses[1].reset_counts()
+    await _until(lambda: all(bus.counts == Counts() for bus in some.buses))
+    some.close()
+
+
+async def test_a_worker_that_died_is_cleared_away(directory: str) -> None:
+    """The socket of one that is gone without a word does not stay, and hinders nobody."""
+    some = Neighbours(directory, 3)
+    dead = some.buses[0]
+    assert dead._socket is not None
+    asyncio.get_running_loop().remove_reader(dead._socket.fileno())
+    dead._socket.close()
+    dead._socket = None
+    listener = some.journals[2].listen()
+    some.journals[1].tell(line(1))
+    some.buses[1].flush()
+    assert (await asyncio.wait_for(listener.next(), 10)).request == "r1"
+    assert len(os.listdir(directory)) == 2
+    some.close()
+
+
+async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory: str) -> None:
+    """Nobody waits for it: what doesn't fit is counted, and the count comes with the next message that fits."""
+    some = Neighbours(directory, 2)
+    listener = some.journals[1].listen()
+    total = 20_000
+    for number in range(total):
+        some.journals[0].tell(line(number))
+        if number % 100 == 0:
+            some.buses[0].flush()
+    some.buses[0].flush()
+    received = 0
+    while some.buses[0]._lost or received + listener.lost < total:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.01):
+                while True:
+                    await listener.next()
+                    received += 1
+        some.buses[0].say()
+    assert received + listener.lost == total
+    assert listener.lost > 0
+    some.close()
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
+async def test_a_directory_that_is_open_to_others_is_not_used(directory: str, mode: int) -> None:
+    """Nobody else may read lines or make them up: such a worker knows itself alone."""
+    os.chmod(directory, mode)
+    some = Neighbours(directory, 1)
+    assert not some.buses[0].is_open
+    assert os.listdir(directory) == []
+
+
+async def test_no_directory_no_bus(tmp_path: Path) -> None:
+    """None, one that is missing, one whose name is too long: the worker's own lines are told, and that is all."""
+    for directory in (None, str(tmp_path / "missing"), str(tmp_path / ("x" * 200))):
+        journal = Journal()
+        bus = Bus(directory, journal, Counters())
+        bus.open()
+        assert not bus.is_open
+        listener = journal.listen()
+        journal.tell(line(1))
+        assert (await listener.next()).request == "r1"
+        bus.reset_counts()
+        bus.close()
+
+
+async def test_what_is_no_message_is_ignored(directory: str) -> None:
+    """Another version's words, or half a message."""
+    some = Neighbours(directory, 2)
+    for message in (b"", b"{", b"[]", b'{"worker": 1}', b"\xff"):
+        some.buses[0]._hear(message)
+    assert some.buses[0].counts == Counts()
+    some.close()
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0)

@@ -1,0 +1,85 @@
+"""The OpenAPI document: made from the table of addresses, and kept by every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import Case
+from schemathesis.checks import positive_data_acceptance
+
+from tests.gateway.managing import TOKEN, Managed, managed
+from thoughtline.gateway.admin.answers import Failure
+from thoughtline.gateway.admin.openapi import document
+from thoughtline.gateway.admin.rows import Row
+from thoughtline.gateway.admin.table import TABLE
+
+EXAMPLES = 40
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+DOCUMENT = msgspec.json.decode(document(TABLE))
+CHOOSY = {("GET", "/api/cache/reasoning"), ("GET", "/api/sessions/{id}"), ("POST", "/api/audit")}
+"""Addresses that may refuse what their schema allows: a cursor is what a page gave, a request is one of a format."""
+
+schema = schemathesis.openapi.from_dict(DOCUMENT).exclude(path="/api/events")  # which never ends: test_events.py
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Managed]:
+    with managed(store_url=f"sqlite:///{tmp_path_factory.mktemp('store')}/kept.db") as one:
+        one.ask("list the files", session="known", turns=2)
+        yield one
+
+
+@schema.parametrize()
+@settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_every_answer_is_as_described(gateway: Managed, case: Case[Any]) -> None:
+    """Made-up requests, right and wrong: no 5xx, no status, kind or member that is not described, none without auth."""
+    excluded = [positive_data_acceptance] if (case.method, case.path) in CHOOSY else []
+    case.call_and_validate(
+        base_url=gateway.url, headers=ADMIN, excluded_checks=excluded, allow_redirects=False, timeout=30
+    )
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.path}")
+def test_what_is_said_of_access_holds(gateway: Managed, row: Row) -> None:
+    """Without a token: 401 where the document asks for one, and nowhere else."""
+    described = DOCUMENT["paths"][row.path][row.method.lower()]
+    needs_token = bool(described["security"]) and {} not in described["security"]
+    response = httpx.request(row.method, gateway.url + row.path.replace("{id}", "x"))
+    assert (response.status_code == 401) == needs_token
+    if needs_token:
+        msgspec.json.decode(response.content, type=Failure)
+
+
+def test_the_document_is_served(gateway: Managed) -> None:
+    """The same one, with the version of the package."""
+    found = gateway.get("/api/openapi.json")
+    assert found == DOCUMENT
+    assert (found["openapi"], found["info"]["version"]) == ("3.1.0", version("thoughtline"))
+
+
+def test_every_address_is_described() -> None:
+    """Each row with a summary, a name of its own, what it answers, and its refusals as the one shape of errors."""
+    operations = {(method, path): row for path, item in DOCUMENT["paths"].items() for method, row in item.items()}
+    assert {(row.method.lower(), row.path) for row in TABLE} == set(operations)
+    assert len({row["operationId"] for row in operations.values()}) == len(TABLE)
+    for row in operations.values():
+        assert row["summary"]
+        for status, response in row["responses"].items():
+            if int(status) >= 400:
+                failure = {"$ref": "#/components/schemas/Failure"}
+                assert response["content"] == {"application/json": {"schema": failure}}
+
+
+def test_the_members_of_the_cache_are_described() -> None:
+    """The members that dashboards rely on are required, and no others may come without being described."""
+    schemas = DOCUMENT["components"]["schemas"]
+    assert {"toolCallId", "reasoning", "charCount", "createdAt", "expiresAt"} <= set(schemas["CacheEntry"]["required"])
+    assert set(schemas["CacheStats"]["required"]) == set(schemas["CacheStats"]["properties"])
+    assert schemas["CacheEntry"]["additionalProperties"] is False

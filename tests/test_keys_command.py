@@ -1,0 +1,78 @@
+"""`thoughtline keys` as a person meets it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.stores import open_store
+
+
+def keys(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "thoughtline.cli", "keys", *arguments, "--store", f"sqlite:///{folder}/turns.db"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+
+
+async def test_from_making_a_key_to_revoking_it(tmp_path: Path) -> None:
+    """The key alone goes to standard output, once; a gateway on that store takes it until it is revoked."""
+    made = keys(tmp_path, "add", "ann", "--requests-per-minute", "60", "--streams", "2", "--expires", "30d")
+    assert made.returncode == 0, made.stderr
+    secret = made.stdout.strip()
+    assert re.fullmatch(r"tl-[\w-]{49}", secret)
+    assert secret not in made.stderr
+    store = await open_store(f"sqlite:///{tmp_path}/turns.db")
+    gateway = await ClientKeys.load(store)
+    found = gateway.find(secret)
+    assert found is not None
+    assert (found.name, found.requests_per_minute, found.concurrent_streams) == ("ann", 60, 2)
+    assert found.expires_at is not None
+    assert found.expires_at - found.created_at == pytest.approx(30 * 86400, abs=60)
+
+    listed = keys(tmp_path, "list")
+    assert "ann" in listed.stdout
+    assert found.id in listed.stdout
+    assert secret not in listed.stdout
+    revoked = keys(tmp_path, "revoke", found.id)
+    assert (revoked.returncode, found.id in revoked.stdout) == (0, True)
+    await gateway.refresh()
+    assert gateway.find(secret) is None
+    [told] = json.loads(keys(tmp_path, "list", "--json").stdout)["keys"]
+    assert (told["id"], told["revoked"]) == (found.id, True)
+    await store.close()
+
+
+def test_what_can_t_be_done(tmp_path: Path) -> None:
+    """No such key is 1; a store that keeps nothing, or can't be opened, is 2 with a reason."""
+    assert keys(tmp_path, "revoke", "nobody").returncode == 1
+    assert "keys add" in keys(tmp_path, "list").stdout
+    command = [sys.executable, "-m", "thoughtline.cli", "keys", "add", "ann", "--store"]
+    forgetful = subprocess.run([*command, "memory://"], capture_output=True, text=True, check=False)
+    assert (forgetful.returncode, forgetful.stdout) == (2, "")
+    assert "memory keeps no keys" in forgetful.stderr
+    (tmp_path / "file").touch()
+    broken = subprocess.run([*command, f"sqlite:///{tmp_path}/file/db"], capture_output=True, text=True, check=False)
+    assert (broken.returncode, broken.stdout) == (2, "")
+    assert "Traceback" not in broken.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("add",), ("add", " "), ("add", "a\nb"), ("add", "a", "--streams", "0"), ("add", "a", "--expires", "soon"), ()],
+)
+def test_what_can_t_be_meant(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """A name that can't be printed, a limit of nothing, a time that is none: told before anything is opened."""
+    result = keys(tmp_path, *arguments)
+    assert result.returncode == 2
+    assert "usage" in result.stderr
+    assert not (tmp_path / "turns.db").exists()
