@@ -323,6 +323,7 @@ HABITS = [
         renaming(lambda name: f"{name}-0123456789"),
         ("openai_chat", "openai_responses", "anthropic_messages"),
     ),
+    Habit("B5 a signature in the id", renaming(lambda name: f"{name}__thought__c2lnbmVk"), ("openai_chat",)),
     Habit("B6 drops ids", then_forget(without_gemini_ids), ("gemini_generate",)),
     Habit("B7 drops item ids", then_forget(without_item_ids), ("openai_responses",)),
     Habit("B7 rewrites item ids", then_forget(rewritten_item_ids), ("openai_responses",)),
