@@ -217,9 +217,10 @@ def thinking_first(body: Body, format: FormatName) -> None:
 def other_shapes(body: Body, format: FormatName) -> None:
     for number, message in enumerate(body["messages"]):
         if message["role"] == "user" and isinstance(message["content"], str):
-            message["content"] = [{"type": "text", "text": message["content"]}]
+            block: Body = {"type": "text", "text": message["content"]}
             if format == "anthropic_messages" and number == 0:
-                message["content"][0]["cache_control"] = {"type": "ephemeral"}
+                block["cache_control"] = {"type": "ephemeral"}
+            message["content"] = [block]
         elif message["role"] == "assistant" and not message.get("content") and format == "openai_chat":
             message["content"] = ""
 
