@@ -20,7 +20,11 @@ KEYS, NUMBERS, INTRUDERS = 50, 200, 500
 AT_ONCE, OPEN = 24, 40
 """Clients, and conversations that each may have begun and not gone on with."""
 PATH = "/kimi/v1/chat/completions"
-CALL = {"id": "functions.bash:0", "type": "function", "function": {"name": "bash", "arguments": '{"cmd":"ls"}'}}
+CALL: dict[str, Any] = {
+    "id": "functions.bash:0",
+    "type": "function",
+    "function": {"name": "bash", "arguments": '{"cmd":"ls"}'},
+}
 SAID = {"role": "assistant", "content": "I shall look.", "tool_calls": [CALL]}
 RESULT = {"role": "tool", "tool_call_id": CALL["id"], "content": "a.txt"}
 TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object", "properties": {}}}}]
@@ -46,9 +50,8 @@ class Provider:
         if body.get("stream"):
             await out.stream()
             deltas: list[dict[str, Any]] = [{"reasoning_content": own[:9]}, {"reasoning_content": own[9:]}]
-            calls = [{"index": 0, **CALL}]
-            deltas += [{"content": SAID["content"]}, {"tool_calls": calls}]
-            events = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+            deltas += [{"content": SAID["content"]}, {"tool_calls": [{"index": 0, **CALL}]}]
+            events: list[Any] = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
             events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
             await out.chunk(b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in events))
             await out.chunk(b"data: [DONE]\n\n")

@@ -217,9 +217,10 @@ def thinking_first(body: Body, format: FormatName) -> None:
 def other_shapes(body: Body, format: FormatName) -> None:
     for number, message in enumerate(body["messages"]):
         if message["role"] == "user" and isinstance(message["content"], str):
-            message["content"] = [{"type": "text", "text": message["content"]}]
+            block: Body = {"type": "text", "text": message["content"]}
             if format == "anthropic_messages" and number == 0:
-                message["content"][0]["cache_control"] = {"type": "ephemeral"}
+                block["cache_control"] = {"type": "ephemeral"}
+            message["content"] = [block]
         elif message["role"] == "assistant" and not message.get("content") and format == "openai_chat":
             message["content"] = ""
 
@@ -289,6 +290,7 @@ class Habit(NamedTuple):
     formats: tuple[str, ...]
     simulators: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    has_session: bool = False
 
     def fits(self, case: Case) -> bool:
         return case.format in self.formats and (not self.simulators or case.simulator in self.simulators)
@@ -322,6 +324,7 @@ HABITS = [
         renaming(lambda name: f"{name}-0123456789"),
         ("openai_chat", "openai_responses", "anthropic_messages"),
     ),
+    Habit("B5 a signature in the id", renaming(lambda name: f"{name}__thought__c2lnbmVk"), ("openai_chat",)),
     Habit("B6 drops ids", then_forget(without_gemini_ids), ("gemini_generate",)),
     Habit("B7 drops item ids", then_forget(without_item_ids), ("openai_responses",)),
     Habit("B7 rewrites item ids", then_forget(rewritten_item_ids), ("openai_responses",)),
@@ -346,8 +349,9 @@ HABITS = [
     ),
     Habit("C10 reasoning in the text", thoughts_in_text, ("openai_chat",), NAMED),
     Habit("C11 system in the middle", then_forget(system_in_the_middle), ("openai_chat",)),
-    Habit("D2 another system prompt", then_forget(rewritten_system), ("openai_chat", "anthropic_messages")),
-    Habit("D2 reminders in results", then_forget(reminders), ("openai_chat",)),
+    Habit("D2 another system prompt", then_forget(rewritten_system), ("openai_chat",)),
+    Habit("D2 another system prompt", then_forget(rewritten_system), ("anthropic_messages",), (), ("missing",)),
+    Habit("D2 reminders in results", then_forget(reminders), ("openai_chat",), has_session=True),
     Habit(
         "D6 a sliding window",
         then_forget(sliding_window),
@@ -365,6 +369,8 @@ def test_a_habit(gateways: Gateways, habit: Habit, case: Case) -> None:
     gateway = gateways(case)
     opening = TEN_TURNS.format(mark=f"{habit.id} {case.id}")
     dialogue = Forgetful(f"{gateway.url}/{provider_of(case)}", case, opening, change=habit.change)
+    if habit.has_session:
+        dialogue.headers = {"x-session-id": f"{habit.id} {case.id}".replace(" ", "-")}
     log = served(case.simulator, case.profile).app.simulation.log
     for turn in range(TURNS):
         answer = dialogue.ask(is_streaming=bool(turn % 2))
