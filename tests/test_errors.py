@@ -41,6 +41,7 @@ ERRORS: dict[str, tuple[ThoughtlineError, Fault, int]] = {
     "decode, of an upstream": (DecodeError("x").from_upstream(), Fault.UPSTREAM, 502),
     "limit": (LimitExceeded("x"), Fault.CLIENT, 413),
     "limit, of an upstream": (LimitExceeded("x").from_upstream(), Fault.UPSTREAM, 502),
+    "untranslatable": (Untranslatable("x", "/tools/0", "y"), Fault.CLIENT, 400),
     "encode": (EncodeError("x"), Fault.OURS, 500),
     "foreign seal": (ForeignSeal("x"), Fault.OURS, 500),
     "declined": (Declined(404, "unknown_model", "x"), Fault.CLIENT, 404),
