@@ -241,8 +241,7 @@ def test_an_upstream_that_says_nothing_at_all() -> None:
     """A connection closed before the first byte is a 502 in the client's own words, and names no address."""
     with upstream(raw()) as up, running({"deepseek": up.url}) as gateway:
         response = HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []})
-        assert response.status_code == 502
-        assert response.json()["error"]["code"].startswith("upstream_")
+        assert (response.status_code, response.json()["error"]["code"]) == (502, "upstream_failed")
         assert up.url.removeprefix("http://") not in response.text
 
 
@@ -293,7 +292,7 @@ def test_connections_that_close_between_requests() -> None:
         out.cut()
 
     with upstream(answer) as up, running({"deepseek": up.url}) as gateway:
-        for _ in range(100):
+        for _ in range(300):
             assert seen(gateway.url + CHAT, is_streaming=False) == Outcome(200, WHOLE, has_ended=True)
         up.wait_until(lambda up: up.open == 0)
 
