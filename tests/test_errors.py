@@ -25,6 +25,7 @@ from thoughtline.errors import (
     StoreRefused,
     StoreUnavailable,
     ThoughtlineError,
+    Untranslatable,
     WrongKey,
 )
 from thoughtline.formats import json_text
@@ -40,11 +41,13 @@ ERRORS: dict[str, tuple[ThoughtlineError, Fault, int]] = {
     "decode, of an upstream": (DecodeError("x").from_upstream(), Fault.UPSTREAM, 502),
     "limit": (LimitExceeded("x"), Fault.CLIENT, 413),
     "limit, of an upstream": (LimitExceeded("x").from_upstream(), Fault.UPSTREAM, 502),
+    "untranslatable": (Untranslatable("x", "/tools/0", "y"), Fault.CLIENT, 400),
     "encode": (EncodeError("x"), Fault.OURS, 500),
     "foreign seal": (ForeignSeal("x"), Fault.OURS, 500),
     "declined": (Declined(404, "unknown_model", "x"), Fault.CLIENT, 404),
     "declined, of an upstream": (Declined(502, "upstream_failed", "x"), Fault.UPSTREAM, 502),
     "declined, of ours": (Declined(503, "busy", "x"), Fault.OURS, 503),
+    "untranslatable": (Untranslatable("x", "/y", "z"), Fault.CLIENT, 400),
     "address": (AddressError("x"), Fault.OURS, 500),
     "address, refused": (AddressRefused("x"), Fault.CLIENT, 400),
     "settings": (SettingsError([Problem("f:1", "a.b", "x", "y")]), Fault.OURS, 500),

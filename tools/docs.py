@@ -41,6 +41,7 @@ from thoughtline.settings import defaults, example_settings
 from thoughtline.sim.exchange import Simulator
 from thoughtline.sim.script import WORDS
 from thoughtline.sim.simulators import SIMULATORS
+from thoughtline.translation.effort import BUDGETS, KNOBS, Knob
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
@@ -259,6 +260,47 @@ def _provider_row(name: str) -> str:
     return f"| `{name}` | {also} | {address} | {faces} | {row.auth} |"
 
 
+def efforts() -> str:
+    """How much to think, in every model's own terms."""
+    words = [f"| `{word}` | {tokens:,} |" for word, tokens in BUDGETS.items()]
+    rows = [
+        f"| {', '.join(f'`{name}`' for name in knob.contracts)} | {_models(knob)} "
+        f"| `{knob.style}` | {', '.join(knob.efforts) or '—'} | {_budgets(knob)} "
+        f"| {'yes' if knob.can_be_off else 'no'} | {', '.join('.'.join(path) for path, _ in knob.keeps) or '—'} |"
+        for knob in KNOBS
+    ]
+    text = (
+        "What a client says of thinking, in one table for all ways to say it. A word becomes tokens, and tokens the "
+        "lowest word that covers them; a word that a model does not know becomes the nearest below, else its lowest. "
+        "A budget that stands for a word leaves a fifth of `max_tokens` to the answer; one that the client gave stays "
+        "below `max_tokens`. What was not said stays unsaid.\n"
+    )
+    return "\n".join(
+        [
+            f"{NOTE}\n# Effort and budgets\n",
+            text,
+            "| effort | tokens |\n|---|---|",
+            *words,
+            "\nThe knob of a model, the first row that fits. `keeps` is the switch that has earlier thinking used.\n",
+            "| contract | model | knob | words | budget | off | keeps |\n" + "|---" * 7 + "|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _models(knob: Knob) -> str:
+    pattern = knob.models.replace("|", "\\|")
+    return f"`{pattern}`" if pattern else "any"
+
+
+def _budgets(knob: Knob) -> str:
+    return f"{knob.budgets[0]:,} to {knob.budgets[1]:,}" if knob.style in _WITH_BUDGETS else "—"
+
+
+_WITH_BUDGETS = ("claude_budget", "gemini_budget", "enable_thinking", "token_budget", "reasoning")
+
+
 def _faces(row: Simulator) -> str:
     return ", ".join(f"`{face.wire.format}`" for face in row.faces if face.counts is None)
 
@@ -274,6 +316,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli,
     "clients.md": clients,
     "contracts.md": contracts,
+    "efforts.md": efforts,
     "formats.md": formats,
     "rules.md": rules,
     "settings.md": settings,

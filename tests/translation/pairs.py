@@ -94,9 +94,9 @@ def row(upstream: Upstream, client: FormatName) -> str:
 HEAD = """<!-- Made by `python -m tests.translation.pairs`, checked by the tests. -->
 # All pairs
 
-Each pair holds sixteen dialogues of ten turns with a strict simulator: tools, parallel tools, plain, interleaved thinking;
-whole and streamed; with a client that keeps all reasoning and with one that strips it. `refused` counts 4xx answers; `whole`
-counts earlier turns whose reasoning came back to the simulator byte for byte, `not whole` those of which it did not.
+Each pair holds sixteen dialogues of ten turns with a strict simulator: tools, parallel tools, plain, interleaved
+thinking; whole and streamed; with a client that keeps all reasoning and with one that strips it. `refused` counts 4xx
+answers; `whole` counts earlier turns whose reasoning came back to the simulator byte for byte, `not whole` the others.
 
 | client | upstream | simulator | demands | dialogues | refused | whole | not whole |
 |---|---|---|---|---|---|---|---|

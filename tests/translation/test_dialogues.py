@@ -31,7 +31,7 @@ def test_no_pair_is_refused_or_loses_reasoning(upstream: Upstream, client: Forma
 
 @others
 def test_other_families(upstream: Upstream, client: FormatName) -> None:
-    """The other dialects and contracts, in the hardest of the dialogues: no 4xx, and no reasoning altered or missing."""
+    """The other dialects and contracts, in the hardest dialogues: no 4xx, and no reasoning altered or missing."""
     for dialogue in DIALOGUES:
         if dialogue.script in ("parallel tools", "interleaved thinking"):
             lane = Lane(upstream, client)
@@ -64,7 +64,7 @@ def test_an_empty_store_is_enough_for_a_client_that_keeps_its_envelopes(
 def test_without_slot_and_without_store_the_ladder_is_climbed(client: FormatName) -> None:
     """A client that has no slot, before a replica that saw nothing: what it kept as words goes to a model that takes
     words."""
-    deepseek = UPSTREAMS[0] if client == "ollama_chat" else MORE_UPSTREAMS[5]
-    lane = Lane(deepseek, client, keeps=False)
+    deepseek, ollama = UPSTREAMS[0], UPSTREAMS[4]
+    lane = Lane(deepseek if client == "ollama_chat" else ollama, client, keeps=False)
     hold(lane, Dialogue("tools", False, strips=False))
     assert set(lane.verdicts) == {"whole"}

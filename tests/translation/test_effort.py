@@ -46,7 +46,7 @@ ROWS: list[tuple[str, str, FormatName, Thinking, dict[str, Any]]] = [
         "deepseek-v4-pro",
         CHAT,
         Thinking("on", "medium"),
-        {"thinking.type": "enabled", "reasoning_effort": "low"},
+        {"thinking.type": "enabled", "reasoning_effort": "medium"},
     ),
     ("deepseek", "deepseek-v4-pro", CHAT, OFF, {"thinking.type": "disabled"}),
     ("deepseek", "deepseek-v4-pro", CLAUDE, HIGH, {"thinking.type": "enabled", "output_config.effort": "high"}),
@@ -153,8 +153,8 @@ def test_the_table(provider: str, model: str, format: FormatName, thinking: Thin
 def test_what_was_not_said_stays_unsaid(provider: str) -> None:
     """No switch is turned that the client did not turn."""
     model = {"anthropic": "claude-opus-4-8", "openai": "gpt-5.1"}.get(provider, f"{provider}-v4")
-    format = CLAUDE if provider == "anthropic" else CHAT
-    assert settled(provider, model, format, Thinking()).members == ()
+    spoken = CLAUDE if provider == "anthropic" else CHAT
+    assert settled(provider, model, spoken, Thinking()).members == ()
 
 
 @given(limit=st.integers(1_025, 200_000), effort=st.sampled_from(EFFORTS[1:]), budget=st.none() | st.integers(1, 10**6))

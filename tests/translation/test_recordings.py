@@ -63,7 +63,7 @@ def streamed(stream: bytes, to: FormatName) -> Reply:
     return fold([*decoder.feed(stream), *decoder.finish()], to)
 
 
-# --- what a format can't express, by rule -------------------------------------------------------------------------------
+# --- what a format can't express, by rule -----------------------------------------------------------------------------
 
 
 def said(items: tuple[Item, ...], to: FormatName) -> Said:

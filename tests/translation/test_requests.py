@@ -23,7 +23,7 @@ from thoughtline.translation.conversation import refusal_of
 from thoughtline.turns import FormatName, Transcript
 
 Json = dict[str, Any]
-BY_FORMAT: dict[str, Upstream] = {upstream.format: upstream for upstream in UPSTREAMS}
+BY_FORMAT: dict[FormatName, Upstream] = {upstream.format: upstream for upstream in UPSTREAMS}
 
 
 def transcript_of(format: FormatName, body: Json) -> Transcript:
@@ -390,3 +390,29 @@ def test_a_member_of_the_wrong_type_is_the_clients_mistake() -> None:
     with pytest.raises(DecodeError) as refused:
         translated("openai_chat", chat(user("hi"), temperature="hot"), "anthropic_messages")
     assert (refused.value.status, refused.value.place) == (400, "/temperature")
+
+
+def test_functions_of_the_time_before_tools() -> None:
+    """`functions` and `function_call` are tools and a choice by their old names."""
+    body = chat(
+        user("hi"), functions=[{"name": "look", "parameters": {"type": "object"}}], function_call={"name": "look"}
+    )
+    sent = body_of(translated("openai_chat", body, "gemini_generate"))
+    assert sent["tools"][0]["functionDeclarations"][0]["name"] == "look"
+    assert sent["toolConfig"]["functionCallingConfig"] == {"mode": "ANY", "allowedFunctionNames": ["look"]}
+
+
+def test_a_choice_among_some_tools() -> None:
+    """Where a wire can't say it, the other tools are not offered."""
+    tools = [TOOL, {"type": "function", "function": {"name": "hear", "parameters": {"type": "object"}}}]
+    allowed = {"mode": "auto", "tools": [{"type": "function", "function": {"name": "hear"}}]}
+    body = chat(user("hi"), tools=tools, tool_choice={"type": "allowed_tools", "allowed_tools": allowed})
+    assert [tool["name"] for tool in body_of(translated("openai_chat", body, "anthropic_messages"))["tools"]] == [
+        "hear"
+    ]
+
+
+def test_a_long_name_of_a_user_is_told_by_its_digest() -> None:
+    """Claude Code's `user_id` is longer than OpenAI takes."""
+    body = {"max_tokens": 9, "messages": [user("hi")], "metadata": {"user_id": "u" * 150}}
+    assert len(body_of(translated("anthropic_messages", body, "openai_responses"))["user"]) <= 64

@@ -62,7 +62,11 @@ class Upstreams:
     async def send(
         self, provider: Provider, method: str, url: str, headers: list[tuple[str, str]], body: bytes
     ) -> UpstreamResponse:
-        """Ask, and return when the provider has begun to answer. Raises `Declined` if it doesn't."""
+        """Ask, and return when the provider has begun to answer. Raises `Declined` if it doesn't.
+
+        Who stops waiting before that leaves the connection open until `first_byte` or `read` is over: pyreqwest 0.15
+        can't break a request off that has no response yet.
+        """
         builder = self._client(provider.timeouts).request(method, url).headers(headers)
         if body:
             builder = builder.body_bytes(body)

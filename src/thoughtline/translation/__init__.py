@@ -13,7 +13,6 @@ The next request, translated by the same rules, has the same keys.
 from thoughtline.translation.calls import CallIds, with_own_ids
 from thoughtline.translation.envelopes import Sealer, is_envelope
 from thoughtline.translation.errors import error_body, translate_error
-from thoughtline.translation.outward import Sealing, Way
 from thoughtline.translation.replies import (
     Chunk,
     StreamTranslator,
@@ -24,6 +23,7 @@ from thoughtline.translation.replies import (
     whole_reply,
 )
 from thoughtline.translation.requests import TranslatedRequest, translate_request, with_opened
+from thoughtline.translation.ways import Sealing, Way
 
 __all__ = [
     "CallIds",

@@ -79,8 +79,8 @@ _QWEN_KEEPS = ((("preserve_thinking",), True),)
 _OPENROUTER = Knob(("openrouter",), "", "reasoning", _ALL)
 
 KNOBS: tuple[Knob, ...] = (
-    Knob(("deepseek", "deepseek-anthropic"), "", "thinking_type", ("low", "high", "max")),
-    Knob(("deepseek-responses",), "", "responses", ("low", "high", "max")),
+    Knob(("deepseek", "deepseek-anthropic"), "", "thinking_type", _ALL),  # it makes low, high or max of them itself
+    Knob(("deepseek-responses",), "", "responses", _ALL),
     Knob(("deepseek-v3.2",), "", "thinking_type"),
     Knob(("deepseek-r1",), "", "no_knob", can_be_off=False),
     Knob(("kimi", "kimi-anthropic"), "k3", "reasoning_effort", ("low", "high", "max"), can_be_off=False),

@@ -123,6 +123,14 @@ def error_object(error: ProviderError, status: int, to: FormatName) -> Raw:
     return Raw(msgspec.json.encode(_OBJECTS[to](error, status)))
 
 
+def error_in_stream(error: Raw, to: FormatName) -> Raw:
+    """An upstream's error in mid-stream, as the client's format has it. Its code may say which status it stands for."""
+    said = decode_error(error)
+    code = said.code or ""
+    is_status = code.isascii() and code.isdigit() and 400 <= int(code[:4]) < 600
+    return error_object(said, int(code) if is_status else 500, to)
+
+
 def encode_error(error: ProviderError, status: int, to: FormatName) -> bytes:
     """A whole error body."""
     said = _OBJECTS[to](error, status)

@@ -18,8 +18,9 @@ from thoughtline.options import ProviderError
 from thoughtline.replay.capture import fold
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.errors import encode_error, error_object
-from thoughtline.translation.outward import Outward, Way
+from thoughtline.translation.outward import Outward
 from thoughtline.translation.spokes import bodies_of
+from thoughtline.translation.ways import Way
 from thoughtline.turns import Candidate, FormatName, Reply
 
 _ONE_FIELD = ("openai_chat", "ollama_chat")
@@ -150,6 +151,8 @@ class StreamTranslator:
         data: list[bytes] = []
         ending: list[bytes] = []
         for event in said:
+            if self._has_failed:
+                break  # nothing follows an error
             self._is_ending = self._is_ending or (isinstance(event, TurnDone) and event.finish is not None)
             self._has_failed = self._has_failed or isinstance(event, Failed)
             (ending if self._is_ending else data).append(self._encoder.encode(event))

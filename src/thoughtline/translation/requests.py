@@ -39,6 +39,9 @@ _OPENAI = ("openai-responses", "azure-responses", "openai-chat")
 _OPENAI_FORMATS: tuple[FormatName, ...] = ("openai_chat", "openai_responses")
 _OPENAI_REASONS = re.compile(r"(^|/)(o[134]|gpt-5)")
 
+_LONGEST_USER = 64
+"""OpenAI refuses a longer name for an end user; Claude Code's is one. A digest tells users apart as well."""
+
 DEFAULT_MAX_TOKENS = 32_000
 """Anthropic must be told a limit. All models since Claude Opus 4 can write as much."""
 
@@ -140,7 +143,7 @@ def _body(read: ReadOptions, options: Options, to: FormatName, contract: Contrac
     """The body without its conversation."""
     findings: list[Finding] = []
     options = _with_limit(_without_defaults(options, to), contract)
-    options = _without_logprobs(options, read, findings)
+    options = _narrowed(_without_logprobs(options, read, findings), to)
     options, thinking = _unforced(options, contract, read, findings)
     settled = settle(thinking, contract, options.model, options.max_tokens)
     findings += [_finding(read, "thinking", problem) for problem in settled.problems]
@@ -174,7 +177,18 @@ def _without_defaults(options: Options, to: FormatName) -> Options:
         changes["parallel_tool_calls"] = None
     if options.service_tier in ("auto", "default") and to not in (*_OPENAI_FORMATS, "anthropic_messages"):
         changes["service_tier"] = None
+    if options.user is not None and len(options.user) > _LONGEST_USER:
+        changes["user"] = digest(options.user.encode()).hex()
     return replace(options, **changes)
+
+
+def _narrowed(options: Options, to: FormatName) -> Options:
+    """A choice among some of the tools, for a format that can't say it: the others are not offered."""
+    choice = options.tool_choice
+    if choice is None or not choice.allowed or to in _OPENAI_FORMATS:
+        return options
+    tools = tuple(tool for tool in options.tools if isinstance(tool, FunctionTool) and tool.name in choice.allowed)
+    return replace(options, tools=tools, tool_choice=replace(choice, allowed=()))
 
 
 def _without_logprobs(options: Options, read: ReadOptions, findings: list[Finding]) -> Options:

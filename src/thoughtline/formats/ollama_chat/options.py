@@ -46,7 +46,7 @@ _string_decoder = msgspec.json.Decoder(str)
 def decode_options(body: bytes) -> ReadOptions:
     """What an Ollama request asks for; it streams unless told not to."""
     reader = Reader(body)
-    reader.skip("messages", "prompt", "system", "images", "keep_alive")
+    reader.skip("messages", "prompt", "system", "images")
     inner = reader.inner("options")
     limit = inner.take(int, "max_tokens", "num_predict")
     options = Options(

@@ -87,6 +87,7 @@ class _Choice(Struct, gc=False):
     allowed_tools: _Allowed | None = None
 
 
+_named_decoder = msgspec.json.Decoder(_Named)
 _tool_decoder = msgspec.json.Decoder(_Tool)
 _choice_decoder: msgspec.json.Decoder[str | _Choice] = msgspec.json.Decoder(str | _Choice)
 
@@ -94,9 +95,10 @@ _choice_decoder: msgspec.json.Decoder[str | _Choice] = msgspec.json.Decoder(str 
 def decode_options(body: bytes) -> ReadOptions:
     """What a chat request asks for."""
     reader = Reader(body)
-    reader.skip("messages", "stream_options", "functions", "function_call")
+    reader.skip("messages")
     streaming = reader.inner("stream_options")
     tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
+    tools += tuple(_decode_function(raw, at) for at, raw in enumerate(reader.elements("tools", "functions")))
     options = Options(
         model=reader.take(str, "model") or "",
         is_streaming=bool(reader.take(bool, "is_streaming", "stream")),
@@ -114,7 +116,8 @@ def decode_options(body: bytes) -> ReadOptions:
         top_logprobs=reader.take(int, "top_logprobs"),
         logit_bias=reader.raw("logit_bias"),
         tools=tools,
-        tool_choice=_decode_choice(reader.raw("tool_choice")),
+        tool_choice=_decode_choice(reader.raw("tool_choice"))
+        or _decode_old_choice(reader.raw("tool_choice", "function_call")),
         parallel_tool_calls=reader.take(bool, "parallel_tool_calls"),
         output=_decode_output(reader.take(_Output, "output", "response_format")),
         thinking=_decode_thinking(reader),
@@ -139,6 +142,19 @@ def decode_tool(raw: Raw, place: str) -> Tool:
         grammar = tool.custom.format if is_given(tool.custom.format) else None
         return CustomTool(tool.custom.name, tool.custom.description, grammar)
     return BuiltInTool(tool.type, raw)
+
+
+def _decode_function(raw: Raw, at: int) -> FunctionTool:
+    """A function of the time before tools."""
+    named = decode(_named_decoder, raw, f"/functions/{at}")
+    return FunctionTool(named.name, named.description, named.parameters if is_given(named.parameters) else None)
+
+
+def _decode_old_choice(raw: Raw | None) -> ToolChoice | None:
+    """`function_call` of that time: a word, or an object with a name."""
+    if raw is None or bytes(raw)[:1] == b'"':
+        return _decode_choice(raw)
+    return ToolChoice("named", decode(_named_decoder, raw, "/function_call").name)
 
 
 def _decode_choice(raw: Raw | None) -> ToolChoice | None:

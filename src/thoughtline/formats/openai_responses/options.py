@@ -65,7 +65,7 @@ _choice_decoder: msgspec.json.Decoder[str | _Choice] = msgspec.json.Decoder(str 
 def decode_options(body: bytes) -> ReadOptions:
     """What a Responses request asks for."""
     reader = Reader(body)
-    reader.skip("input", "instructions", "background", "client_metadata")
+    reader.skip("input", "instructions")
     text = reader.inner("text")
     tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
     include = reader.names("include")

@@ -1,0 +1,430 @@
+"""One answer of an upstream, as a client's format can hold it: one item at a time, in order, without waiting.
+
+An item that another one interrupts ends there; a parallel call that grows beside another waits until that one is whole.
+Reasoning takes the shape the client has for it, and its seals go into our envelope in the client's opaque slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from thoughtline.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta, TurnDone
+from thoughtline.formats.json_text import is_json
+from thoughtline.items import (
+    NO_RAW,
+    REASONING_KINDS,
+    Item,
+    Reasoning,
+    ReasoningEncrypted,
+    ReasoningSummary,
+    ReasoningText,
+    Seal,
+    Text,
+    ToolCall,
+    Unknown,
+)
+from thoughtline.replay.findings import Finding
+from thoughtline.translation.conversation import readable, refusal_of
+from thoughtline.translation.spokes import SPOKES
+from thoughtline.translation.ways import Held, Way
+from thoughtline.turns import Finish, FormatName
+
+Slot = Literal["block", "element", "call", "none"]
+_SLOTS: dict[FormatName, Slot] = {
+    "anthropic_messages": "block",
+    "openai_responses": "element",
+    "gemini_generate": "call",
+}
+_SAME_WORDS = ("anthropic_messages", "bedrock_converse")
+"""Formats that share their words for why a turn ended."""
+
+_CITED = (b'"citations":[{', b'"annotations":[{', b'"citations": [{', b'"annotations": [{')
+_SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
+"""Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
+
+
+class _Open:
+    """The item that is being said."""
+
+    def __init__(self, kind: Literal["text", "reasoning", "call"], source: int, position: int) -> None:
+        self.kind = kind
+        self.source = source
+        self.position = position
+        self.pieces: list[str] = []
+        self.call = CallDelta(0, 0, "")
+        self.held: list[Held] = []
+        self.is_summary = False
+        self.is_told = False
+        self.is_done = False
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+class Answer:
+    """One answer of a response."""
+
+    def __init__(self, choice: int, way: Way, findings: list[Finding]) -> None:
+        self._choice = choice
+        self._way = way
+        self._slot = _SLOTS.get(way.to, "none")
+        self._spoke = SPOKES[way.to]
+        self._findings = findings
+        self._events: list[Event] = []
+        self._open: _Open | None = None
+        self._closed: set[int] = set()
+        self._waiting: dict[int, list[CallDelta]] = {}
+        self._seals_late = way.source_dialect.carrier in _SEALED_LATE
+        self._early: dict[int, int] = {}
+        self._late: list[Held] = []
+        self._unsealed: list[Held] = []
+        self._next = 0
+        self._calls = 0
+        self._shown = 0
+        self._blocks = 0
+        self._thoughts = 0
+
+    def given(self) -> list[Event]:
+        events, self._events = self._events, []
+        return events
+
+    def grown(self, event: TextDelta | ReasoningDelta) -> Event | None:
+        """More of the item that is open, and was told of before; None if it is another one."""
+        opened = self._open
+        if opened is None or opened.source != event.position or opened.is_done or not opened.is_told:
+            return None
+        if opened.kind == "text" and isinstance(event, TextDelta):
+            opened.pieces.append(event.text)
+            return TextDelta(self._choice, opened.position, event.text)
+        if opened.kind == "reasoning" and isinstance(event, ReasoningDelta):
+            opened.pieces.append(event.text)
+            return ReasoningDelta(self._choice, opened.position, event.text, opened.is_summary)
+        return None
+
+    def take(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | TurnDone) -> None:
+        match event:
+            case TextDelta():
+                self._text(event)
+            case ReasoningDelta():
+                self._reasoning(event)
+            case CallDelta():
+                self._call(event)
+            case ItemDone():
+                self._item(event)
+            case TurnDone():
+                self._end(event)
+            case _:
+                assert_never(event)
+
+    def _enter(self, kind: Literal["text", "reasoning", "call"], source: int) -> _Open:
+        self._leave()
+        self._open = _Open(kind, source, self._next)
+        self._next += 1
+        self._shown += kind != "reasoning"
+        return self._open
+
+    def _is_open(self, source: int, kind: str) -> bool:
+        opened = self._open
+        return opened is not None and opened.source == source and opened.kind == kind and not opened.is_done
+
+    def _give(self, position: int, item: Item) -> None:
+        self._events.append(ItemDone(self._choice, position, item))
+
+    # --- growing ------------------------------------------------------------------------------------------------------
+
+    def _text(self, event: TextDelta) -> None:
+        opened = self._open
+        if opened is None or not self._is_open(event.position, "text"):
+            opened = self._enter("text", event.position)
+        opened.pieces.append(event.text)
+        opened.is_told = True
+        self._events.append(TextDelta(self._choice, opened.position, event.text))
+
+    def _reasoning(self, event: ReasoningDelta) -> None:
+        opened = self._open
+        if opened is None or not self._is_open(event.position, "reasoning"):
+            opened = self._enter("reasoning", event.position)
+            opened.is_summary = event.is_summary
+            self._thoughts += 1
+        opened.pieces.append(event.text)
+        self._tell(opened, event.text)
+
+    def _tell(self, opened: _Open, text: str) -> None:
+        """Thinking for the client. Where it has one field for all of it, an empty line stands between two pieces."""
+        is_joined = self._slot == "none" and self._thoughts > 1 and not opened.is_told
+        opened.is_told = True
+        said = "\n\n" + text if is_joined else text
+        self._events.append(ReasoningDelta(self._choice, opened.position, said, opened.is_summary))
+
+    def _call(self, event: CallDelta) -> None:
+        if event.is_custom and not self._spoke.custom_tools:
+            return  # free text becomes an object once it is whole
+        opened = self._open
+        if opened is not None and self._is_open(event.position, "call"):
+            opened.pieces.append(event.arguments)
+            if event.arguments:
+                self._events.append(CallDelta(self._choice, opened.position, event.arguments))
+        elif event.position in self._closed:
+            return  # white space after the last brace
+        elif event.position in self._waiting or not event.name or self._is_call_growing():
+            self._waiting.setdefault(event.position, []).append(event)
+            self._release()
+        else:
+            self._open_call(event.position, event)
+
+    def _is_call_growing(self) -> bool:
+        """Whether a call is open whose arguments are not whole yet."""
+        opened = self._open
+        return opened is not None and opened.kind == "call" and not opened.is_done and not is_json(opened.text or "?")
+
+    def _release(self) -> None:
+        """A call whose name came late, if nothing keeps it waiting."""
+        for source in list(self._waiting):
+            deltas = self._waiting[source]
+            name = next((delta.name for delta in deltas if delta.name), None)
+            if name is None or self._is_call_growing():
+                return
+            del self._waiting[source]
+            said = "".join(delta.arguments for delta in deltas)
+            known = next((delta.id for delta in deltas if delta.id), None)
+            self._open_call(source, CallDelta(self._choice, source, said, known, name, deltas[0].is_custom))
+
+    def _open_call(self, source: int, event: CallDelta) -> None:
+        opened = self._enter("call", source)
+        name = self._way.ids.outward(event.id, f"{self._choice}.{self._calls}", event.name or "")
+        self._calls += 1
+        opened.call = CallDelta(self._choice, opened.position, event.arguments, name, event.name, event.is_custom)
+        opened.pieces.append(event.arguments)
+        opened.is_told = True
+        self._events.append(opened.call)
+
+    # --- whole items --------------------------------------------------------------------------------------------------
+
+    def _item(self, event: ItemDone) -> None:
+        item = event.item
+        if isinstance(item, REASONING_KINDS):
+            self._reasoning_done(event.position, item)
+        elif event.position in self._closed:
+            self._sealed_late(item)
+        elif isinstance(item, Text):
+            self._find_citations(item)
+            self._text_done(event.position, item.text)
+        elif isinstance(item, ToolCall):
+            self._call_done(event.position, item)
+        elif isinstance(item, Unknown) and item.kind == "refusal":
+            self._text_done(event.position, refusal_of(item))
+        else:
+            kind = item.kind if isinstance(item, Unknown) else type(item).__name__
+            message = f"{self._way.to} has no place for what came as {kind or 'an unknown kind'}"
+            self._findings.append(Finding("untranslatable", "", message, ""))
+
+    def _find_citations(self, item: Text) -> None:
+        if item.raw and any(mark in bytes(item.raw) for mark in _CITED):
+            message = "citations stand in each format's own terms; the words are kept, where they came from is not"
+            self._findings.append(Finding("untranslatable", "", message, ""))
+
+    def _text_done(self, source: int, text: str) -> None:
+        opened = self._open
+        if opened is not None and self._is_open(source, "text"):
+            if rest := rest_of(text, opened.text):
+                self._text(TextDelta(self._choice, source, rest))
+            self._leave()
+        elif text:
+            opened = self._enter("text", source)
+            opened.pieces.append(text)
+            self._leave()
+
+    def _reasoning_done(self, source: int, item: Reasoning) -> None:
+        """A piece of reasoning is whole. It stays open until something else comes: its ciphertext may follow."""
+        opened = self._open
+        if opened is not None and self._is_open(source, "reasoning"):
+            if rest := rest_of(readable(item), opened.text):
+                self._reasoning(ReasoningDelta(self._choice, source, rest, opened.is_summary))
+            opened.is_done = True
+            opened.held.append(self._held(item))
+        elif self._early:  # it went out before its seal came
+            self._late.append(Held(self._early.get(source, self._shown), item))
+        elif source in self._closed and readable(item):
+            return
+        elif opened is not None and opened.kind == "reasoning" and not readable(item):
+            opened.is_done = True
+            opened.held.append(self._held(item))
+        else:
+            opened = self._enter("reasoning", source)
+            opened.is_summary = isinstance(item, ReasoningSummary)
+            opened.pieces.append(readable(item))
+            opened.held.append(self._held(item))
+            opened.is_done = True
+            if readable(item):
+                self._thoughts += 1
+                self._tell(opened, readable(item))
+
+    def _call_done(self, source: int, item: ToolCall) -> None:
+        if item.is_custom and not self._spoke.custom_tools:
+            self._findings.append(
+                Finding("untranslatable", "", "a call with free text stands as one with an object", "")
+            )
+            item = replace(item, arguments=msgspec.json.encode({"input": item.arguments}).decode(), is_custom=False)
+        if source in self._waiting:
+            del self._waiting[source]
+        elif self._is_open(source, "call"):
+            if self._slot != "call":
+                self._sealed_late(item)
+            if rest := rest_of(item.arguments, self._open.text if self._open is not None else ""):
+                self._call(CallDelta(self._choice, source, rest))
+            self._leave(item)
+            self._release()
+            return
+        if item.seal is not None and self._slot in ("block", "element"):
+            self._seal_alone(replace(item, raw=NO_RAW))
+        self._leave()
+        self._open_call(source, CallDelta(self._choice, source, item.arguments, item.id, item.name, item.is_custom))
+        self._leave(item)
+        self._release()
+
+    def _sealed_late(self, item: Item) -> None:
+        """A call whose seal came when it had gone out."""
+        if isinstance(item, ToolCall) and item.seal is not None:
+            self._late.append(self._held(replace(item, raw=NO_RAW)))
+
+    def _seal_alone(self, item: ToolCall) -> None:
+        """The seal of a call, for a client that has no slot on calls: in an envelope of its own before it."""
+        opened = self._open
+        if opened is not None and opened.kind == "reasoning":
+            opened.is_done = True
+            opened.held.append(self._held(item))
+            return
+        opened = self._enter("reasoning", -1)
+        opened.is_done = True
+        opened.held.append(self._held(item))
+
+    # --- ends ---------------------------------------------------------------------------------------------------------
+
+    def _leave(self, item: ToolCall | None = None) -> None:
+        """End the open item with what was said of it."""
+        opened, self._open = self._open, None
+        if opened is None:
+            return
+        self._closed.add(opened.source)
+        match opened.kind:
+            case "text":
+                self._give(opened.position, Text(opened.text))
+            case "reasoning":
+                self._leave_reasoning(opened)
+            case "call":
+                self._leave_call(opened, item)
+
+    def _leave_reasoning(self, opened: _Open) -> None:
+        made_by = self._way.source_dialect.reasoning_format
+        if not opened.held and self._seals_late:
+            self._early[opened.source] = self._shown
+        elif not opened.held:  # nobody ended it: what came is all there is
+            kind = (
+                ReasoningSummary(opened.text, made_by)
+                if opened.is_summary
+                else ReasoningText(opened.text, None, made_by)
+            )
+            opened.held.append(self._held(kind))
+        for shaped in self._shaped(opened):
+            self._give(opened.position, shaped)
+
+    def _shaped(self, opened: _Open) -> list[Item]:
+        """Reasoning as the client's format has it, with the envelope where that has a slot."""
+        text, ours = opened.text, self._way.dialect.reasoning_format
+        if self._slot == "call":
+            self._unsealed += opened.held
+            return [ReasoningText(text, None, ours)] if text else []
+        token = self._token(opened.held) if self._slot != "none" else None
+        match self._slot:
+            case "block":
+                return [ReasoningText(text, token or "", ours)] if text or token else []
+            case "element":
+                said: list[Item] = [self._element_text(opened, text)] if text else []
+                sealed: list[Item] = [ReasoningEncrypted(token, ours, None, self._blocks)] if token else []
+                self._blocks += 1
+                return [*said, *sealed]
+            case _:
+                return [ReasoningText(text, None, ours)] if text else []
+
+    def _element_text(self, opened: _Open, text: str) -> Item:
+        ours = self._way.dialect.reasoning_format
+        if opened.is_summary:
+            return ReasoningSummary(text, ours, None, self._blocks)
+        return ReasoningText(text, None, ours, None, self._blocks)
+
+    def _held(self, item: Item) -> Held:
+        return Held(self._shown, item)
+
+    def _token(self, held: Sequence[Held]) -> str | None:
+        sealing = self._way.sealing
+        return sealing.token(held) if sealing is not None else None
+
+    def _leave_call(self, opened: _Open, item: ToolCall | None) -> None:
+        arguments = opened.text if item is None else item.arguments
+        made = opened.call
+        if self._spoke.is_object and not made.is_custom:
+            arguments = as_object(arguments)
+        seal: Seal | None = None
+        if self._slot == "call":
+            is_sealed = item is not None and item.seal is not None
+            sealed = [self._held(replace(item, raw=NO_RAW))] if item is not None and is_sealed else []
+            token = self._token([*self._unsealed, *sealed])
+            seal = Seal(token, self._way.dialect.reasoning_format) if token else None
+            self._unsealed = []
+        call = ToolCall(made.name or "", arguments, made.id, None, made.is_custom, seal)
+        self._give(opened.position, call)
+
+    def _end(self, event: TurnDone) -> None:
+        self._leave()
+        for source in list(self._waiting):
+            deltas = self._waiting.pop(source)
+            said = "".join(delta.arguments for delta in deltas)
+            name = next((delta.name for delta in deltas if delta.name), "")
+            known = next((delta.id for delta in deltas if delta.id), None)
+            self._open_call(source, CallDelta(self._choice, source, said, known, name, deltas[0].is_custom))
+            self._leave()
+        self._give_late()
+        if self._unsealed:
+            token = self._token(self._unsealed)
+            self._unsealed = []
+            if token:
+                self._give(self._next, Text("", Seal(token, self._way.dialect.reasoning_format)))
+                self._next += 1
+        self._events.append(TurnDone(self._choice, self._finish(event.finish)))
+
+    def _give_late(self) -> None:
+        """Seals that came last, in an envelope at the end."""
+        late, self._late = self._late, []
+        if late and self._slot == "call":
+            self._unsealed += late
+        elif late and self._slot != "none":
+            opened = self._enter("reasoning", -1)
+            opened.held += late
+            opened.is_done = True
+            self._leave()
+
+    def _finish(self, finish: Finish | None) -> Finish | None:
+        """Why it ended, in words that the client's encoder makes its own."""
+        if finish is None or (self._way.source in _SAME_WORDS and self._way.to in _SAME_WORDS):
+            return finish
+        if self._way.to == "openai_chat" and finish.reason == "error":
+            return Finish("stop", "")
+        return Finish(finish.reason, "")
+
+
+def rest_of(whole: str, told: str) -> str:
+    """What the deltas of an item left out."""
+    return whole[len(told) :] if whole.startswith(told) else ""
+
+
+def as_object(arguments: str) -> str:
+    """Arguments for a wire that holds an object: those of a call cut short, or of another kind, stand inside one."""
+    text = arguments.strip()
+    if text.startswith("{") and is_json(text):
+        return arguments
+    return "{}" if text in ("", "null") else msgspec.json.encode({"arguments": arguments}).decode()
