@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from thoughtline.continuity.checkpoints import needs_of_all
 from thoughtline.continuity.handover import Handover, carry_on, recall, remember
 from thoughtline.continuity.injection import Quotation, Terms
 from thoughtline.continuity.memory import Memory
@@ -245,7 +246,7 @@ class Replayer:
     ) -> Prepared:
         """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
         contract = contract or self._book.contract_for(destination.target)
-        needed = needs(transcript, contract, identity)
+        needed = (needs if terms is None else needs_of_all)(transcript, contract, identity)
         found = carried.added_to(await self._found(needed))
         transcript = carried.named(transcript, found)
         policy = self._book.policy_for(contract)
@@ -335,7 +336,8 @@ class Replayer:
         bodies = _bodies(prepared.transcript.format)
         body = bodies.encode_request(prepared.transcript, prepared.contract.dialect)
         transcript = bodies.decode_request(body, prepared.contract.dialect)
-        needed = needs(transcript, prepared.contract, prepared.identity)
+        wanted = needs if prepared.handover is None else needs_of_all
+        needed = wanted(transcript, prepared.contract, prepared.identity)
         found = prepared.carried.added_to(await self._found(needed))
         return replace(prepared, transcript=transcript, needed=needed, found=found)
 

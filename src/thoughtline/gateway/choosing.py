@@ -41,10 +41,17 @@ def targets_of(settings: Settings, incoming: Incoming, conversation: str, health
     model = route.model or guess_model(incoming.body)
     if route.provider is None and model in settings.routes:
         row = settings.routes[model]
-        names = health.targets(row.name, row.targets, row.weights, conversation, now)
-        return [Target(name, _by_prefix(settings, name, spoken), row.name) for name in names]
+        known = {_health_name(settings, name, spoken, incoming): name for name in row.targets}
+        names = health.targets(row.name, list(known), row.weights, conversation, now)
+        return [Target(name, _by_prefix(settings, known[name], spoken), row.name) for name in names]
     choice = _choose(settings, route, spoken, model)
     return [Target(f"{choice.provider.name}/{choice.model}", choice)]
+
+
+def _health_name(settings: Settings, target: str, spoken: FormatName, incoming: Incoming) -> str:
+    """A target asked with the caller's own key is the caller's own: what it did to its quota is nobody else's loss."""
+    has_keys = bool(_by_prefix(settings, target, spoken).provider.api_keys)
+    return target if has_keys else f"{target} for {incoming.caller.tenant}"
 
 
 def conversation_of(settings: Settings, incoming: Incoming) -> str:

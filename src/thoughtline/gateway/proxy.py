@@ -154,7 +154,8 @@ class Exchange:
                 return False
         elif attempt.refusal is None:
             self._state.health.answered(target.route, target.name, conversation)
-            self._state.health.keys.succeeded(target.choice.provider.name, key, conversation)
+            if key:
+                self._state.health.keys.succeeded(target.choice.provider.name, key, conversation)
             await self._remember(attempt)
         if attempt.refusal is not None:
             await self._pass_refusal(attempt, send)
@@ -166,7 +167,8 @@ class Exchange:
         if failure is not None:
             now = self._state.clock()
             self._state.health.failed(target.route, target.name, conversation, failure, now)
-            self._state.health.keys.failed(target.choice.provider.name, key, failure, now)
+            if key:
+                self._state.health.keys.failed(target.choice.provider.name, key, failure, now)
 
     async def _remember(self, attempt: Attempt) -> None:
         if attempt.prepared is not None and attempt.prepared.handover is not None:
@@ -228,7 +230,16 @@ class Exchange:
         headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
         way = lane.way(self._state.clock())
         return TranslatingRelay(
-            response, headers, watch, self._keep, hold, self._departure, tagged, way=way, spoken=lane.spoken
+            response,
+            headers,
+            watch,
+            self._keep,
+            hold,
+            self._departure,
+            tagged,
+            way=way,
+            spoken=lane.spoken,
+            keep_answer=attempt.keep_answer,
         )
 
     async def _pass_through(self, body: bytes, encoding: str, send: Send) -> None:
