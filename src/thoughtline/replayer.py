@@ -343,8 +343,8 @@ class Replayer:
         bodies = _bodies(prepared.transcript.format)
         body = bodies.encode_request(prepared.transcript, prepared.contract.dialect)
         transcript = bodies.decode_request(body, prepared.contract.dialect)
-        walked = needs if prepared.handover is None else needs_of_all
-        needed = walked(transcript, prepared.contract, prepared.identity)
+        wanted = needs if prepared.handover is None else needs_of_all
+        needed = wanted(transcript, prepared.contract, prepared.identity)
         found = prepared.carried.added_to(await self._found(needed))
         return replace(prepared, transcript=transcript, needed=needed, found=found)
 

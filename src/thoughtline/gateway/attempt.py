@@ -27,6 +27,7 @@ from thoughtline.gateway.beginnings import failure_at_start
 from thoughtline.gateway.choosing import Choice, Target
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
+from thoughtline.gateway.kept_responses import keep, unfolded
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tagging import TaggedAnswer
@@ -113,6 +114,7 @@ class Attempt:
         self.refusal: Refusal | None = None
         self.is_streaming = incoming.route.is_streaming
         self.tags: TagMode = "off"
+        self.asked = b""
         self.upstream_seconds = 0.0
         self.bytes_up = 0
 
@@ -141,9 +143,12 @@ class Attempt:
         incoming = self._incoming
         if incoming.route.action == "count_tokens":
             raise _not_counted(self.choice)
+        body = incoming.body
+        if incoming.spoken.format == "openai_responses":
+            body = self.asked = await unfolded(self._state.store, incoming.caller.tenant, body)
         self.lane = await translated(
             self._state.replayer,
-            incoming.body,
+            body,
             incoming.spoken,
             destination,
             incoming.identity,
@@ -174,6 +179,11 @@ class Attempt:
             return None
         dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
         return TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream)
+
+    async def keep_answer(self, body: bytes) -> None:
+        """An answer that a client of Responses may name in its next request."""
+        if self.asked and self.prepared is not None:
+            await keep(self._state.store, self.prepared, self.asked, body, self._state.clock())
 
     def _terms(self) -> Terms | None:
         told = self._state.settings.continuity

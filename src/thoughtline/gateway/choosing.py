@@ -25,6 +25,10 @@ class Choice(NamedTuple):
     model: str
     format: FormatName
 
+    @property
+    def name(self) -> str:
+        return f"{self.provider.name}/{self.model}"
+
 
 class Target(NamedTuple):
     """A choice under the name by which its health is known; `route` is empty where no route led to it."""
@@ -62,9 +66,8 @@ class Choices(NamedTuple):
     def ordered(self, conversation: Conversation, health: Health, now: float) -> list[Target]:
         """The one to ask first in front."""
         by_name = {target.name: target for target in self.targets}
-        names = health.targets(
-            self.targets[0].route, list(by_name), self.weights, conversation.name, now, conversation.made_by
-        )
+        made_by = next((name for name, one in by_name.items() if one.choice.name == conversation.made_by), None)
+        names = health.targets(self.targets[0].route, list(by_name), self.weights, conversation.name, now, made_by)
         return [by_name[name] for name in names]
 
 
@@ -75,10 +78,16 @@ def choices_of(settings: Settings, incoming: Incoming) -> Choices:
     model = route.model or guess_model(incoming.body)
     if route.provider is None and model in settings.routes:
         row = settings.routes[model]
-        targets = tuple(Target(name, _by_prefix(settings, name, spoken), row.name) for name in row.targets)
+        chosen = [(name, _by_prefix(settings, name, spoken)) for name in row.targets]
+        targets = tuple(Target(_health_name(name, choice, incoming), choice, row.name) for name, choice in chosen)
         return Choices(targets, row.weights)
     choice = _choose(settings, route, spoken, model)
-    return Choices((Target(f"{choice.provider.name}/{choice.model}", choice),))
+    return Choices((Target(_health_name(choice.name, choice, incoming), choice),))
+
+
+def _health_name(target: str, choice: Choice, incoming: Incoming) -> str:
+    """A target asked with the caller's own key is the caller's own: what it did to its quota is nobody else's loss."""
+    return target if choice.provider.api_keys else f"{target} for {incoming.caller.tenant}"
 
 
 async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replayer) -> Conversation:

@@ -13,7 +13,7 @@ import time
 from msgspec.structs import replace
 
 from thoughtline.addresses import passthrough_address
-from thoughtline.errors import Declined, ThoughtlineError, Untranslatable
+from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
 from thoughtline.gateway.access import Caller, admit, keys_for
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
@@ -125,7 +125,7 @@ class Exchange:
         self._attempts.append(attempt)
         try:
             await attempt.prepare()
-        except Untranslatable:
+        except ThoughtlineError:
             if len(self._attempts) == 1:
                 raise
             self._attempts.pop()  # why it was asked at all is what the client should hear
@@ -166,7 +166,8 @@ class Exchange:
                 return False
         elif attempt.refusal is None:
             self._state.health.answered(asked.target.route, asked.target.name, self._conversation.name)
-            self._state.health.keys.succeeded(asked.provider.name, asked.key, self._conversation.name)
+            if asked.key:
+                self._state.health.keys.succeeded(asked.provider.name, asked.key, self._conversation.name)
             await self._remember(attempt)
         else:
             self._state.health.refused(asked.target.name)
@@ -185,10 +186,11 @@ class Exchange:
         if failure is None:
             return
         now, target = self._state.clock(), asked.target
-        # Who is busy is the account: that speaks against a target only if nobody is asked there on another one.
-        if failure.kind != "busy" or len(asked.provider.api_keys) == 1:
+        # Who is busy is an account: that speaks against a target only if it isn't asked on another one too.
+        if failure.kind != "busy" or len(asked.provider.api_keys) <= 1:
             self._state.health.failed(target.route, target.name, self._conversation.name, failure, now)
-        self._state.health.keys.failed(asked.provider.name, asked.key, failure, now)
+        if asked.key:
+            self._state.health.keys.failed(asked.provider.name, asked.key, failure, now)
 
     async def _remember(self, attempt: Attempt) -> None:
         if attempt.prepared is not None and attempt.prepared.handover is not None:
@@ -250,7 +252,16 @@ class Exchange:
         headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
         way = lane.way(self._state.clock())
         return TranslatingRelay(
-            response, headers, watch, self._keep, hold, self._departure, tagged, way=way, spoken=lane.spoken
+            response,
+            headers,
+            watch,
+            self._keep,
+            hold,
+            self._departure,
+            tagged,
+            way=way,
+            spoken=lane.spoken,
+            keep_answer=attempt.keep_answer,
         )
 
     async def _pass_through(self, body: bytes, encoding: str, send: Send) -> None:
@@ -308,8 +319,7 @@ class Exchange:
         headers = [(b"x-thoughtline-replay", self._summary()), (b"x-thoughtline-request", self.id.encode())]
         last = self._last
         if last is not None and last.choice.model:
-            target = f"{last.choice.provider.name}/{last.choice.model}"
-            headers.append((b"x-thoughtline-target", target.encode("latin-1", "replace")))
+            headers.append((b"x-thoughtline-target", last.choice.name.encode("latin-1", "replace")))
         return headers
 
     def _summary(self) -> bytes:
