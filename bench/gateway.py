@@ -16,7 +16,9 @@ import argparse
 import asyncio
 import os
 import resource
+import signal
 import statistics
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -31,8 +33,8 @@ from bench.load.messages import messages_template
 from bench.load.tables import Figures, Size, table
 from bench.load.usage import cpu_seconds, resident_bytes
 
-QUICK = Size(rounds=1, requests=400, streams=50, chunks=200, first_bytes=30, open_streams=200)
-FULL = Size(rounds=5, requests=3000, streams=100, chunks=400, first_bytes=200, open_streams=1000)
+QUICK = Size(rounds=1, requests=150, streams=50, chunks=200, first_bytes=10, open_streams=100)
+FULL = Size(rounds=5, requests=1500, streams=100, chunks=300, first_bytes=200, open_streams=1000)
 PLAIN, _, TURNS, LONG = CONVERSATIONS
 
 
@@ -203,7 +205,7 @@ def _cores() -> tuple[int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a smoke run in less than a minute")
+    parser.add_argument("--quick", action="store_true", help="a smoke run: one short round")
     parser.add_argument("--only", nargs="*", default=[], help="only contenders whose names contain one of these")
     parser.add_argument("--rounds", type=int, help="how often everybody has a turn")
     parser.add_argument("--json", type=Path, help="also write every figure of every round to this file")
@@ -212,6 +214,7 @@ def main() -> None:
     size = size._replace(rounds=asked.rounds) if asked.rounds else size
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and so through every `finally`
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         figures = uvloop.run(run(size, asked.only, Path(folder)))
     print(table(figures, size))

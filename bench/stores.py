@@ -127,6 +127,7 @@ class Memory(Contender):
                 turns = make_turns(FILL)
                 await self.packing_save(turns)
                 await self.store.save(turns)
+                self.keys += [random.choice(turn.keys) for turn in turns]
 
     async def packing_save(self, turns: list[Record]) -> object:
         return self._plain.update((key, turn) for turn in turns for key in turn.keys)
@@ -327,8 +328,8 @@ def find_calls(contender: Contender, calls: int, size: int) -> list[Make]:
 
 
 async def filled(name: str, count: int) -> Contender:
-    """With so many entries. Above a thousand one in fifty is a turn that can be asked for, the others are rows of the
-    same size that are written without being packed, to get to a million in minutes."""
+    """With so many entries. Above a thousand one in fifty is a turn that is asked for, the others are rows of the same
+    size that are written without being packed, to get to a million in minutes; in memory all are turns."""
     contender = CONTENDERS[name]()
     await contender.open()
     empty = await contender.disk_bytes()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 import httptools
 
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 60.0
 HEADERS = b"host: 127.0.0.1\r\nauthorization: Bearer sk-bench\r\ncontent-type: application/json\r\n"
 
 
@@ -33,6 +36,13 @@ def get(path: str) -> bytes:
     return b"GET %b HTTP/1.1\r\n%b\r\n" % (path.encode(), HEADERS)
 
 
+async def _in_time(waiting: asyncio.Future[T]) -> T:
+    try:
+        return await asyncio.wait_for(waiting, PATIENCE_SECONDS)
+    except TimeoutError:
+        raise Failed(f"no answer within {PATIENCE_SECONDS:.0f} s") from None
+
+
 class Connection(asyncio.Protocol):
     """One connection, one request at a time."""
 
@@ -50,14 +60,13 @@ class Connection(asyncio.Protocol):
 
     async def ask(self, request: bytes) -> Answer:
         """Send, and wait for the whole answer."""
-        done = self._send(request)
-        return await done
+        return await _in_time(self._send(request))
 
     async def open(self, request: bytes) -> None:
         """Send, and wait until the answer has begun."""
         self._send(request)
         self._begun = asyncio.get_running_loop().create_future()
-        await self._begun
+        await _in_time(self._begun)
 
     def _send(self, request: bytes) -> asyncio.Future[Answer]:
         if self._transport is None:

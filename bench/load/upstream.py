@@ -5,7 +5,7 @@ It answers every POST by the mode it is in, which the benchmark sets over `GET /
     turns    reads the request and gives the turn that comes next in its conversation
     whole    one and the same answer
     stream   events, one each 5 ms
-    idle     one event, and then nothing
+    idle     a few events, and then nothing
     check    one and the same answer, and `GET /bench/last` gives the request that was for
 
 Paths that end in `messages` are answered in Anthropic's format, all others as chat; turns are chat's alone.
@@ -25,6 +25,8 @@ from bench.load.bodies import LAST_ANSWER, answer_body, stream_events, turn_aske
 from bench.load.messages import MESSAGES_ANSWER, messages_events
 
 PACE_SECONDS = 0.005
+_BEGINNING = 4
+"""Events after which a client of any format has something to show."""
 _STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n"
     b"transfer-encoding: chunked\r\n\r\n"
@@ -118,7 +120,7 @@ class Provider(asyncio.Protocol):
                 write(_STREAM_HEAD + replies.pieces[0])
                 self._later(replies.pieces, 1)
             case "idle":
-                write(_STREAM_HEAD + replies.pieces[0])
+                write(_STREAM_HEAD + b"".join(replies.pieces[:_BEGINNING]))
             case "check":
                 self._script.last = b"".join(body)
                 write(replies.whole)

@@ -131,6 +131,18 @@ def _run_doctor(chosen: argparse.Namespace) -> int:
     return run(chosen)
 
 
+def _cache_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline import cache_command
+
+    cache_command.add_arguments(parser)
+
+
+def _cache(options: argparse.Namespace) -> int:
+    from thoughtline import cache_command
+
+    return cache_command.run(options)
+
+
 def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
     from thoughtline.settings_options import add_key_actions
 
@@ -141,6 +153,18 @@ def _run_keys(chosen: argparse.Namespace) -> int:
     from thoughtline.keys_command import run
 
     return run(chosen)
+
+
+def _add_eval_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline import handoff_eval
+
+    handoff_eval.add_arguments(parser)
+
+
+def _run_eval(chosen: argparse.Namespace) -> int:
+    from thoughtline import handoff_eval
+
+    return handoff_eval.run(chosen)
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -156,7 +180,9 @@ COMMANDS: tuple[Command, ...] = (
         _add_doctor_arguments,
         _run_doctor,
     ),
+    Command("cache", "look at what is remembered, or forget it", _cache_arguments, _cache),
     Command("keys", "make, list and revoke the gateway's own client keys", _add_keys_arguments, _run_keys),
+    Command("eval", "measure what checkpoints do for a model that takes over", _add_eval_arguments, _run_eval),
     Command("sim", "answer as a strict provider would, on loopback", _add_sim_arguments, _run_sim),
 )
 

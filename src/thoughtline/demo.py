@@ -6,27 +6,15 @@ The same client talks to the provider twice: directly, until it is refused, and 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
-from collections.abc import AsyncIterator
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
-import uvicorn
-from msgspec.structs import replace
 from pyreqwest.client import ClientBuilder
 from rich.console import Console
 from rich.table import Table
 
-from thoughtline.catalogue import PROVIDERS
-from thoughtline.gateway.access import NoKeys
-from thoughtline.gateway.app import Gateway
-from thoughtline.gateway.journal import Journal
-from thoughtline.gateway.serving import server_config
-from thoughtline.gateway.state import State, make_state
-from thoughtline.settings import Settings
+from thoughtline.loopback import gateway_before, listening
 from thoughtline.sim.app import simulator_app
-from thoughtline.stores import open_store
 
 Json: TypeAlias = dict[str, Any]
 
@@ -92,32 +80,13 @@ def _step(status: int, history: list[Json], answer: Json, header: str) -> Step:
     return Step(status, sent, f"thinks {thought} characters, {got}", header.partition(",")[0])
 
 
-@contextlib.asynccontextmanager
-async def _listening(app: Any) -> AsyncIterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = server_config(app) if isinstance(app, Gateway) else uvicorn.Config(app, log_level="critical")
-    server = uvicorn.Server(config)
-    serving = asyncio.ensure_future(server._serve([listener]))
-    while not server.started:
-        await asyncio.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await serving
-
-
 async def both() -> tuple[list[Step], list[Step]]:
     """The same conversation, directly and through the gateway."""
-    async with _listening(simulator_app("deepseek", seed=1)) as provider:
-        moved = replace(PROVIDERS["deepseek"], base_url=provider, bases={})
-        settings = Settings(providers={"deepseek": moved}, default_provider="deepseek")
-
-        async def opened() -> State:
-            return make_state(settings, await open_store("memory://"), NoKeys(), Journal())
-
-        async with _listening(Gateway(opened)) as gateway:
-            return await play(provider), await play(gateway)
+    async with (
+        listening(simulator_app("deepseek", seed=1)) as provider,
+        listening(gateway_before({"deepseek": provider}, "deepseek")) as gateway,
+    ):
+        return await play(provider), await play(gateway)
 
 
 def show(console: Console, direct: list[Step], through: list[Step]) -> None:

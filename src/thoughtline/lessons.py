@@ -48,9 +48,15 @@ class Lessons:
         return corrected(contract, known, target, self._clock()) if known else contract
 
     async def refresh(self) -> None:
-        """Learn what other replicas have learned, and forget what has expired or was reset."""
-        notes = await self._store.notes(CONTRACTS)
-        seals = await self._store.notes(SEALS)
+        """Learn what other replicas have learned, and forget what has expired or was reset.
+
+        A store that can't say leaves us with what we know.
+        """
+        try:
+            notes = await self._store.notes(CONTRACTS)
+            seals = await self._store.notes(SEALS)
+        except StoreError:
+            return
         told = {key_of(one): one for note in notes if (one := _decoded(note)) is not None}
         refused = frozenset(Key(note.key) for note in seals)
         if isinstance(self._store, LayeredStore) and not self._store.is_settled:

@@ -17,6 +17,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from thoughtline.continuity.handover import Handover, carry_on, recall, remember
+from thoughtline.continuity.injection import Quotation, Terms
+from thoughtline.continuity.memory import Memory
 from thoughtline.errors import DecodeError, EncodeError, StoreError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.items import seal_of
@@ -152,6 +155,8 @@ class Prepared(Struct, frozen=True, gc=False):
     corrections: tuple[Correction, ...] = ()
     problem: DecodeError | EncodeError | None = None
     carried: Carried = NOTHING_CARRIED
+    handover: Handover | None = None
+    quotation: Quotation = Quotation()
 
     @property
     def counts(self) -> Counts:
@@ -160,7 +165,8 @@ class Prepared(Struct, frozen=True, gc=False):
     @property
     def outcome(self) -> Outcome:
         counts = self.counts
-        findings = (*self.carried.findings, *(self.plan.findings if self.plan else ()))
+        planned = self.plan.findings if self.plan else ()
+        findings = (*self.carried.findings, *planned, *self.quotation.findings)
         return Outcome(
             restored=counts.restored,
             inherited=counts.inherited,
@@ -168,6 +174,7 @@ class Prepared(Struct, frozen=True, gc=False):
             stripped=counts.stripped,
             missing=counts.missing,
             healed=1 if self.healings else 0,
+            checkpoints=len(self.quotation.quotes),
             findings=tuple((finding.rule, finding.place) for finding in findings[:64]),
         )
 
@@ -198,14 +205,24 @@ class Replayer:
         self._lessons = lessons
         self._book = book
         self._clock = clock
+        self._memory = Memory(store, clock)
 
     def contract_for(self, destination: Destination) -> Contract:
         return self._book.contract_for(destination.target)
 
     async def prepare(
-        self, body: bytes, destination: Destination, identity: Identity, model: str = "", edits: MemberEdits = ()
+        self,
+        body: bytes,
+        destination: Destination,
+        identity: Identity,
+        model: str = "",
+        edits: MemberEdits = (),
+        terms: Terms | None = None,
     ) -> Prepared:
-        """What to send for a request. `model` stands in for the one that the body names, `edits` for other members."""
+        """What to send for a request. `model` stands in for the one that the body names, `edits` for other members.
+
+        With `terms`, what other models thought is quoted where this one can't take it natively.
+        """
         contract = as_asked(self._book.contract_for(destination.target), body)
         try:
             transcript = _bodies(destination.format).decode_request(body, contract.dialect)
@@ -215,7 +232,7 @@ class Replayer:
             transcript = transcript.with_member("model", msgspec.json.encode(model))
         for name, value in edits:
             transcript = transcript.with_member(name, value)
-        return await self.prepare_decoded(transcript, destination, identity, contract)
+        return await self.prepare_decoded(transcript, destination, identity, contract, terms=terms)
 
     async def prepare_decoded(
         self,
@@ -224,6 +241,7 @@ class Replayer:
         identity: Identity,
         contract: Contract | None = None,
         carried: Carried = NOTHING_CARRIED,
+        terms: Terms | None = None,
     ) -> Prepared:
         """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
         contract = contract or self._book.contract_for(destination.target)
@@ -232,6 +250,9 @@ class Replayer:
         transcript = carried.named(transcript, found)
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
+        if terms is not None:
+            handover = await recall(self._memory, needed, found, transcript, destination.issuer, terms)
+            prepared = replace(prepared, handover=handover)
         try:
             prepared = _planned(prepared)
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
@@ -258,6 +279,11 @@ class Replayer:
         refused = prepared.policy.refused - self._lessons.refused
         if prepared.corrections or len(refused) == 1:
             await self._lessons.keep(prepared.corrections, refused if len(refused) == 1 else frozenset())
+
+    async def keep_quotation(self, prepared: Prepared) -> None:
+        """The request was answered: what was quoted in it is quoted again in those that go on from it."""
+        if prepared.handover is not None:
+            await remember(self._memory, prepared.handover, prepared.quotation)
 
     async def save(self, records: Sequence[Record]) -> Saved | None:
         """None where the store could not even remember it for now."""
@@ -328,8 +354,11 @@ def _planned(prepared: Prepared) -> Prepared:
     assert needed is not None
     issuer = prepared.destination.issuer
     planned = plan(transcript, prepared.contract, needed, prepared.found, issuer, prepared.policy)
-    body = _bodies(transcript.format).encode_request(planned.apply(transcript), prepared.contract.dialect)
-    return replace(prepared, plan=planned, body=body)
+    applied, quotation = planned.apply(transcript), Quotation()
+    if prepared.handover is not None:
+        applied, quotation = carry_on(prepared.handover, applied, prepared.contract)
+    body = _bodies(transcript.format).encode_request(applied, prepared.contract.dialect)
+    return replace(prepared, plan=planned, body=body, quotation=quotation)
 
 
 def _seals_at(prepared: Prepared, refusal: Refusal) -> frozenset[Key]:

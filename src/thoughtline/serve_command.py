@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from thoughtline.errors import ThoughtlineError
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
+from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.serving import Options, listen, serve
 from thoughtline.settings import Settings, data_directory
 from thoughtline.settings_options import flags_of
@@ -46,7 +47,7 @@ def show_banner(console: Console, settings: Settings, url: str, token: str, toke
         f"{url}/login?token={token}" if console.is_terminal else f"{url}/login?token=…   (the token is in {token_file})"
     )
     rows += [
-        ("store", without_password(settings.store_url)),
+        ("store", masked_url(settings.store_url)),
         ("workers", str(settings.server.workers)),
         ("look", login),
         ("", ""),
@@ -58,13 +59,6 @@ def show_banner(console: Console, settings: Settings, url: str, token: str, toke
     console.print("[bold]thoughtline[/bold] remembers what models thought, and puts it back", highlight=False)
     for name, text in rows:
         console.print(f"  [dim]{name:<12}[/dim] {escape(text)}", highlight=False, soft_wrap=True)
-
-
-def without_password(url: str) -> str:
-    """A store's address without what opens it."""
-    scheme, separator, rest = url.partition("://")
-    credentials, at, host = rest.rpartition("@")
-    return f"{scheme}{separator}…@{host}" if at and credentials else url
 
 
 def _shown(host: str) -> str:

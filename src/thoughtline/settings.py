@@ -91,7 +91,7 @@ class Settings(Struct, frozen=True):
     routes: dict[str, RouteSettings] = {}
     replay: ReplaySettings = ReplaySettings()
     continuity: ContinuitySettings = ContinuitySettings()
-    tags: TagMode = "off"
+    tags: TagMode | None = None
     contracts: dict[str, Contract] = {}
 
     def __repr__(self) -> str:
@@ -157,7 +157,7 @@ def defaults() -> Defaults:
         "store": {"url": "sqlite:///…/thoughtline.db", **asdict(empty.store)},
         "replay": asdict(empty.replay),
         "continuity": asdict(empty.continuity),
-        "tags": {"mode": empty.tags},
+        "tags": {"mode": empty.tags or "off"},
     }
 
 

@@ -7,6 +7,8 @@ turns that were cut short.
 
 from __future__ import annotations
 
+from thoughtline.continuity.tagged_events import shown_items
+from thoughtline.continuity.tags import TagMode
 from thoughtline.errors import DecodeError, LimitExceeded
 from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.formats import FORMATS
@@ -24,8 +26,9 @@ MAX_BYTES = 32 * 2**20
 class Watch:
     """What is remembered of the response to one request."""
 
-    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off") -> None:
         self._prepared = prepared
+        self._tags: TagMode = tags
         self._left = max_bytes
         self._items: dict[int, list[Item]] = {}
         self._ended: dict[int, Finish | None] = {}
@@ -70,6 +73,10 @@ class Watch:
                 case _:
                     pass
 
+    def _shown(self, choice: int) -> tuple[Item, ...]:
+        """As the client was shown them: it will be known again by that."""
+        return shown_items(tuple(self._items.get(choice, ())), self._tags)
+
     def take(self, now: float, outcome: Outcome) -> tuple[Record, ...]:
         """The records of the turns that have ended since the last time."""
         transcript = self._prepared.transcript
@@ -78,7 +85,7 @@ class Watch:
         if transcript is None or not new:
             return ()
         candidates = tuple(
-            Candidate(Turn("assistant", tuple(self._items.get(choice, ()))), choice, self._ended[choice])
+            Candidate(Turn("assistant", self._shown(choice)), choice, self._ended[choice])
             for choice in new
             if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
         )
@@ -108,8 +115,8 @@ def provenance_of(prepared: Prepared, model_answered: str | None = None) -> Prov
 class StreamWatch(Watch):
     """A watch on a stream: bytes in, cut anywhere."""
 
-    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES) -> None:
-        super().__init__(prepared, max_bytes)
+    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off") -> None:
+        super().__init__(prepared, max_bytes, tags)
         wire = FORMATS[prepared.destination.format]
         self._decoder = wire.stream_decoder(prepared.contract.dialect)
 

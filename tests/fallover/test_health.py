@@ -25,6 +25,15 @@ def test_a_conversation_stays_with_who_answered_until_that_fails() -> None:
     assert _order(health, 100.0)[0] == "gemini/pro"
 
 
+def test_one_failure_is_enough_to_leave() -> None:
+    """For the conversation it happened to: the target may still be worth asking for others."""
+    health = Health()
+    health.answered("best", "anthropic/opus", "x")
+    health.failed("best", "anthropic/opus", "x", Failure("late"), 0.0)
+    assert health.breakers.state("anthropic/opus", 0.0) == "closed"
+    assert _order(health)[0] == "deepseek/v4"
+
+
 def test_another_conversation_is_not_moved() -> None:
     """One failure is no reason to leave; an open breaker is."""
     health = Health()

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.errors import Declined
-from thoughtline.gateway.access import Caller, NoKeys, account_of, admit, key_for, tenant_of
+from thoughtline.fallover.health import Health
+from thoughtline.gateway.access import Caller, NoKeys, account_of, admit, keys_for, tenant_of
 from thoughtline.gateway.client_keys import ClientKey
 
 ANN = ClientKey("id", "ann", "tenant-of-ann", 0.0)
@@ -28,6 +29,10 @@ class Keys(NamedTuple):
 
     async def refresh(self) -> None:
         """Nothing changes."""
+
+
+def _keys(caller: Caller, provider: Provider) -> list[str]:
+    return keys_for(caller, provider, "a conversation", Health(), 0.0)
 
 
 def _headers(credential: str) -> dict[bytes, bytes]:
@@ -52,8 +57,8 @@ def test_without_a_credential_the_address_tells_callers_apart() -> None:
 def test_without_client_keys_everybody_gets_in() -> None:
     """And goes up with what it has, or with the provider's key if there is one."""
     caller = admit(_headers("sk-a"), "", "127.0.0.1", NoKeys())
-    assert key_for(caller, THEIRS) == ""
-    assert key_for(caller, OURS) == "provider-key"
+    assert _keys(caller, THEIRS) == [""]
+    assert _keys(caller, OURS) == ["provider-key"]
 
 
 @pytest.mark.parametrize("credential", ["", "sk-a", "tl-bob", "tl-ann "])
@@ -71,22 +76,22 @@ def test_a_client_key_never_goes_up() -> None:
     """It opens the provider's key, and where there is none it opens nothing."""
     caller = admit(_headers("tl-ann"), "", "", Keys())
     assert caller.tenant == "tenant-of-ann"
-    assert key_for(caller, OURS) == "provider-key"
+    assert _keys(caller, OURS) == ["provider-key"]
     with pytest.raises(Declined) as refusal:
-        key_for(caller, THEIRS)
+        _keys(caller, THEIRS)
     assert refusal.value.code == "no_provider_key"
 
 
 def test_while_nobody_knows_whether_there_are_keys_the_providers_stay_inside() -> None:
     """A store that was down at the start may hold client keys: callers with credentials of their own go on."""
     caller = admit(_headers("sk-a"), "", "127.0.0.1", Keys(is_empty=True, is_certain=False))
-    assert key_for(caller, THEIRS) == ""
+    assert _keys(caller, THEIRS) == [""]
     with pytest.raises(Declined) as refusal:
-        key_for(caller, OURS)
+        _keys(caller, OURS)
     assert (refusal.value.status, refusal.value.code) == (503, "keys_unknown")
 
 
 def test_a_caller_is_not_free_unless_it_is_said() -> None:
     """Closed by default."""
     with pytest.raises(Declined):
-        key_for(Caller("t", "c"), OURS)
+        _keys(Caller("t", "c"), OURS)

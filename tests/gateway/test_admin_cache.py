@@ -123,6 +123,15 @@ def test_pages_hold_each_entry_once(gateway: Managed) -> None:
     assert len(set(seen)) == 5
 
 
+@pytest.mark.parametrize("cursor", ["", "x", "-1", "nan:00", "9" * 19, "9" * 400])
+def test_a_cursor_that_no_page_gave(gateway: Managed, cursor: str) -> None:
+    """400, and the store is none the worse for it."""
+    gateway.ask("list the files")
+    response = gateway.admin.get(CACHE, params={"cursor": cursor})
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_cursor")
+    assert gateway.get("/readyz")["store"] == "ok"
+
+
 def test_forgetting_by_filter(gateway: Managed) -> None:
     """One call, one provider, one session, one tenant: how many went, and nothing else goes."""
     (one,) = gateway.ask("first", session="s1")

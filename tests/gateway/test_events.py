@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +17,7 @@ import msgspec
 import pytest
 
 from tests.gateway.managing import CACHE, TOKEN, Json, Managed, managed
+from tests.sim.serving import served
 from thoughtline.errors import Declined
 from thoughtline.gateway.admin.events import MAX_LISTENERS, events, require_room
 from thoughtline.gateway.bus import Bus, Counts
@@ -144,6 +147,39 @@ def test_workers_of_one_machine_hear_each_other(tmp_path: Path) -> None:
         assert other.get(CACHE)["stats"]["hits"] == 0
     assert os.listdir(directory) == []
     os.rmdir(directory)
+
+
+@contextlib.contextmanager
+def served_by_workers(folder: Path) -> Iterator[str]:
+    """`thoughtline serve` with three workers, stopped as a person would stop it."""
+    settings = folder / "thoughtline.toml"
+    settings.write_text(
+        f'[server]\nadmin_token = "{TOKEN}"\nworkers = 3\n[store]\nurl = "sqlite:///{folder}/kept.db"\n'
+        f'[providers.deepseek]\nbase_url = "{served("deepseek").url}"\n'
+    )
+    command = [sys.executable, "-m", "thoughtline.cli", "serve", "--config", str(settings), "--port", "0"]
+    environment = {**os.environ, "HOME": str(folder)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
+        assert process.stderr is not None
+        try:
+            banner = next(line for line in process.stderr if "listening" in line)
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            yield banner.split()[1].partition("/PROVIDER")[0]
+        finally:
+            process.terminate()
+            assert process.wait(60) == 0
+
+
+def test_whichever_worker_serves_it_is_heard_and_counted(tmp_path: Path) -> None:
+    """A start with three workers: a listener at one of them hears all requests, and one page counts them all."""
+    body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "hi"}]}
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    with served_by_workers(tmp_path) as url, httpx.stream("GET", url + EVENTS, headers=headers, timeout=60) as stream:
+        heard = Heard(stream)
+        for _ in range(20):
+            httpx.post(f"{url}/deepseek/v1/chat/completions", json=body, headers={"authorization": "Bearer x"})
+        assert {heard.next()[0] for _ in range(20)} == {"request"}
+        assert 'status="2xx"} 20.0' in httpx.get(url + "/metrics").text
 
 
 class Neighbours:

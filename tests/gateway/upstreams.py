@@ -32,7 +32,8 @@ class Got(NamedTuple):
 class Out:
     """The way back to whoever asked. `cut` breaks the connection off; what ends properly leaves it open."""
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
         self._writer = writer
         self.is_cut = False
 
@@ -68,7 +69,7 @@ class Out:
 
     async def gone(self) -> None:
         """Returns when whoever asked has closed the connection."""
-        await self._writer.wait_closed()
+        await self._reader.read(1)
 
     def cut(self) -> None:
         self.is_cut = True
@@ -93,7 +94,7 @@ class Upstream:
     def wait_until(self, holds: Callable[[Upstream], bool]) -> None:
         """Returns when something is so; it fails if that takes too long."""
         with self._changed:
-            assert self._changed.wait_for(lambda: holds(self), 60)
+            assert self._changed.wait_for(lambda: holds(self), 20)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._change(opened=1)
@@ -101,7 +102,7 @@ class Upstream:
             while (got := await _read(reader)) is not None:
                 self.got.append(got)
                 self._change()
-                out = Out(writer)
+                out = Out(reader, writer)
                 await self._answer(got, out)
                 if out.is_cut:
                     break

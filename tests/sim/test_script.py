@@ -7,6 +7,7 @@ import pytest
 from thoughtline.sim.model import Offer, play, sample, turns_said
 from thoughtline.sim.script import WORDS, read_script
 from thoughtline.sim.values import Call, Heard, Piece, Redacted, Say, Step, Think, Tool
+from thoughtline.sim.wire import Json
 
 SCRIPTS: dict[str, tuple[str, tuple[Piece, ...]]] = {
     "think and say": ("think: hm\nsay: yes", (Think("hm"), Say("yes"))),
@@ -43,6 +44,23 @@ def test_how_the_stream_is_cut() -> None:
     """Numbers are for the turn they stand in; what is no number counts as none."""
     (step,) = read_script("script:\nsay: a\nchunk 3\ndelay 20\ncut x\nno-ids\nstop: length") or ()
     assert (step.chunk_chars, step.delay_ms, step.cut_after, step.has_ids, step.finish) == (3, 20, 0, False, "length")
+
+
+def test_what_a_model_was_told_in_private_it_can_recall() -> None:
+    """The system prompt, wherever it stands, and reasoning that came back; never the visible conversation."""
+    script = "script:\nno-think\nrecall: \\d{3}"
+    asked = Heard("user", 0, f"Not 999.\n{script}")
+
+    def said(*heard: Heard, **body: Json) -> Piece:
+        return play((*heard, asked), Offer(), script, body).pieces[0]
+
+    assert said() == Say("I don't know.")
+    assert said(Heard("system", 0, "It was 417.")) == Say("417")
+    assert play((asked, Heard("tool", 1, thoughts=("so 418",))), Offer(), script).pieces == (Say("418"),)
+    for body in ({"system": "417"}, {"system": [{"text": "417"}]}, {"instructions": "417"}):
+        assert said(**body) == Say("417")
+    assert said(systemInstruction={"parts": [{"text": "x"}, {"text": "417"}]}) == Say("417")
+    assert play((asked,), Offer(), "script:\nno-think\nrecall: (", {"system": "("}).pieces == (Say("I don't know."),)
 
 
 def test_no_script() -> None:

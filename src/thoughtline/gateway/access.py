@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined
+from thoughtline.fallover.health import Health
 from thoughtline.gateway.client_keys import ClientKey
 from thoughtline.gateway.headers import credential_of
 
@@ -82,8 +83,8 @@ def admit(headers: Mapping[bytes, bytes], query: str, peer: str, keys: KnowsKeys
     return Caller(known.tenant, credential, known)
 
 
-def key_for(caller: Caller, provider: Provider) -> str:
-    """The key to ask a provider with; empty if the caller's own goes up as it came."""
+def keys_for(caller: Caller, provider: Provider, conversation: str, health: Health, now: float) -> list[str]:
+    """The keys to ask a provider with, in this order; an empty one if the caller's own goes up as it came."""
     if provider.api_keys:
         if caller.key is None and not caller.is_free:
             raise Declined(
@@ -92,7 +93,9 @@ def key_for(caller: Caller, provider: Provider) -> str:
                 "The store can't be reached, and with it the client keys that this gateway may have.",
                 "Start the store; nothing else has to be done.",
             )
-        return provider.api_keys[0]
+        if len(provider.api_keys) == 1:
+            return [provider.api_keys[0]]
+        return health.keys.order(provider.name, provider.api_keys, conversation, now)
     if caller.key is not None and provider.auth != "none":
         raise Declined(
             403,
@@ -100,7 +103,7 @@ def key_for(caller: Caller, provider: Provider) -> str:
             f"The gateway has no key for {provider.name}.",
             f'Set [providers.{provider.name}] api_key = "${{ENV}}".',
         )
-    return ""
+    return [""]
 
 
 def _hashed(purpose: bytes, value: str) -> str:

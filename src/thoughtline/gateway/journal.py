@@ -52,6 +52,7 @@ class Line(Struct, frozen=True, gc=False):
     own_ms: float = 0.0
     bytes_up: int = 0
     bytes_down: int = 0
+    attempts: int = 1
     store: str = "ok"
     code: str = ""
     note: str = ""

@@ -1,6 +1,6 @@
 """One exchange: a request in, planned, sent on, its response back, and what was said in it kept.
 
-route → caller → body → provider and model → prepare → upstream ⟲ heal → relay → journal
+route → caller → body → targets → Attempt (prepare, ask, heal) ⟲ the next one → Relay → journal
 """
 
 from __future__ import annotations
@@ -9,65 +9,34 @@ import asyncio
 import math
 import secrets
 import time
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.addresses import Action, address, passthrough_address, with_query_key
-from thoughtline.catalogue import Provider, auth_for
+from thoughtline.addresses import passthrough_address
 from thoughtline.errors import Declined, ThoughtlineError
-from thoughtline.gateway.access import Caller, account_of, admit, key_for
+from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
+from thoughtline.gateway.access import Caller, admit, keys_for
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
-from thoughtline.gateway.choosing import Choice, choose, named_provider
+from thoughtline.gateway.attempt import Attempt, Incoming
+from thoughtline.gateway.choosing import Choice, Target, conversation_of, named_provider, targets_of
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.headers import (
-    Headers,
-    request_headers,
-    response_headers,
-    translated_headers,
-    without_credentials,
-)
+from thoughtline.gateway.headers import Headers, response_headers
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
-from thoughtline.gateway.translating import (
-    Spoken,
-    TranslatedExchange,
-    TranslatingRelay,
-    client_headers,
-    translated,
-)
-from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.gateway.translating import TranslatingRelay, client_headers
+from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.records import Outcome
-from thoughtline.replay.keys import Identity
-from thoughtline.replayer import Destination, Prepared
 from thoughtline.sessions import Session, session_of
 from thoughtline.stores import Saved
-from thoughtline.translation import Sealer, translate_error
+from thoughtline.translation import translate_error
 from thoughtline.watching import StreamWatch, Watch
 
-MAX_REFUSAL_BYTES = 4 * 2**20
-"""An error that is looked at: some providers repeat the refused input in it."""
-
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream", "application/jsonl")
-
-
-_STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
-
-_REFUSALS = frozenset({400, 404, 413, 422})
-"""What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
-
-
-class _Refusal(NamedTuple):
-    """An error of the provider, and what was read of it."""
-
-    response: UpstreamResponse
-    body: bytes
-    is_whole: bool
 
 
 class Exchange:
@@ -80,20 +49,15 @@ class Exchange:
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
         self._query: str = scope["query_string"].decode("latin-1")
         self._began = time.perf_counter()
-        self._upstream_seconds = 0.0
         self._session = Session(None, None)
         self._caller = Caller("", "")
-        self._choice: Choice | None = None
-        self._prepared: Prepared | None = None
+        self._attempts: list[Attempt] = []
+        self._passing_seconds = 0.0
         self._captured = 0
         self._status = 0
-        self._is_streaming = route.is_streaming
         self._relay: Relay | None = None
         self._code = ""
-        self._bytes_up = 0
         self._is_degraded = False
-        self._refusal: _Refusal | None = None
-        self._lane: TranslatedExchange | None = None
         self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
         self.id = secrets.token_hex(8)
 
@@ -126,166 +90,109 @@ class Exchange:
             body = unpacked(body, encoding, state.settings.server.max_body_bytes)
         if route.action == "models" and state.settings.default_provider is None:
             await self._list_models(send)
-            return
-        if route.action == "passthrough" or route.format is None:
-            await self._pass_through(body, send)
-            return
-        self._choice = choice = choose(state.settings, route, route.format, body)
-        self._session = session_of(self._headers, body)
-        await self._exchange(choice, body, send)
+        elif route.action == "passthrough" or route.format is None:
+            await self._pass_through(body, encoding, send)
+        else:
+            self._session = session_of(self._headers, body)
+            await self._converse(self._incoming(body), send)
 
-    async def _exchange(self, choice: Choice, body: bytes, send: Send) -> None:
-        provider = choice.provider
-        key = key_for(self._caller, provider)
-        account = account_of(key or self._caller.credential)
-        base = provider.bases.get(choice.format, provider.base_url)
-        destination = Destination(provider.name, base, account, choice.model, choice.format)
-        identity = Identity(self._caller.tenant, self._session.id, self._session.agent)
-        await self._prepare(choice, body, destination, identity)
-        with self._state.limits.stream(self._caller.key if self._is_streaming else None):
-            await self._converse(choice, key, send)
+    def _incoming(self, body: bytes) -> Incoming:
+        return Incoming(self._scope, self._route, self._headers, self._query, self._caller, self._session, body)
 
-    async def _prepare(self, choice: Choice, body: bytes, destination: Destination, identity: Identity) -> None:
-        """In the client's own format, or translated into the provider's."""
-        spoken = self._spoken()
-        streams_only = choice.provider.streams_only
-        sealer = Sealer(self._state.envelope_key, identity.tenant)
-        if choice.format != spoken.format:
-            if self._route.action == "count_tokens":
-                raise _not_counted(choice)
-            self._lane = await translated(
-                self._state.replayer, body, spoken, destination, identity, sealer, streams_only=streams_only
-            )
-            self._prepared, self._is_streaming = self._lane.prepared, self._lane.spoken.is_streaming
-            return
-        edits = (("stream", b"true"),) if streams_only and spoken.format not in _STREAM_IN_ADDRESS else ()
-        rename = choice.model if not self._route.model else ""
-        self._prepared = await self._state.replayer.prepare(body, destination, identity, rename, edits)
-        if self._prepared.transcript is not None and self._prepared.transcript.is_streaming:
-            self._is_streaming = True
-        if streams_only and not self._is_streaming and self._prepared.transcript is not None:
-            self._lane = TranslatedExchange(self._prepared, spoken, sealer)
-
-    def _spoken(self) -> Spoken:
-        assert self._route.format is not None
-        is_array = self._route.format == "gemini_generate" and "alt=sse" not in self._query
-        return Spoken(self._route.format, self._route.is_streaming, is_array)
-
-    async def _converse(self, choice: Choice, key: str, send: Send) -> None:
-        """Ask, mend what is refused, pass the answer on."""
-        assert self._prepared is not None
-        response = await self._ask(choice, key)
-        try:
-            while response.status >= 400:
-                healed = await self._refused(response)
-                if healed is None:
-                    await self._pass_refusal(send)
+    async def _converse(self, incoming: Incoming, send: Send) -> None:
+        """Ask the targets one after the other until one answers; what the last one says is passed on."""
+        state = self._state
+        conversation = conversation_of(state.settings, incoming)
+        targets = targets_of(state.settings, incoming, conversation, state.health, state.clock())
+        for number, target in enumerate(targets):
+            keys = keys_for(self._caller, target.choice.provider, conversation, state.health, state.clock())
+            for at, key in enumerate(keys):
+                is_last = number == len(targets) - 1 and at == len(keys) - 1
+                if await self._try(incoming, target, key, conversation, send, is_last=is_last):
                     return
+                if not state.health.keys.is_aside(target.choice.provider.name, key, state.clock()):
+                    break  # it was not the key that failed
+
+    async def _try(
+        self, incoming: Incoming, target: Target, key: str, conversation: str, send: Send, *, is_last: bool
+    ) -> bool:
+        """Ask one target with one key; whether the client has its answer."""
+        attempt = Attempt(self._state, incoming, target.choice, key)
+        self._attempts.append(attempt)
+        await attempt.prepare()
+        with self._state.limits.stream(self._caller.key if attempt.is_streaming else None):
+            self._state.health.asked(target.name, self._state.clock())
+            try:
+                response = await attempt.ask()
+            except Declined as error:
+                failure = failure_of_error(error.code)
+                self._note_failure(target, key, conversation, failure)
+                if is_last or failure is None:
+                    raise
+                return False
+            try:
+                return await self._answered(attempt, response, target, key, conversation, send, is_last=is_last)
+            finally:
                 await response.close()
-                self._prepared = healed
-                self._lane = self._lane._replace(prepared=healed) if self._lane else None
-                response = await self._ask(choice, key)
-            if self._prepared.healings and self._state.settings.replay.learn:
-                await self._state.replayer.keep_lessons(self._prepared)
-            await self._pass_down(response, send)
-        finally:
-            await response.close()
 
-    async def _ask(self, choice: Choice, key: str) -> UpstreamResponse:
-        assert self._prepared is not None
-        action: Action = "count_tokens" if self._route.action == "count_tokens" else "generate"
-        url = address(
-            choice.provider,
-            choice.format,
-            choice.model,
-            is_streaming=self._is_streaming or choice.provider.streams_only,
-            action=action,
-            query=self._query if choice.format == self._route.format else _query_of(choice, self._is_streaming),
-        )
-        provider, auth = choice.provider, auth_for(choice.provider, choice.format)
-        if auth != provider.auth:
-            provider = replace(provider, auth=auth)
-        return await self._send_up(provider, "POST", url, key, self._prepared.body)
+    async def _answered(
+        self,
+        attempt: Attempt,
+        response: UpstreamResponse,
+        target: Target,
+        key: str,
+        conversation: str,
+        send: Send,
+        *,
+        is_last: bool,
+    ) -> bool:
+        """Pass an answer on, or an error that no other target would do better with."""
+        failure = attempt.failure(response)
+        if failure is not None:
+            self._note_failure(target, key, conversation, failure)
+            if not is_last and falls_over(failure, is_own_key=bool(target.choice.provider.api_keys)):
+                return False
+        elif attempt.refusal is None:
+            self._state.health.answered(target.route, target.name, conversation)
+            self._state.health.keys.succeeded(target.choice.provider.name, key, conversation)
+            await self._remember(attempt)
+        if attempt.refusal is not None:
+            await self._pass_refusal(attempt, send)
+        else:
+            await self._pass_down(attempt, response, send)
+        return True
 
-    async def _send_up(self, provider: Provider, method: str, url: str, key: str, body: bytes) -> UpstreamResponse:
-        received: Headers = self._scope["headers"]
-        if self._choice is not None and self._route.format not in (None, self._choice.format):
-            received = translated_headers(received, self._choice.format)
-            key = key or self._caller.credential  # in the header that this provider reads
-        if self._caller.key is not None:
-            received = without_credentials(received)
-        if key and provider.auth == "query":
-            url = with_query_key(url, key)
-        headers = request_headers(received, provider, key)
-        encoding = self._headers.get(b"content-encoding")
-        if encoding and self._route.action == "passthrough":
-            headers.append(("content-encoding", encoding.decode("latin-1")))
-        self._bytes_up += len(body)
-        began = time.perf_counter()
-        response = await self._state.upstreams.send(provider, method, url, headers, body)
-        self._upstream_seconds += time.perf_counter() - began
-        return response
+    def _note_failure(self, target: Target, key: str, conversation: str, failure: Failure | None) -> None:
+        if failure is not None:
+            now = self._state.clock()
+            self._state.health.failed(target.route, target.name, conversation, failure, now)
+            self._state.health.keys.failed(target.choice.provider.name, key, failure, now)
 
-    async def _refused(self, response: UpstreamResponse) -> Prepared | None:
-        """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
-        assert self._prepared is not None
-        body, is_whole = await _read_refusal(response)
-        if self._refusal is None or response.status not in _REFUSALS:
-            self._refusal = _Refusal(response, body, is_whole)
-        if not is_whole or not self._state.settings.replay.heal:
-            return None
-        encoding = response.header("content-encoding")
-        try:
-            plain = unpacked(body, encoding, MAX_REFUSAL_BYTES) if encoding else body
-        except ThoughtlineError:
-            return None
-        return await self._state.replayer.heal(self._prepared, response.status, plain)
+    async def _remember(self, attempt: Attempt) -> None:
+        if attempt.prepared is not None and attempt.prepared.handover is not None:
+            await self._state.replayer.keep_quotation(attempt.prepared)
 
-    async def _pass_refusal(self, send: Send) -> None:
-        """The provider's own error, untouched."""
-        assert self._refusal is not None
-        assert self._prepared is not None
-        self._prepared = replace(self._prepared, healings=0)
-        first, body, is_whole = self._refusal
-        if self._lane is not None and self._lane.spoken.format != self._lane.prepared.destination.format:
-            await self._pass_translated_refusal(first, body, self._lane.spoken, send)
+    async def _pass_refusal(self, attempt: Attempt, send: Send) -> None:
+        """The provider's own error, untouched; in the client's words where it speaks another format."""
+        assert attempt.refusal is not None
+        first, body, is_whole = attempt.refusal
+        if attempt.is_translated and attempt.lane is not None:
+            spoken = attempt.lane.spoken
+            self._status, told = translate_error(first.status, attempt.refusal.plain, spoken.format)
+            headers = client_headers(self._down(first), spoken, is_stream=False)
+            await send_whole(send, self._status, [*headers, (b"content-length", str(len(told)).encode())], told)
             return
-        relay = Relay(first, self._down(first), None, self._keep, 0.0, self._departure)
-        self._relay, self._status = relay, first.status
+        relay = self._relay = Relay(first, self._down(first), None, self._keep, 0.0, self._departure)
+        self._status = first.status
         await relay.pass_read(send, body, is_whole)
 
-    async def _pass_translated_refusal(
-        self, response: UpstreamResponse, body: bytes, spoken: Spoken, send: Send
-    ) -> None:
-        """The provider's error in the words of the client's format."""
-        encoding = response.header("content-encoding")
-        try:
-            plain = unpacked(body, encoding, MAX_REFUSAL_BYTES) if encoding else body
-        except ThoughtlineError:
-            plain = b""
-        self._status, told = translate_error(response.status, plain, spoken.format)
-        headers = client_headers(self._down(response), spoken, is_stream=False)
-        await send_whole(send, self._status, [*headers, (b"content-length", str(len(told)).encode())], told)
-
-    def _relay_for(self, response: UpstreamResponse, watch: Watch | None, is_stream: bool) -> Relay:
-        hold = self._state.settings.replay.hold_ms / 1000
-        lane = self._lane
-        if lane is None or watch is None:
-            return Relay(response, self._down(response), watch, self._keep, hold, self._departure)
-        headers = client_headers(self._down(response), lane.spoken, lane.spoken.is_streaming)
-        way = lane.way(self._state.clock())
-        return TranslatingRelay(response, headers, watch, self._keep, hold, self._departure, way, lane.spoken)
-
-    async def _pass_down(self, response: UpstreamResponse, send: Send) -> None:
-        prepared = self._prepared
+    async def _pass_down(self, attempt: Attempt | None, response: UpstreamResponse, send: Send) -> None:
         kind = response.header("content-type").partition(";")[0].strip().lower()
-        is_stream = kind in _STREAMS or (self._is_streaming and kind != "application/json")
-        up = self._choice.format if self._choice else None
-        is_stream = is_stream or (self._is_streaming and up == "gemini_generate")
-        watch: Watch | None = None
-        if prepared is not None and prepared.transcript is not None and self._is_capturable(response):
-            watch = StreamWatch(prepared) if is_stream else Watch(prepared)
-        relay = self._relay = self._relay_for(response, watch, is_stream)
+        streams = attempt is not None and attempt.is_streaming
+        is_stream = kind in _STREAMS or (streams and kind != "application/json")
+        is_stream = is_stream or (streams and attempt is not None and attempt.choice.format == "gemini_generate")
+        watch = self._watch(attempt, response, is_stream=is_stream)
+        relay = self._relay = self._relay_for(attempt, response, watch, is_stream=is_stream)
         self._status = response.status
         began = time.perf_counter()
         try:
@@ -295,21 +202,47 @@ class Exchange:
             else:
                 await relay.pass_whole(send)
         finally:
-            self._upstream_seconds += time.perf_counter() - began - relay.held_seconds
+            self._passing_seconds += time.perf_counter() - began - relay.held_seconds
             await relay.settle()
 
-    def _is_capturable(self, response: UpstreamResponse) -> bool:
-        return self._route.action == "generate" and response.status == 200
+    def _watch(self, attempt: Attempt | None, response: UpstreamResponse, *, is_stream: bool) -> Watch | None:
+        prepared = attempt.prepared if attempt else None
+        if attempt is None or prepared is None or prepared.transcript is None:
+            return None
+        if self._route.action != "generate" or response.status != 200:
+            return None
+        return StreamWatch(prepared, tags=attempt.tags) if is_stream else Watch(prepared, tags=attempt.tags)
 
-    async def _pass_through(self, body: bytes, send: Send) -> None:
+    def _relay_for(
+        self, attempt: Attempt | None, response: UpstreamResponse, watch: Watch | None, *, is_stream: bool
+    ) -> Relay:
+        hold = self._state.settings.replay.hold_ms / 1000
+        headers = self._down(response)
+        if attempt is None or watch is None:
+            return Relay(response, headers, watch, self._keep, hold, self._departure)
+        lane = attempt.lane
+        if lane is None:
+            tagged = attempt.tagged(is_stream=is_stream)
+            return Relay(response, headers, watch, self._keep, hold, self._departure, tagged)
+        tagged = attempt.tagged(is_stream=lane.spoken.is_streaming)
+        headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
+        way = lane.way(self._state.clock())
+        return TranslatingRelay(
+            response, headers, watch, self._keep, hold, self._departure, tagged, way=way, spoken=lane.spoken
+        )
+
+    async def _pass_through(self, body: bytes, encoding: str, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
         provider = named_provider(self._state.settings, self._route)
-        self._choice = Choice(provider, "", provider.formats[0])
-        key = key_for(self._caller, provider)
+        incoming = self._incoming(body)
+        key = keys_for(self._caller, provider, "", self._state.health, self._state.clock())[0]
+        attempt = Attempt(self._state, incoming, Choice(provider, "", provider.formats[0]), key)
+        self._attempts.append(attempt)
         url = passthrough_address(provider, self._route.path, self._query)
-        response = await self._send_up(provider, self._scope["method"], url, key, body)
+        received: Headers = self._scope["headers"]
+        response = await attempt.send_up(provider, self._scope["method"], url, key, received, body, encoding)
         try:
-            await self._pass_down(response, send)
+            await self._pass_down(None, response, send)
         finally:
             await response.close()
 
@@ -331,23 +264,35 @@ class Exchange:
             saved = await self._state.replayer.save(records)
             self._is_degraded = saved is None or (self._state.is_durable and saved is not Saved.DURABLE)
 
+    @property
+    def _last(self) -> Attempt | None:
+        return self._attempts[-1] if self._attempts else None
+
     def _outcome(self) -> Outcome:
-        outcome = self._prepared.outcome if self._prepared else Outcome()
+        prepared = self._last.prepared if self._last else None
+        outcome = prepared.outcome if prepared else Outcome()
+        upstream = self._passing_seconds + sum(attempt.upstream_seconds for attempt in self._attempts)
         return replace(
             outcome,
             request=self.id,
-            upstream_ms=round(self._upstream_seconds * 1000, 1),
-            own_ms=round((time.perf_counter() - self._began - self._upstream_seconds) * 1000, 2),
+            upstream_ms=round(upstream * 1000, 1),
+            own_ms=round((time.perf_counter() - self._began - upstream) * 1000, 2),
         )
 
     def _down(self, response: UpstreamResponse) -> Headers:
         return [*response_headers(response.headers), *self._own_headers()]
 
     def _own_headers(self) -> Headers:
-        return [(b"x-thoughtline-replay", self._summary()), (b"x-thoughtline-request", self.id.encode())]
+        headers = [(b"x-thoughtline-replay", self._summary()), (b"x-thoughtline-request", self.id.encode())]
+        last = self._last
+        if last is not None and last.choice.model:
+            target = f"{last.choice.provider.name}/{last.choice.model}"
+            headers.append((b"x-thoughtline-target", target.encode("latin-1", "replace")))
+        return headers
 
     def _summary(self) -> bytes:
-        done = self._prepared.outcome if self._prepared else Outcome()
+        prepared = self._last.prepared if self._last else None
+        done = prepared.outcome if prepared else Outcome()
         health = self._state.store_health
         told = (
             f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
@@ -366,21 +311,21 @@ class Exchange:
 
     def _line(self) -> Line:
         outcome = self._outcome()
-        choice, relay = self._choice, self._relay
-        prepared_problem = self._prepared.problem if self._prepared else None
+        last, relay = self._last, self._relay
+        problem = last.prepared.problem if last and last.prepared else None
         return Line(
             at=self._state.clock(),
             request=self.id,
             tenant=self._caller.tenant,
             method=self._scope["method"],
             route=self._route.action,
-            provider=choice.provider.name if choice else "",
+            provider=last.choice.provider.name if last else "",
             format=self._route.format or "",
-            model=choice.model if choice else "",
+            model=last.choice.model if last else "",
             status=self._status,
             session=self._session.id,
             agent=self._session.agent,
-            is_streaming=self._is_streaming,
+            is_streaming=last.is_streaming if last else self._route.is_streaming,
             restored=outcome.restored,
             inherited=outcome.inherited,
             blank=outcome.blank,
@@ -392,43 +337,13 @@ class Exchange:
             captured=self._captured,
             upstream_ms=outcome.upstream_ms,
             own_ms=outcome.own_ms,
-            bytes_up=self._bytes_up,
+            bytes_up=sum(attempt.bytes_up for attempt in self._attempts),
             bytes_down=relay.bytes_down if relay else 0,
+            attempts=len(self._attempts),
             store="degraded" if self._is_degraded else self._state.store_health,
             code=self._code,
-            note=relay.note if relay and relay.note else "unread" if prepared_problem else "",
+            note=relay.note if relay and relay.note else "unread" if problem else "",
         )
-
-
-async def _read_refusal(response: UpstreamResponse) -> tuple[bytes, bool]:
-    """The body of an error, and whether that is all of it: a longer one, or one that breaks off, is not looked at."""
-    pieces: list[bytes] = []
-    size = 0
-    while True:
-        try:
-            piece = await response.read()
-        except UpstreamCut:
-            return b"".join(pieces), False
-        if piece is None:
-            return b"".join(pieces), True
-        pieces.append(piece)
-        size += len(piece)
-        if size > MAX_REFUSAL_BYTES:
-            return b"".join(pieces), False
-
-
-def _query_of(choice: Choice, is_streaming: bool) -> str:
-    """The query of a translated request: the client's own is of another format."""
-    return "alt=sse" if choice.format == "gemini_generate" and is_streaming else ""
-
-
-def _not_counted(choice: Choice) -> Declined:
-    return Declined(
-        400,
-        "tokens_not_counted",
-        f"{choice.provider.name} can't count tokens in this format.",
-        "Ask it in a format of its own, or count without it.",
-    )
 
 
 def _as_declined(error: ThoughtlineError) -> Declined:

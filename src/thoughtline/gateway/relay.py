@@ -12,7 +12,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Protocol
 
 from thoughtline.errors import DecodeError
 from thoughtline.gateway.asgi import Send
@@ -34,6 +34,16 @@ Keep = Callable[[Watch], Coroutine[Any, Any, None]]
 """Saves the records of the turns that have ended."""
 
 
+class Tagged(Protocol):
+    """Takes thinking tags out of what goes to the client."""
+
+    def whole(self, body: bytes) -> bytes: ...
+
+    def feed(self, data: bytes) -> bytes: ...
+
+    def finish(self) -> bytes: ...
+
+
 class Relay:
     """One response on its way down."""
 
@@ -45,8 +55,10 @@ class Relay:
         keep: Keep,
         hold_seconds: float,
         departure: Departure,
+        tagged: Tagged | None = None,
     ) -> None:
         self._response = response
+        self._tagged = tagged
         self._headers = headers
         self._watch = watch
         self._keep = keep
@@ -74,6 +86,9 @@ class Relay:
 
     async def pass_whole(self, send: Send) -> None:
         """A response that is one body: it goes on as it comes, but for its last piece, which waits for the record."""
+        if self._tagged is not None:
+            await self._pass_edited(self._tagged, send)
+            return
         await self._start(send)
         last = b""
         try:
@@ -89,6 +104,25 @@ class Relay:
         self._read_gathered()
         await self._hold()
         await self._send(send, last, is_last=True)
+
+    async def _pass_edited(self, tagged: Tagged, send: Send) -> None:
+        """A whole response that may lose its thinking tags: it goes on when all of it is there."""
+        try:
+            while (piece := await self._response.read()) is not None:
+                self._gather(piece)
+        except UpstreamCut:
+            self.note = "the upstream broke off"
+            await self._start(send)
+            await self._send(send, b"".join(self._gathered))
+            return
+        body = b"".join(self._gathered)
+        self._read_gathered()
+        await self._hold()
+        body = tagged.whole(body)
+        self._headers = [pair for pair in self._headers if pair[0] != b"content-length"]
+        self._headers.append((b"content-length", str(len(body)).encode()))
+        await self._start(send)
+        await self._send_as_it_is(send, body, is_last=True)
 
     async def pass_read(self, send: Send, body: bytes, is_whole: bool) -> None:
         """A response whose beginning was read already; all of it if `is_whole`."""
@@ -130,6 +164,12 @@ class Relay:
         await self._send(send, b"", is_last=True)
 
     async def _send(self, send: Send, piece: bytes, *, is_last: bool = False) -> None:
+        """On to the client, without thinking tags where that was asked for."""
+        if self._tagged is not None:
+            piece = self._tagged.feed(piece) + (self._tagged.finish() if is_last else b"")
+        await self._send_as_it_is(send, piece, is_last=is_last)
+
+    async def _send_as_it_is(self, send: Send, piece: bytes, *, is_last: bool = False) -> None:
         """On to the client; nowhere, if it has left."""
         self.bytes_down += len(piece)
         if self._departure.has_left:

@@ -146,6 +146,7 @@ def server_config(app: Gateway | Callable[[], Gateway], max_header_bytes: int = 
         http=BoundedProtocol,
         h11_max_incomplete_event_size=max_header_bytes,
         ws="none",
+        proxy_headers=False,  # whoever sends X-Forwarded-For would choose its own tenant
         lifespan="on",
         server_header=False,
         date_header=False,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from thoughtline import providers as dialects
 from thoughtline.catalogue import Provider
+from thoughtline.fallover.health import Health
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.journal import Journal
@@ -57,6 +58,7 @@ class State(NamedTuple):
     signals: Signals
     clock: Clock = time.time
     envelope_key: bytes = b""
+    health: Health = Health()
 
     @property
     def is_durable(self) -> bool:

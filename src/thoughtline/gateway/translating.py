@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from thoughtline.continuity.injection import Terms
 from thoughtline.errors import Declined, DecodeError, ThoughtlineError
 from thoughtline.events import Event
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.headers import Headers
-from thoughtline.gateway.relay import Keep, Relay
+from thoughtline.gateway.relay import Keep, Relay, Tagged
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.records import Key
 from thoughtline.replay.findings import Finding
@@ -84,6 +85,7 @@ async def translated(
     destination: Destination,
     identity: Identity,
     sealer: Sealer,
+    terms: Terms | None,
     *,
     streams_only: bool,
 ) -> TranslatedExchange:
@@ -103,7 +105,7 @@ async def translated(
         is_streaming=streams or streams_only,
     )
     carried = Carried(request.records, request.findings, request.call_ids)
-    prepared = await replayer.prepare_decoded(request.transcript, destination, identity, contract, carried)
+    prepared = await replayer.prepare_decoded(request.transcript, destination, identity, contract, carried, terms)
     spoken = spoken._replace(is_streaming=streams, wants_usage=request.options.wants_usage)
     return TranslatedExchange(prepared, spoken, sealer)
 
@@ -127,10 +129,12 @@ class TranslatingRelay(Relay):
         keep: Keep,
         hold_seconds: float,
         departure: Departure,
+        tagged: Tagged | None = None,
+        *,
         way: Way,
         spoken: Spoken,
     ) -> None:
-        super().__init__(response, headers, watch, keep, hold_seconds, departure)
+        super().__init__(response, headers, watch, keep, hold_seconds, departure, tagged)
         self._way = way
         self._spoken = spoken
         self._has_begun = False
@@ -188,9 +192,13 @@ class TranslatingRelay(Relay):
 
     async def _send_all(self, send: Send, body: bytes) -> None:
         if not self._spoken.is_streaming:
+            body = self._tagged.whole(body) if self._tagged else body
             self._headers = [*self._headers, (b"content-length", str(len(body)).encode())]
         await self._start(send)
-        await self._send(send, body, is_last=True)
+        if self._spoken.is_streaming:
+            await self._send(send, body, is_last=True)
+        else:
+            await self._send_as_it_is(send, body, is_last=True)
 
     async def _translate(self, send: Send) -> None:
         translator = StreamTranslator(self._way)

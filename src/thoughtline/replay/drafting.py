@@ -200,7 +200,8 @@ class Draft:
                 target = weave(items, shown)
             if self._transcript.format == "openai_responses":
                 target = paired(target, record)
-            if self._contract.dialect == KIMI:  # counts on its own form of ids
+            # Kimi counts on its own form of ids; an entry of `reasoning_details` has the id of the call it belongs to.
+            if self._contract.dialect == KIMI or self._contract.dialect.carrier == "reasoning_details":
                 self._names.learn(target, record)
             if step.is_bare and len(target) > len(shown):
                 self._items[position] = target

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import msgspec
 
 from thoughtline.sim.script import read_script
-from thoughtline.sim.values import Call, Heard, Say, Step, Think, Tool, last_person
+from thoughtline.sim.values import Call, Heard, Piece, Say, Step, Think, Tool, last_person
 from thoughtline.sim.wire import Json, JsonObject, as_object, objects, string
 
 _SAMPLES: dict[str, Json] = {"string": "Paris", "number": 2.5, "integer": 2, "boolean": True, "array": [], "null": None}
+_MOST_SEARCHED = 1_000_000
 _OVER = Step((Think("Nothing is left to do."), Say("The script is over.")))
 
 
@@ -20,14 +24,49 @@ class Offer(msgspec.Struct, frozen=True):
     may_call: bool = True
 
 
-def play(heard: tuple[Heard, ...], offer: Offer, header_script: str = "") -> Step:
+def play(heard: tuple[Heard, ...], offer: Offer, header_script: str = "", body: JsonObject | None = None) -> Step:
     """The next turn of this conversation."""
     first = next((message.text for message in heard if message.role == "user"), "")
     script = read_script(header_script) or read_script(first)
     if script is None:
         return _agent(heard, offer)
     turn = turns_said(heard)
-    return script[turn] if turn < len(script) else _OVER
+    step = script[turn] if turn < len(script) else _OVER
+    if not any(isinstance(piece, Say) and piece.recalls for piece in step.pieces):
+        return step
+    private = _private(heard, body or {})
+    return msgspec.structs.replace(step, pieces=tuple(_recalled(piece, private) for piece in step.pieces))
+
+
+def _recalled(piece: Piece, private: str) -> Piece:
+    """What a model knows that was told nothing else: a pattern that can't be read finds nothing."""
+    if not isinstance(piece, Say) or not piece.recalls:
+        return piece
+    try:
+        found = re.search(piece.recalls, private[:_MOST_SEARCHED])
+    except re.error:
+        found = None
+    return Say(found[0] if found else "I don't know.")
+
+
+def _private(heard: tuple[Heard, ...], body: JsonObject) -> str:
+    """What a request tells the model beside the visible conversation."""
+    members = (body.get(name) for name in ("system", "instructions", "systemInstruction", "system_instruction"))
+    told = [text for member in members for text in _strings(member)]
+    for message in heard:
+        told += [message.text] if message.role == "system" else message.thoughts
+    return "\n".join(told)
+
+
+def _strings(value: Json) -> Iterator[str]:
+    """The texts of a system prompt, however it is written."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _strings(value.get("parts") or value.get("text"))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)
 
 
 def turns_said(heard: tuple[Heard, ...]) -> int:

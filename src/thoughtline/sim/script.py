@@ -70,6 +70,10 @@ def _say(draft: _Draft, rest: str) -> None:
     draft.pieces.append(Say(rest))
 
 
+def _recall(draft: _Draft, rest: str) -> None:
+    draft.pieces.append(Say("", rest.strip()))
+
+
 def _call(draft: _Draft, rest: str) -> None:
     name, _, arguments = rest.partition(" ")
     draft.pieces.append(Call(name, arguments.strip() or "{}"))
@@ -106,6 +110,12 @@ def _option(name: str) -> Callable[[_Draft, str], None]:
 WORDS: tuple[Word, ...] = (
     Word("think:", "think: I should look it up.", "reasoning; no text gives a signed block that shows nothing", _think),
     Word("say:", "say: It is sunny.", "text that the user sees", _say),
+    Word(
+        "recall:",
+        r"recall: \b\d{3}\b",
+        "says what it finds of a pattern in the system prompt and in reasoning that came back",
+        _recall,
+    ),
     Word("call:", 'call: weather {"city": "Paris"}', "a tool call; several in one turn are parallel calls", _call),
     Word("redacted", "redacted", "reasoning that the provider hides", _redacted),
     Word("no-think", "no-think", "a turn without reasoning, as adaptive models have", _no_think),

@@ -128,7 +128,7 @@ class Simulation:
             return _refused(refusal)
         if face.counts is not None:
             return _json(200, face.counts(exchange, len(request.body) // 4))
-        step = play(exchange.heard, face.wire.offer(exchange.body), _header_script(request))
+        step = play(exchange.heard, face.wire.offer(exchange.body), _header_script(request), exchange.body)
         whole = face.wire.write(exchange, self._compose(exchange, step, request))
         remember_turn(conversation, turns_said(exchange.heard), face.wire.hear(face.wire.echo(whole)))
         return _streamed(face, exchange, request, step, whole) if exchange.is_streaming else _json(200, whole)

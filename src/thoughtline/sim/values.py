@@ -31,7 +31,10 @@ class Redacted(Struct, frozen=True):
 
 
 class Say(Struct, frozen=True):
+    """Text that the user sees. `recalls` is a pattern: what of it the model finds in what it was told in private."""
+
     text: str
+    recalls: str = ""
 
 
 class Call(Struct, frozen=True):

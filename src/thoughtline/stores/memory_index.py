@@ -1,8 +1,7 @@
 """The structure that memory keeps records in: bounded by entries and bytes, least recently used out first.
 
-What was used longest ago expires first: one time says both. A use only writes it into the record's holder, because with
-a million records every further object that is touched is one that no cache of the processor has. The queue of what
-goes first learns of uses when something has to go.
+What was used longest ago expires first: one time says both. A use only writes it into the record's holder and touches
+nothing else. The queue of what goes first learns of uses when something has to go.
 """
 
 from __future__ import annotations

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from thoughtline.errors import StoreRefused
+
+MAX_NUMBER = 2**63 - 1
+"""What a column of whole numbers holds: beyond it a database has an error, which would look like a failure of it."""
+
+_PAIR = re.compile(r"(\d{1,15}(?:\.\d{1,20})?):((?:[0-9a-f]{2}){1,64})", re.ASCII)
 
 
 def encode_cursor(number: int) -> str:
@@ -13,7 +20,7 @@ def decode_cursor(text: str | None) -> int | None:
     """Raises for text that no page gave."""
     if text is None:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= MAX_NUMBER):
         raise StoreRefused("a cursor that no page gave")
     return int(text)
 
@@ -26,8 +33,7 @@ def decode_pair_cursor(text: str | None) -> tuple[float, bytes] | None:
     """Raises for text that no page gave."""
     if text is None:
         return None
-    created_at, _, identity = text.partition(":")
-    try:
-        return float(created_at), bytes.fromhex(identity)
-    except ValueError:
-        raise StoreRefused("a cursor that no page gave") from None
+    found = _PAIR.fullmatch(text)
+    if found is None:
+        raise StoreRefused("a cursor that no page gave")
+    return float(found[1]), bytes.fromhex(found[2])

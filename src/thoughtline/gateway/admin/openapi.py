@@ -67,7 +67,10 @@ def _operation(row: Row) -> Json:
         "responses": _responses(row),
     }
     if row.body is not None:
-        content = {kind: {"schema": _reference(row.body)} for kind in row.body_types}
+        schema = _reference(row.body)
+        if row.takes_any_object:
+            schema = {"anyOf": [schema, {"type": "object"}]}
+        content = {kind: {"schema": schema} for kind in row.body_types}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 

@@ -18,7 +18,10 @@ class Nothing(Struct, frozen=True):
 
 
 class Row(NamedTuple):
-    """An address. `answer` is what its JSON is; `body` what it takes, at most `max_body` bytes of it."""
+    """An address. `answer` is what its JSON is; `body` what it takes, at most `max_body` bytes of it.
+
+    `takes_any_object`: a body of another shape means something too.
+    """
 
     method: str
     path: str
@@ -29,6 +32,7 @@ class Row(NamedTuple):
     query: type[Struct] = Nothing
     body: type[Struct] | None = None
     body_types: tuple[str, ...] = ("application/json",)
+    takes_any_object: bool = False
     max_body: int | None = None
     content_type: str = "application/json"
     status: int = 200

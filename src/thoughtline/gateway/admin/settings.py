@@ -24,8 +24,8 @@ from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State
 from thoughtline.settings import Settings
 
-HAS_CONTINUITY = False
-"""Nothing reads `[continuity]` and `[tags]` in this version: they can be set, and say so."""
+HAS_CONTINUITY = True
+"""What `[continuity]` and `[tags]` say is done."""
 
 Json: TypeAlias = Any
 
@@ -97,7 +97,7 @@ def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> Sett
             settings.continuity.max_chars,
             HAS_CONTINUITY,
         ),
-        tags=TagsView(settings.tags, HAS_CONTINUITY),
+        tags=TagsView(settings.tags or ("markers" if settings.continuity.enabled else "off"), HAS_CONTINUITY),
         contracts=sorted(settings.contracts),
         shared=sorted(shared_settings.values_of(shared)),
     )

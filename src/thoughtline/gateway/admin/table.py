@@ -135,10 +135,11 @@ TABLE: tuple[Row, ...] = (
         "POST",
         "/api/audit",
         _audit,
-        "What a provider would refuse in a request. With a parameter given, the body is the request itself.",
+        "What a provider would refuse in a request: one that is wrapped, or with parameters the body itself.",
         answers.Audit,
         query=AuditQuery,
         body=AuditBody,
+        takes_any_object=True,
     ),
     Row(
         "GET",

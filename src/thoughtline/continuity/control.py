@@ -1,0 +1,33 @@
+"""Whether and how a request is continued: what settings say, and what its own header says over them."""
+
+from __future__ import annotations
+
+from thoughtline.continuity.injection import Terms
+from thoughtline.continuity.tags import TagMode
+from thoughtline.providers import Dialect
+
+HEADER = b"x-thoughtline-continuity"
+"""`off`, `handoff` or `always`; anything else says nothing."""
+
+
+def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"") -> Terms | None:
+    """The terms for one request; None if nothing is to be quoted in it."""
+    match header.strip().lower():
+        case b"off":
+            return None
+        case b"handoff":
+            return Terms("handoff", terms.count, terms.max_chars)
+        case b"always":
+            return Terms("always", terms.count, terms.max_chars)
+        case _:
+            return terms if is_enabled else None
+
+
+def tag_mode_for(told: TagMode | None, is_continued: bool, dialect: Dialect) -> TagMode:
+    """What becomes of thinking tags in an answer: what settings say, else markers go where continuity is on.
+
+    Where a provider's reasoning is known to stand in tags, markers are how it is told from the answer: they stay,
+    unless it is lifted.
+    """
+    mode: TagMode = told if told is not None else "markers" if is_continued else "off"
+    return "off" if mode == "markers" and dialect.carrier == "think_tags" else mode

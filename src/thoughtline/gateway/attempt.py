@@ -1,0 +1,274 @@
+"""One target asked: the request prepared for it, sent, and mended where it is refused.
+
+prepare     in the client's own format or translated; what was lost is put back, what others thought is quoted
+ask         up, with the key that is due; a refusal about reasoning is mended and sent again
+failure     what speaks against this target, if another one may do better
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from thoughtline.addresses import Action, address, with_query_key
+from thoughtline.catalogue import Provider, auth_for
+from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for
+from thoughtline.continuity.injection import Terms
+from thoughtline.continuity.tags import TagMode
+from thoughtline.errors import Declined, ThoughtlineError
+from thoughtline.fallover.failures import Failure, failure_of
+from thoughtline.formats import FORMATS
+from thoughtline.gateway.access import Caller, account_of
+from thoughtline.gateway.asgi import Scope
+from thoughtline.gateway.choosing import Choice
+from thoughtline.gateway.encodings import unpacked
+from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
+from thoughtline.gateway.routing import Route
+from thoughtline.gateway.state import State
+from thoughtline.gateway.tagging import TaggedAnswer
+from thoughtline.gateway.translating import Spoken, TranslatedExchange, translated
+from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.replay.keys import Identity
+from thoughtline.replayer import Destination, Prepared
+from thoughtline.sessions import Session
+from thoughtline.translation import Sealer
+
+MAX_REFUSAL_BYTES = 4 * 2**20
+"""An error that is looked at: some providers repeat the refused input in it."""
+
+_REFUSALS = frozenset({400, 404, 413, 422})
+"""What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
+
+_STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
+
+
+class Incoming(NamedTuple):
+    """A request as it came, and who sent it."""
+
+    scope: Scope
+    route: Route
+    headers: dict[bytes, bytes]
+    query: str
+    caller: Caller
+    session: Session
+    body: bytes
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.caller.tenant, self.session.id, self.session.agent)
+
+    @property
+    def spoken(self) -> Spoken:
+        assert self.route.format is not None
+        is_array = self.route.format == "gemini_generate" and "alt=sse" not in self.query
+        return Spoken(self.route.format, self.route.is_streaming, is_array)
+
+
+class Refusal(NamedTuple):
+    """An error of the provider, and what was read of it."""
+
+    response: UpstreamResponse
+    body: bytes
+    is_whole: bool
+
+    @property
+    def plain(self) -> bytes:
+        """Its body without compression; empty if that can't be undone."""
+        encoding = self.response.header("content-encoding")
+        try:
+            return unpacked(self.body, encoding, MAX_REFUSAL_BYTES) if encoding else self.body
+        except ThoughtlineError:
+            return b""
+
+
+class Attempt:
+    """A target and what became of asking it."""
+
+    def __init__(self, state: State, incoming: Incoming, choice: Choice, key: str) -> None:
+        self._state = state
+        self._incoming = incoming
+        self._key = key
+        self.choice = choice
+        self.prepared: Prepared | None = None
+        self.lane: TranslatedExchange | None = None
+        self.refusal: Refusal | None = None
+        self.is_streaming = incoming.route.is_streaming
+        self.tags: TagMode = "off"
+        self.upstream_seconds = 0.0
+        self.bytes_up = 0
+
+    @property
+    def is_translated(self) -> bool:
+        return self.choice.format != self._incoming.route.format
+
+    async def prepare(self) -> None:
+        """What to send. Raises where the request can't be carried into the provider's format."""
+        incoming, choice = self._incoming, self.choice
+        provider = choice.provider
+        account = account_of(self._key or incoming.caller.credential)
+        base = provider.bases.get(choice.format, provider.base_url)
+        destination = Destination(provider.name, base, account, choice.model, choice.format)
+        sealer = Sealer(self._state.envelope_key, incoming.caller.tenant)
+        if self.is_translated:
+            await self._translate(destination, sealer)
+        else:
+            await self._prepare_own(destination, sealer)
+        assert self.prepared is not None
+        settings = self._state.settings
+        dialect = self.prepared.contract.dialect
+        self.tags = tag_mode_for(settings.tags, self._terms() is not None, dialect)
+
+    async def _translate(self, destination: Destination, sealer: Sealer) -> None:
+        incoming = self._incoming
+        if incoming.route.action == "count_tokens":
+            raise _not_counted(self.choice)
+        self.lane = await translated(
+            self._state.replayer,
+            incoming.body,
+            incoming.spoken,
+            destination,
+            incoming.identity,
+            sealer,
+            self._terms(),
+            streams_only=self.choice.provider.streams_only,
+        )
+        self.prepared, self.is_streaming = self.lane.prepared, self.lane.spoken.is_streaming
+
+    async def _prepare_own(self, destination: Destination, sealer: Sealer) -> None:
+        incoming, streams_only = self._incoming, self.choice.provider.streams_only
+        spoken = incoming.spoken
+        edits = (("stream", b"true"),) if streams_only and spoken.format not in _STREAM_IN_ADDRESS else ()
+        model = self.choice.model if not incoming.route.model else ""
+        self.prepared = await self._state.replayer.prepare(
+            incoming.body, destination, incoming.identity, model, edits, self._terms()
+        )
+        transcript = self.prepared.transcript
+        if transcript is not None and transcript.is_streaming:
+            self.is_streaming = True
+        if streams_only and not self.is_streaming and transcript is not None:
+            self.lane = TranslatedExchange(self.prepared, spoken, sealer)
+
+    def tagged(self, *, is_stream: bool) -> TaggedAnswer | None:
+        """What takes thinking tags out of the answer on its way to the client; None if nothing does."""
+        route = self._incoming.route
+        if self.tags == "off" or route.format is None or self.prepared is None:
+            return None
+        dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
+        return TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream)
+
+    def _terms(self) -> Terms | None:
+        told = self._state.settings.continuity
+        terms = Terms(told.mode, told.count, told.max_chars)
+        if self._incoming.route.action != "generate":
+            return None
+        return terms_for(terms, told.enabled, self._incoming.headers.get(HEADER, b""))
+
+    async def ask(self) -> UpstreamResponse:
+        """Ask, and mend what is refused. An error that can't be mended is in `refusal`, the first one."""
+        assert self.prepared is not None
+        response = await self._send()
+        while response.status >= 400:
+            healed = await self._refused(response)
+            if healed is None:
+                self.prepared = replace(self.prepared, healings=0)
+                return response
+            await response.close()
+            self.prepared = healed
+            self.lane = self.lane._replace(prepared=healed) if self.lane else None
+            response = await self._send()
+        self.refusal = None
+        if self.prepared.healings and self._state.settings.replay.learn:
+            await self._state.replayer.keep_lessons(self.prepared)
+        return response
+
+    def failure(self, response: UpstreamResponse) -> Failure | None:
+        """What an error says against this target; None if it is an answer, or about the request."""
+        if self.refusal is None:
+            return None
+        return failure_of(response.status, self.refusal.plain, response.header("retry-after"))
+
+    async def _send(self) -> UpstreamResponse:
+        assert self.prepared is not None
+        incoming, choice = self._incoming, self.choice
+        action: Action = "count_tokens" if incoming.route.action == "count_tokens" else "generate"
+        query = _query_of(choice, self.is_streaming) if self.is_translated else incoming.query
+        url = address(
+            choice.provider,
+            choice.format,
+            choice.model,
+            is_streaming=self.is_streaming or choice.provider.streams_only,
+            action=action,
+            query=query,
+        )
+        provider, auth = choice.provider, auth_for(choice.provider, choice.format)
+        if auth != provider.auth:
+            provider = replace(provider, auth=auth)
+        received: Headers = incoming.scope["headers"]
+        key = self._key
+        if self.is_translated:
+            received = translated_headers(received, choice.format)
+            key = key or incoming.caller.credential  # in the header that this provider reads
+        if self.tags != "off":
+            received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
+        return await self.send_up(provider, "POST", url, key, received, self.prepared.body)
+
+    async def send_up(
+        self, provider: Provider, method: str, url: str, key: str, received: Headers, body: bytes, encoding: str = ""
+    ) -> UpstreamResponse:
+        """Up, as it is."""
+        if self._incoming.caller.key is not None:
+            received = without_credentials(received)
+        if key and provider.auth == "query":
+            url = with_query_key(url, key)
+        headers = request_headers(received, provider, key)
+        if encoding:
+            headers.append(("content-encoding", encoding))
+        self.bytes_up += len(body)
+        began = time.perf_counter()
+        try:
+            return await self._state.upstreams.send(provider, method, url, headers, body)
+        finally:
+            self.upstream_seconds += time.perf_counter() - began
+
+    async def _refused(self, response: UpstreamResponse) -> Prepared | None:
+        """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
+        assert self.prepared is not None
+        refusal = Refusal(response, *await _read_refusal(response))
+        if self.refusal is None or response.status not in _REFUSALS:
+            self.refusal = refusal
+        if not refusal.is_whole or not self._state.settings.replay.heal or not refusal.plain:
+            return None
+        return await self._state.replayer.heal(self.prepared, response.status, refusal.plain)
+
+
+async def _read_refusal(response: UpstreamResponse) -> tuple[bytes, bool]:
+    """The body of an error, and whether that is all of it: a longer one, or one that breaks off, is not looked at."""
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        try:
+            piece = await response.read()
+        except UpstreamCut:
+            return b"".join(pieces), False
+        if piece is None:
+            return b"".join(pieces), True
+        pieces.append(piece)
+        size += len(piece)
+        if size > MAX_REFUSAL_BYTES:
+            return b"".join(pieces), False
+
+
+def _query_of(choice: Choice, is_streaming: bool) -> str:
+    """The query of a translated request: the client's own is of another format."""
+    return "alt=sse" if choice.format == "gemini_generate" and is_streaming else ""
+
+
+def _not_counted(choice: Choice) -> Declined:
+    return Declined(
+        400,
+        "tokens_not_counted",
+        f"{choice.provider.name} can't count tokens in this format.",
+        "Ask it in a format of its own, or count without it.",
+    )

@@ -1,0 +1,48 @@
+"""Servers in this process, on loopback: simulators, and a gateway in front of them. For showing and for measuring."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import uvicorn
+from msgspec.structs import replace
+
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.gateway.access import NoKeys
+from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.journal import Journal
+from thoughtline.gateway.serving import server_config
+from thoughtline.gateway.state import State, make_state
+from thoughtline.settings import Settings
+from thoughtline.stores import open_store
+
+
+@contextlib.asynccontextmanager
+async def listening(app: Any) -> AsyncIterator[str]:
+    """An application behind a port that the system chooses; its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = server_config(app) if isinstance(app, Gateway) else uvicorn.Config(app, log_level="critical")
+    server = uvicorn.Server(config)
+    serving = asyncio.ensure_future(server._serve([listener]))
+    while not server.started:
+        await asyncio.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def gateway_before(addresses: Mapping[str, str], default: str | None = None) -> Gateway:
+    """A gateway whose providers, by name, are at these addresses, with a memory that ends with it."""
+    moved = {name: replace(PROVIDERS[name], base_url=url, bases={}) for name, url in addresses.items()}
+    settings = Settings(providers=moved, default_provider=default)
+
+    async def opened() -> State:
+        return make_state(settings, await open_store("memory://"), NoKeys(), Journal())
+
+    return Gateway(opened)

@@ -1,0 +1,86 @@
+"""`thoughtline cache`, over a running gateway and straight from its store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from tests.gateway.world import running
+from tests.sim.serving import served
+from thoughtline.cli import main
+from thoughtline.settings import ServerSettings, Settings
+
+TOKEN = "a-token-of-the-tests-000"
+TURNS = (("deepseek", "m", "one"), ("deepseek", "m", "two"), ("kimi", "kimi-k2.6", "three"))
+TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object", "properties": {}}}}]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[dict[str, list[str]]]:
+    """Two turns of DeepSeek's and one of Kimi's in a store, with a gateway before it: the options for both ways."""
+    url = f"sqlite:///{tmp_path / 'kept.db'}"
+    simulators = {"deepseek": served("deepseek").url, "kimi": served("kimi").url}
+    settings = Settings(server=replace(ServerSettings(), admin_token=TOKEN))
+    with running(simulators, settings, url) as gateway:
+        for provider, model, words in (
+            ("deepseek", "m", "one"),
+            ("deepseek", "m", "two"),
+            ("kimi", "kimi-k2.6", "three"),
+        ):
+            body = {"model": model, "messages": [{"role": "user", "content": words}], "tools": TOOLS}
+            httpx.post(f"{gateway.url}/{provider}/v1/chat/completions", json=body).raise_for_status()
+        yield {"gateway": ["--url", gateway.url, "--token", TOKEN], "store": ["--store", url]}
+
+
+both_ways = pytest.mark.parametrize("way", ["gateway", "store"])
+
+
+@both_ways
+def test_statistics(way: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    """How much is remembered, of whom."""
+    assert main(["cache", "stats", "--json", *place[way]]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["byProvider"]["deepseek"]["entries"] == 2
+    assert told["byProvider"]["kimi"]["entries"] == 1
+    assert main(["cache", "stats", *place[way]]) == 0
+    assert "deepseek" in capsys.readouterr().out
+
+
+@both_ways
+def test_listing_and_showing(way: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    """The newest first, by filters; one of them by its call or by its own id, with what was thought."""
+    assert main(["cache", "list", "--json", "--provider", "kimi", *place[way]]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["entries"]
+    for name in (entry["toolCallId"], entry["id"][:12]):
+        assert main(["cache", "show", name, *place[way]]) == 0
+        assert json.loads(capsys.readouterr().out)["reasoning"] == entry["reasoning"] != ""
+    assert main(["cache", "show", "nobody", *place[way]]) == 1
+
+
+@both_ways
+def test_clearing(way: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    """Only what fits goes."""
+    assert main(["cache", "clear", "--yes", "--provider", "deepseek", *place[way]]) == 0
+    assert capsys.readouterr().out == "2 turns forgotten\n"
+    assert main(["cache", "list", "--json", *place[way]]) == 0
+    assert [entry["provider"] for entry in json.loads(capsys.readouterr().out)["entries"]] == ["kimi"]
+
+
+def test_clearing_asks_first(place: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever does not say yes loses nothing."""
+    monkeypatch.setattr("sys.stdin.readline", lambda: "\n", raising=False)
+    assert main(["cache", "clear", *place["store"]]) == 1
+    assert main(["cache", "list", *place["store"]]) == 0
+
+
+def test_a_wrong_token_and_no_gateway(place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    """Both say what to do."""
+    assert main(["cache", "stats", "--url", place["gateway"][1], "--token", "wrong"]) == 2
+    assert "--token" in capsys.readouterr().err
+    assert main(["cache", "stats", "--url", "http://127.0.0.1:1", "--token", TOKEN]) == 2
+    assert "--store" in capsys.readouterr().err
