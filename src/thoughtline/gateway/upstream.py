@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from datetime import timedelta
 
 from pyreqwest.client import Client, ClientBuilder
@@ -36,6 +37,9 @@ class UpstreamResponse:
     def __init__(self, request: StreamRequest, response: Response) -> None:
         self._request = request
         self._reader = response.body_reader
+        self._ahead: deque[bytes] = deque()
+        self._is_over = False
+        self._is_cut = False
         self._is_closed = False
         self.status = response.status
         self.headers: list[tuple[str, str]] = list(response.headers.items())
@@ -45,11 +49,30 @@ class UpstreamResponse:
 
     async def read(self) -> bytes | None:
         """The next piece as it came, or None after the last."""
+        if self._ahead:
+            return self._ahead.popleft()
+        if self._is_cut:
+            raise UpstreamCut
+        if self._is_over:
+            return None
         try:
             piece = await self._reader.read_chunk()
         except PyreqwestError:
             raise UpstreamCut from None
         return None if piece is None else piece.to_bytes()
+
+    async def peek(self) -> bytes | None:
+        """One piece more, ahead of whoever reads: it is read again, and so is the end, or that it broke off."""
+        try:
+            piece = None if self._is_over else await self._reader.read_chunk()
+        except PyreqwestError:
+            self._is_cut = True
+            raise UpstreamCut from None
+        if piece is None:
+            self._is_over = True
+            return None
+        self._ahead.append(piece.to_bytes())
+        return self._ahead[-1]
 
     async def close(self) -> None:
         """Let go of the connection: back into the pool if the body was read to its end. Doing it twice is fine."""
