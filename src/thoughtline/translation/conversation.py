@@ -14,6 +14,7 @@ import msgspec
 from thoughtline.errors import Untranslatable
 from thoughtline.formats.json_text import is_json
 from thoughtline.items import (
+    REASONING_KINDS,
     Item,
     Reasoning,
     ReasoningSummary,
@@ -200,7 +201,9 @@ class _Work:
                     self._find(turn, at, "a result among what the model said can't be carried")
                 case _:
                     items += self._reasoning(turn, at, item)
-        return [_Part("assistant", tuple(items), tuple(opened))] if items or opened else []
+        if all(isinstance(item, REASONING_KINDS) for item in items):
+            return []  # a turn that was cut before it said anything: no wire takes one
+        return [_Part("assistant", tuple(items), tuple(opened))]
 
     def _open(self, turn: Turn, at: int, item: Item) -> list[Opened]:
         seal = seal_of(item)
