@@ -235,7 +235,9 @@ class Exchange:
             return None
         if self._route.action != "generate" or response.status != 200:
             return None
-        return StreamWatch(prepared, tags=attempt.tags) if is_stream else Watch(prepared, tags=attempt.tags)
+        if is_stream:
+            return StreamWatch(prepared, tags=attempt.tags)
+        return Watch(prepared, tags=attempt.tags, shows_seals=not attempt.is_translated)
 
     def _relay_for(
         self, attempt: Attempt | None, response: UpstreamResponse, watch: Watch | None, *, is_stream: bool
