@@ -308,9 +308,19 @@ class Exchange:
         return replace(
             outcome,
             request=self.id,
+            route=self._last.target.route if self._last else "",
+            attempts=max(1, len(self._attempts)),
+            handoff=self._handoff,
+            tool_errors=self._conversation.tool_errors,
             upstream_ms=round(upstream * 1000, 1),
             own_ms=round((time.perf_counter() - self._began - upstream) * 1000, 2),
         )
+
+    @property
+    def _handoff(self) -> str:
+        """Who made the turn before this one, if a route led elsewhere now."""
+        last, made_by = self._last, self._conversation.made_by
+        return made_by if last is not None and last.target.route and made_by != last.choice.name else ""
 
     def _down(self, response: UpstreamResponse) -> Headers:
         return [*response_headers(response.headers), *self._own_headers()]
@@ -365,6 +375,9 @@ class Exchange:
             missing=outcome.missing,
             healed=outcome.healed,
             checkpoints=outcome.checkpoints,
+            via=outcome.route,
+            handoff=outcome.handoff,
+            added_chars=outcome.added_chars,
             findings=outcome.findings,
             captured=self._captured,
             upstream_ms=outcome.upstream_ms,
