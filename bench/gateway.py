@@ -205,7 +205,7 @@ def _cores() -> tuple[int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a smoke run in less than a minute")
+    parser.add_argument("--quick", action="store_true", help="a smoke run: one short round")
     parser.add_argument("--only", nargs="*", default=[], help="only contenders whose names contain one of these")
     parser.add_argument("--rounds", type=int, help="how often everybody has a turn")
     parser.add_argument("--json", type=Path, help="also write every figure of every round to this file")

@@ -47,7 +47,6 @@ ERRORS: dict[str, tuple[ThoughtlineError, Fault, int]] = {
     "declined": (Declined(404, "unknown_model", "x"), Fault.CLIENT, 404),
     "declined, of an upstream": (Declined(502, "upstream_failed", "x"), Fault.UPSTREAM, 502),
     "declined, of ours": (Declined(503, "busy", "x"), Fault.OURS, 503),
-    "untranslatable": (Untranslatable("x", "/y", "z"), Fault.CLIENT, 400),
     "address": (AddressError("x"), Fault.OURS, 500),
     "address, refused": (AddressRefused("x"), Fault.CLIENT, 400),
     "settings": (SettingsError([Problem("f:1", "a.b", "x", "y")]), Fault.OURS, 500),

@@ -94,6 +94,15 @@ async def test_requests_are_those_of_a_client_that_drops_reasoning() -> None:
     ]
 
 
+async def test_only_who_begins_is_asked_to_think() -> None:
+    """What the second one does is what is measured."""
+    app = Gateway()
+    async with listening(app) as url:
+        conversations = decode_conversations(json.dumps(LINE).encode())
+        await evaluate(Place(url, effort="high"), "a/first", "b/second", conversations, "run")
+    assert [body.get("reasoning_effort") for _, body in app.requests] == ["high", None] * 3
+
+
 async def test_a_request_that_fails_is_counted_and_told() -> None:
     """It passes no check, and the others go on."""
     report = await _evaluated(Gateway(503))

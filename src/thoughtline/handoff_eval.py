@@ -103,11 +103,12 @@ class Report(Struct, frozen=True):
 
 
 class Place(NamedTuple):
-    """Where requests go, and what is shown there."""
+    """Where requests go, what is shown there, and how hard the first target is asked to think (empty: not asked)."""
 
     url: str
     key: str = ""
     sends_scripts: bool = False
+    effort: str = ""
 
 
 # --- conversations ----------------------------------------------------------------------------------------------------
@@ -193,7 +194,8 @@ class _Play:
         for number, turn in enumerate(one.turns):
             history.append({"role": "user", "content": turn})
             model = source if number < one.handoff_after else target
-            answer = await self._ask(one, model, history)
+            effort = self._place.effort if number < one.handoff_after else ""
+            answer = await self._ask(one, {"model": model, "messages": history}, effort)
             said.append(answer)
             if answer.status != 200:
                 break
@@ -216,7 +218,8 @@ class _Play:
             next((answer.problem for answer in said if answer.problem), ""),
         )
 
-    async def _ask(self, one: Conversation, model: str, history: list[Json]) -> _Said:
+    async def _ask(self, one: Conversation, body: Json, effort: str) -> _Said:
+        body = body | {"reasoning_effort": effort} if effort else body
         request = self._client.post(f"{self._place.url.rstrip('/')}/v1/chat/completions")
         request = request.header("x-thoughtline-continuity", self._mode)
         request = request.header("x-thoughtline-session", f"{self._run}-{self._mode}-{one.id}")
@@ -226,12 +229,12 @@ class _Play:
             request = request.header("x-sim-script", one.script)
         began = time.perf_counter()
         try:
-            response = await request.body_json({"model": model, "messages": history}).build().send()
-            body = (await response.bytes()).to_bytes()
+            response = await request.body_json(body).build().send()
+            answer = (await response.bytes()).to_bytes()
         except PyreqwestError as error:
             return _Said(0, "", "", {}, 0, 0.0, type(error).__name__)
         took = (time.perf_counter() - began) * 1000
-        return _said(response.status, body, response.get_header("x-thoughtline-replay") or "", took)
+        return _said(response.status, answer, response.get_header("x-thoughtline-replay") or "", took)
 
 
 def _said(status: int, body: bytes, header: str, took: float) -> _Said:
@@ -283,6 +286,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gateway", metavar="URL", help="a gateway that is running (default: simulators in this process)"
     )
     parser.add_argument("--key-env", metavar="NAME", help="the variable that holds the key for the gateway")
+    parser.add_argument(
+        "--effort", choices=("low", "medium", "high"), help="how hard the one who begins is asked to think"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the report there as JSON; - for standard output")
 
 
@@ -309,8 +315,10 @@ async def _run(options: argparse.Namespace, conversations: Sequence[Conversation
     name = f"eval-{os.getpid()}-{time.time_ns()}"
     if options.gateway:
         key = os.environ.get(options.key_env, "") if options.key_env else ""
-        return await evaluate(Place(options.gateway, key), options.source, options.target, conversations, name)
+        place = Place(options.gateway, key, effort=options.effort or "")
+        return await evaluate(place, options.source, options.target, conversations, name)
     async with simulated(options.source, options.target) as place:
+        place = place._replace(effort=options.effort or "")
         return await evaluate(place, options.source, options.target, conversations, name)
 
 

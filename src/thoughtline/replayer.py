@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from thoughtline.continuity.checkpoints import known_steps, needs_of_all
 from thoughtline.continuity.handover import Handover, carry_on, recall, remember
 from thoughtline.continuity.injection import Quotation, Terms
 from thoughtline.continuity.memory import Memory
@@ -29,7 +30,7 @@ from thoughtline.records import Key, Outcome, Record
 from thoughtline.replay.contracts import BY_NAME, Contract, Rung
 from thoughtline.replay.detection import Target, as_asked, resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, seal_key
+from thoughtline.replay.keys import Identity, seal_key, walk
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
@@ -245,7 +246,7 @@ class Replayer:
     ) -> Prepared:
         """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
         contract = contract or self._book.contract_for(destination.target)
-        needed = needs(transcript, contract, identity)
+        needed = (needs if terms is None else needs_of_all)(transcript, contract, identity)
         found = carried.added_to(await self._found(needed))
         transcript = carried.named(transcript, found)
         policy = self._book.policy_for(contract)
@@ -260,6 +261,13 @@ class Replayer:
             return replace(prepared, body=body, problem=problem)
         self._store.counters.replays += prepared.counts.restored
         return prepared
+
+    async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:
+        """The record of the model's last turn in a request of any format, whoever made it."""
+        steps, end = walk(transcript, identity)
+        needed = Needs(identity, steps[-1:], end)
+        known = known_steps(needed, await self._found(needed)) if steps else ()
+        return known[-1].record if known else None
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
         """The request as it should have been, by what the refusal says; None if it is not ours to mend."""
@@ -335,7 +343,8 @@ class Replayer:
         bodies = _bodies(prepared.transcript.format)
         body = bodies.encode_request(prepared.transcript, prepared.contract.dialect)
         transcript = bodies.decode_request(body, prepared.contract.dialect)
-        needed = needs(transcript, prepared.contract, prepared.identity)
+        wanted = needs if prepared.handover is None else needs_of_all
+        needed = wanted(transcript, prepared.contract, prepared.identity)
         found = prepared.carried.added_to(await self._found(needed))
         return replace(prepared, transcript=transcript, needed=needed, found=found)
 

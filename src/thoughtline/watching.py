@@ -107,7 +107,7 @@ def provenance_of(prepared: Prepared, model_answered: str | None = None) -> Prov
         model_answered or where.model,
         where.format,
         prepared.contract.dialect.name,
-        who.session or untold_session(transcript),
+        who.session or (prepared.handover.session if prepared.handover else untold_session(transcript)),
         who.agent,
     )
 

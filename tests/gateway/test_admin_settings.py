@@ -74,12 +74,12 @@ def test_addresses_without_their_secrets(url: str, shown: str) -> None:
     assert masked_url(url) == shown
 
 
-def test_continuity_answers_and_says_that_it_is_not_there(gateway: Managed) -> None:
+def test_continuity_answers_and_says_that_it_is_there(gateway: Managed) -> None:
     """The fields are those of the settings; `available` tells the truth."""
     found = gateway.get("/api/settings")
-    expected = {"enabled": False, "count": 7, "mode": "handoff", "maxChars": 64000, "available": False}
+    expected = {"enabled": False, "count": 7, "mode": "handoff", "maxChars": 64000, "available": True}
     assert found["continuity"] == expected
-    assert found["tags"] == {"mode": "off", "available": False}
+    assert found["tags"] == {"mode": "off", "available": True}
     assert found["shared"] == []
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import sys
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.driver import Process, started
 from tests.gateway.forgetting import Forgetful
 from tests.gateway.upstreams import EVENTS, JSON, Answer, Got, Out, Upstream, upstream
 from tests.gateway.world import Running, moved, running
@@ -241,8 +238,7 @@ def test_an_upstream_that_says_nothing_at_all() -> None:
     """A connection closed before the first byte is a 502 in the client's own words, and names no address."""
     with upstream(raw()) as up, running({"deepseek": up.url}) as gateway:
         response = HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []})
-        assert response.status_code == 502
-        assert response.json()["error"]["code"].startswith("upstream_")
+        assert (response.status_code, response.json()["error"]["code"]) == (502, "upstream_failed")
         assert up.url.removeprefix("http://") not in response.text
 
 
@@ -293,7 +289,7 @@ def test_connections_that_close_between_requests() -> None:
         out.cut()
 
     with upstream(answer) as up, running({"deepseek": up.url}) as gateway:
-        for _ in range(100):
+        for _ in range(300):
             assert seen(gateway.url + CHAT, is_streaming=False) == Outcome(200, WHOLE, has_ended=True)
         up.wait_until(lambda up: up.open == 0)
 
@@ -355,97 +351,3 @@ def test_a_client_that_leaves(path: str, answer: Answer, monkeypatch: pytest.Mon
         line = next_line()
         assert "client" in line.note + line.code
         assert _tasks(gateway) <= RESTING_TASKS
-
-
-# --- memory
-
-
-def rss_kilobytes(process: Process) -> int:
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
-
-
-class Flood:
-    """Offers a lot, and counts what was taken of it."""
-
-    def __init__(self, piece: bytes, count: int) -> None:
-        self._piece = piece
-        self._count = count
-        self.taken = 0
-
-    async def __call__(self, got: Got, out: Out) -> None:
-        await out.stream(EVENTS)
-        for _ in range(self._count):
-            await out.chunk(self._piece)
-            self.taken += len(self._piece)
-        await out.end()
-
-
-MEBI = 2**20
-
-
-def connected(gateway: Process) -> socket.socket:
-    host, port = gateway.url.removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)))
-    body = b'{"model":"m","messages":[],"stream":true}'
-    head = b"POST %b HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % (CHAT.encode(), len(body))
-    connection.sendall(head + body)
-    return connection
-
-
-def settled(figure: Callable[[], int]) -> int:
-    """A number once it has stopped to grow."""
-    before, same = -1, 0
-    while same < 10:
-        time.sleep(0.05)
-        now = figure()
-        before, same = now, same + 1 if now == before else 0
-    return before
-
-
-def test_a_slow_client_is_not_waited_for_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
-    """200 MB are offered to a client that reads nothing: the upstream is not read on, and memory does not grow."""
-    flood = Flood(event("x" * 100_000), 2000)
-    with upstream(flood) as up, started("memory://", {"deepseek": up.url}) as gateway:
-        httpx.get(f"{gateway.url}/healthz")
-        before = rss_kilobytes(gateway)
-        with connected(gateway) as connection:
-            connection.recv(1000)
-            taken = settled(lambda: flood.taken)
-            grown = rss_kilobytes(gateway) - before
-        up.wait_until(lambda up: up.open == 0)
-    with capsys.disabled():
-        sys.stdout.write(f"\n  slow client: {taken / MEBI:.1f} MiB of 200 taken, memory grew by {grown / 1024:.1f} MiB")
-    assert taken < 24 * MEBI
-    assert grown < 24 * 1024
-
-
-@pytest.mark.parametrize(
-    ("name", "piece", "count"),
-    [
-        ("events of 10 MB", event("x" * (10 * MEBI)), 20),
-        ("a line without end", b"x" * MEBI, 200),
-        ("events without end", event("x" * 1000), 60_000),
-        ("reasoning without end", event("y" * 100_000).replace(b'"content"', b'"reasoning_content"'), 2000),
-    ],
-)
-def test_memory_under_floods(name: str, piece: bytes, count: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """All of it reaches the client; what is remembered of it has an end."""
-    flood = Flood(piece, count)
-    with upstream(flood) as up, started("memory://", {"deepseek": up.url}) as gateway:
-        httpx.get(f"{gateway.url}/healthz")
-        before = rss_kilobytes(gateway)
-        most = received = 0
-        with connected(gateway) as connection:
-            tail = b""
-            while not tail.endswith(b"0\r\n\r\n"):
-                data = connection.recv(MEBI)
-                assert data, "the stream was cut"
-                received += len(data)
-                tail = (tail + data[-16:])[-16:]
-                most = max(most, rss_kilobytes(gateway)) if received % 7 == 0 else most
-        most = max(most, rss_kilobytes(gateway)) - before
-    with capsys.disabled():
-        sys.stdout.write(f"\n  {name}: {received / MEBI:.0f} MiB passed, memory grew by {most / 1024:.1f} MiB at most")
-    assert received >= len(piece) * count
-    assert most < 192 * 1024

@@ -12,6 +12,7 @@ import io
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -26,7 +27,7 @@ from thoughtline.gateway.journal import Journal, Line
 from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state
 from thoughtline.settings import Settings
-from thoughtline.stores import Store, open_store
+from thoughtline.stores import Clock, Store, open_store
 
 Json = dict[str, Any]
 Result = TypeVar("Result")
@@ -82,6 +83,7 @@ def running(
     store_url: str = "memory://",
     store: Store | None = None,
     takes_keys: bool = False,
+    clock: Clock = time.time,
 ) -> Iterator[Running]:
     """A gateway whose providers are at these addresses: the name of a row, or a whole row under any name."""
     settings = settings or Settings()
@@ -98,7 +100,7 @@ def running(
             kept = store or await open_store(store_url, settings.store)
             await kept.open()
             keys = await ClientKeys.load(kept) if takes_keys else NoKeys()
-            return make_state(settings, kept, keys, Journal(log))
+            return make_state(settings, kept, keys, Journal(log), clock=clock)
 
         app = Gateway(opened)
         server = uvicorn.Server(server_config(app))

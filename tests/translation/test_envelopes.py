@@ -20,7 +20,9 @@ WHERE = Provenance("tenant", "anthropic", "https://h", "account", "m", "m", "ant
 THOUGHT = ReasoningText(
     "thought", "c2ln", ANTHROPIC_CLAUDE_V1, raw=Raw(b'{"type":"thinking","thinking":"thought","signature":"c2ln"}')
 )
-HELD = Opened(WHERE, (THOUGHT, ToolCall("look", "{}", "t1", seal=Seal("s"))), (0, 1), Key("prefix-v1:ab"), 5.0)
+HELD = Opened(
+    WHERE, (THOUGHT, ToolCall("look", "{}", "t1", seal=Seal("s"))), ((0, 0), (7, 0)), Key("prefix-v1:ab"), 5.0
+)
 
 
 def token(sealer: Sealer | None = None) -> str:

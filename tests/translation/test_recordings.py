@@ -74,7 +74,7 @@ def said(items: tuple[Item, ...], to: FormatName) -> Said:
     no-summary    only Responses tells a summary from the text of thinking
     hidden        thinking that nobody can read shows in no field, but for Anthropic's block without words
     one-field     chat and Ollama have one field for all thinking and one for all words, before the calls
-    neighbours    Gemini's parts grow over chunks: two neighbours of one kind are one (and so are they read)
+    neighbours    Gemini's parts grow over chunks: two neighbours of one kind are one; so are words in a Responses list
     an-object     arguments that are no object stand inside one, where a wire wants objects
     """
     told: Said = []
@@ -92,15 +92,15 @@ def said(items: tuple[Item, ...], to: FormatName) -> Said:
                 told += [("thought", readable(item))] if readable(item) else []
             case _:
                 pass
-    if to == "gemini_generate":
-        return _joined(told)
+    if to in ("gemini_generate", "openai_responses"):
+        return _joined(told, ("text",) if to == "openai_responses" else ("text", "thought"))
     return _in_one_field(told) if to in ("openai_chat", "ollama_chat") else told
 
 
-def _joined(told: Said) -> Said:
+def _joined(told: Said, kinds: tuple[str, ...]) -> Said:
     joined: Said = []
     for kind, text in told:
-        if joined and kind != "call" and joined[-1][0] == kind:
+        if joined and kind in kinds and joined[-1][0] == kind:
             joined[-1] = (kind, joined[-1][1] + text)
         else:
             joined.append((kind, text))

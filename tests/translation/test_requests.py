@@ -227,6 +227,13 @@ def test_a_conversation_that_the_model_opened() -> None:
     assert [message["role"] for message in messages] == ["user", "assistant", "user"]
 
 
+def test_a_turn_of_nothing_but_thinking() -> None:
+    """A turn that was cut before it said anything goes to nobody: every wire refuses it."""
+    thought = {"role": "assistant", "content": None, "reasoning_content": "hm"}
+    messages = body_of(translated("openai_chat", chat(user("a"), thought, user("b")), "ollama_chat"))["messages"]
+    assert [message["role"] for message in messages] == ["user", "user"]
+
+
 def test_arguments_that_are_no_object() -> None:
     """A call cut short by a token limit still goes to a wire that wants objects, and is found."""
     cut = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"at": '}}

@@ -45,6 +45,10 @@ class Health:
         self.breakers.succeeded(target)
         self._affinity.keep(f"{route}/{conversation}", target)
 
+    def refused(self, target: str) -> None:
+        """It answered that the request is wrong: nothing against the target, and nothing to stay with it for."""
+        self.breakers.succeeded(target)
+
     def failed(self, route: str, target: str, conversation: str, failure: Failure, now: float) -> None:
         """The next one is asked; a rejected key says nothing about its target."""
         if failure.kind != "key_rejected":

@@ -27,11 +27,17 @@ class KeyRing:
         self._aside: dict[str, float] = {}
         self._affinity = Affinity()
 
-    def order(self, provider: str, keys: Sequence[str], conversation: str, now: float) -> list[str]:
-        """All keys of a provider, the one to ask with in front; those that are put aside last, the soonest first."""
+    def order(
+        self, provider: str, keys: Sequence[str], conversation: str, now: float, made_with: str | None = None
+    ) -> list[str]:
+        """All keys of a provider, the one to ask with in front; those that are put aside last, the soonest first.
+
+        `made_with` made the latest turn, if its record says so.
+        """
         names = {_name(provider, key): key for key in keys}
         drawn = ranked(list(names), [1] * len(names), conversation)
-        stays_with = self._affinity.get(f"{provider}/{conversation}")
+        known = self._affinity.get(f"{provider}/{conversation}")
+        stays_with = known if made_with is None else _name(provider, made_with)
         if stays_with in names:
             drawn.remove(stays_with)
             drawn.insert(0, stays_with)

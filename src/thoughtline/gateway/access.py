@@ -83,8 +83,13 @@ def admit(headers: Mapping[bytes, bytes], query: str, peer: str, keys: KnowsKeys
     return Caller(known.tenant, credential, known)
 
 
-def keys_for(caller: Caller, provider: Provider, conversation: str, health: Health, now: float) -> list[str]:
-    """The keys to ask a provider with, in this order; an empty one if the caller's own goes up as it came."""
+def keys_for(
+    caller: Caller, provider: Provider, conversation: str, health: Health, now: float, account: str = ""
+) -> list[str]:
+    """The keys to ask a provider with, in this order; an empty one if the caller's own goes up as it came.
+
+    `account` is the one that made the latest turn.
+    """
     if provider.api_keys:
         if caller.key is None and not caller.is_free:
             raise Declined(
@@ -95,7 +100,8 @@ def keys_for(caller: Caller, provider: Provider, conversation: str, health: Heal
             )
         if len(provider.api_keys) == 1:
             return [provider.api_keys[0]]
-        return health.keys.order(provider.name, provider.api_keys, conversation, now)
+        made_with = next((key for key in provider.api_keys if account and account_of(key) == account), None)
+        return health.keys.order(provider.name, provider.api_keys, conversation, now, made_with)
     if caller.key is not None and provider.auth != "none":
         raise Declined(
             403,

@@ -7,6 +7,7 @@ failure     what speaks against this target, if another one may do better
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import NamedTuple
 
@@ -22,9 +23,11 @@ from thoughtline.fallover.failures import Failure, failure_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.access import Caller, account_of
 from thoughtline.gateway.asgi import Scope
-from thoughtline.gateway.choosing import Choice
+from thoughtline.gateway.beginnings import failure_at_start
+from thoughtline.gateway.choosing import Choice, Target
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
+from thoughtline.gateway.kept_responses import keep, unfolded
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tagging import TaggedAnswer
@@ -66,6 +69,19 @@ class Incoming(NamedTuple):
         return Spoken(self.route.format, self.route.is_streaming, is_array)
 
 
+class Asked(NamedTuple):
+    """A target and a key to ask it with. `has_choice`: there are other targets or keys; `is_last`: none is left."""
+
+    target: Target
+    key: str
+    has_choice: bool
+    is_last: bool
+
+    @property
+    def provider(self) -> Provider:
+        return self.target.choice.provider
+
+
 class Refusal(NamedTuple):
     """An error of the provider, and what was read of it."""
 
@@ -86,16 +102,19 @@ class Refusal(NamedTuple):
 class Attempt:
     """A target and what became of asking it."""
 
-    def __init__(self, state: State, incoming: Incoming, choice: Choice, key: str) -> None:
+    def __init__(self, state: State, incoming: Incoming, target: Target, key: str) -> None:
         self._state = state
         self._incoming = incoming
         self._key = key
-        self.choice = choice
+        self._due = 0.0
+        self.target = target
+        self.choice = target.choice
         self.prepared: Prepared | None = None
         self.lane: TranslatedExchange | None = None
         self.refusal: Refusal | None = None
         self.is_streaming = incoming.route.is_streaming
         self.tags: TagMode = "off"
+        self.asked = b""
         self.upstream_seconds = 0.0
         self.bytes_up = 0
 
@@ -124,9 +143,12 @@ class Attempt:
         incoming = self._incoming
         if incoming.route.action == "count_tokens":
             raise _not_counted(self.choice)
+        body = incoming.body
+        if incoming.spoken.format == "openai_responses":
+            body = self.asked = await unfolded(self._state.store, incoming.caller.tenant, body)
         self.lane = await translated(
             self._state.replayer,
-            incoming.body,
+            body,
             incoming.spoken,
             destination,
             incoming.identity,
@@ -158,6 +180,11 @@ class Attempt:
         dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
         return TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream)
 
+    async def keep_answer(self, body: bytes) -> None:
+        """An answer that a client of Responses may name in its next request."""
+        if self.asked and self.prepared is not None:
+            await keep(self._state.store, self.prepared, self.asked, body, self._state.clock())
+
     def _terms(self) -> Terms | None:
         told = self._state.settings.continuity
         terms = Terms(told.mode, told.count, told.max_chars)
@@ -183,11 +210,14 @@ class Attempt:
             await self._state.replayer.keep_lessons(self.prepared)
         return response
 
-    def failure(self, response: UpstreamResponse) -> Failure | None:
-        """What an error says against this target; None if it is an answer, or about the request."""
-        if self.refusal is None:
+    async def failure(self, response: UpstreamResponse, asked: Asked) -> Failure | None:
+        """What an answer says against this target; None if it is one, or about the request."""
+        if self.refusal is not None:
+            return failure_of(response.status, self.refusal.plain, response.header("retry-after"))
+        if not asked.has_choice or response.status != 200:
             return None
-        return failure_of(response.status, self.refusal.plain, response.header("retry-after"))
+        due = None if asked.is_last else self._due
+        return await failure_at_start(response, is_streaming=self.is_streaming, due=due)
 
     async def _send(self) -> UpstreamResponse:
         assert self.prepared is not None
@@ -227,6 +257,7 @@ class Attempt:
             headers.append(("content-encoding", encoding))
         self.bytes_up += len(body)
         began = time.perf_counter()
+        self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
         try:
             return await self._state.upstreams.send(provider, method, url, headers, body)
         finally:

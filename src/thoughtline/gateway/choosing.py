@@ -9,10 +9,10 @@ from thoughtline.errors import Declined, DecodeError
 from thoughtline.fallover.health import Health
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.routing import Route
-from thoughtline.replayer import guess_model
+from thoughtline.replayer import Replayer, guess_model
 from thoughtline.sessions import untold_session
 from thoughtline.settings import Settings
-from thoughtline.turns import FormatName
+from thoughtline.turns import FormatName, Provenance
 
 if TYPE_CHECKING:
     from thoughtline.gateway.attempt import Incoming
@@ -25,6 +25,10 @@ class Choice(NamedTuple):
     model: str
     format: FormatName
 
+    @property
+    def name(self) -> str:
+        return f"{self.provider.name}/{self.model}"
+
 
 class Target(NamedTuple):
     """A choice under the name by which its health is known; `route` is empty where no route led to it."""
@@ -34,34 +38,70 @@ class Target(NamedTuple):
     route: str = ""
 
 
-def targets_of(settings: Settings, incoming: Incoming, conversation: str, health: Health, now: float) -> list[Target]:
-    """Whom to ask, in this order: one, or the targets of a route."""
+class Conversation(NamedTuple):
+    """A name, for those who stay with a target or a key, and who made its latest turn; empty where nobody has a choice.
+
+    What the records say holds for every worker and replica, and after a restart.
+    """
+
+    name: str = ""
+    made: Provenance | None = None
+
+    @property
+    def made_by(self) -> str:
+        """The target that made the latest turn."""
+        return f"{self.made.provider}/{self.made.model_asked}" if self.made else ""
+
+
+class Choices(NamedTuple):
+    """Whom a request may go to: one, or the targets of a route in the route's order."""
+
+    targets: tuple[Target, ...]
+    weights: tuple[int, ...] = ()
+
+    @property
+    def are_several(self) -> bool:
+        return len(self.targets) > 1 or len(self.targets[0].choice.provider.api_keys) > 1 or bool(self.targets[0].route)
+
+    def ordered(self, conversation: Conversation, health: Health, now: float) -> list[Target]:
+        """The one to ask first in front."""
+        by_name = {target.name: target for target in self.targets}
+        made_by = next((name for name, one in by_name.items() if one.choice.name == conversation.made_by), None)
+        names = health.targets(self.targets[0].route, list(by_name), self.weights, conversation.name, now, made_by)
+        return [by_name[name] for name in names]
+
+
+def choices_of(settings: Settings, incoming: Incoming) -> Choices:
+    """By the model's name and the address."""
     route, spoken = incoming.route, incoming.route.format
     assert spoken is not None
     model = route.model or guess_model(incoming.body)
     if route.provider is None and model in settings.routes:
         row = settings.routes[model]
-        names = health.targets(row.name, row.targets, row.weights, conversation, now)
-        return [Target(name, _by_prefix(settings, name, spoken), row.name) for name in names]
+        chosen = [(name, _by_prefix(settings, name, spoken)) for name in row.targets]
+        targets = tuple(Target(_health_name(name, choice, incoming), choice, row.name) for name, choice in chosen)
+        return Choices(targets, row.weights)
     choice = _choose(settings, route, spoken, model)
-    return [Target(f"{choice.provider.name}/{choice.model}", choice)]
+    return Choices((Target(_health_name(choice.name, choice, incoming), choice),))
 
 
-def conversation_of(settings: Settings, incoming: Incoming) -> str:
-    """A name for the conversation, for those who stay with a target or a key; empty where nobody has a choice."""
-    if not settings.routes and not any(len(row.api_keys) > 1 for row in settings.providers.values()):
-        return ""
-    return f"{incoming.caller.tenant}/{incoming.session.id or _untold(incoming)}"
+def _health_name(target: str, choice: Choice, incoming: Incoming) -> str:
+    """A target asked with the caller's own key is the caller's own: what it did to its quota is nobody else's loss."""
+    return target if choice.provider.api_keys else f"{target} for {incoming.caller.tenant}"
 
 
-def _untold(incoming: Incoming) -> str:
+async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replayer) -> Conversation:
+    """Which conversation a request goes on with: asked only where there is a choice."""
     wire = FORMATS[incoming.route.format] if incoming.route.format else None
-    if wire is None or wire.bodies is None:
-        return ""
+    if not choices.are_several or wire is None or wire.bodies is None:
+        return Conversation()
     try:
-        return untold_session(wire.bodies.decode_request(incoming.body, wire.dialect))
+        transcript = wire.bodies.decode_request(incoming.body, wire.dialect)
     except DecodeError:
-        return ""
+        return Conversation(f"{incoming.caller.tenant}/{incoming.session.id or ''}")
+    latest = await replayer.latest(transcript, incoming.identity)
+    name = f"{incoming.caller.tenant}/{incoming.session.id or untold_session(transcript)}"
+    return Conversation(name, latest.provenance if latest else None)
 
 
 def _choose(settings: Settings, route: Route, format: FormatName, model: str) -> Choice:

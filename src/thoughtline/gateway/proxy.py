@@ -17,8 +17,8 @@ from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
 from thoughtline.gateway.access import Caller, admit, keys_for
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
-from thoughtline.gateway.attempt import Attempt, Incoming
-from thoughtline.gateway.choosing import Choice, Target, conversation_of, named_provider, targets_of
+from thoughtline.gateway.attempt import Asked, Attempt, Incoming
+from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_of, conversation_of, named_provider
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
@@ -52,6 +52,8 @@ class Exchange:
         self._session = Session(None, None)
         self._caller = Caller("", "")
         self._attempts: list[Attempt] = []
+        self._conversation = Conversation()
+        self._failed: Declined | None = None
         self._passing_seconds = 0.0
         self._captured = 0
         self._status = 0
@@ -102,71 +104,93 @@ class Exchange:
     async def _converse(self, incoming: Incoming, send: Send) -> None:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
         state = self._state
-        conversation = conversation_of(state.settings, incoming)
-        targets = targets_of(state.settings, incoming, conversation, state.health, state.clock())
+        choices = choices_of(state.settings, incoming)
+        conversation = self._conversation = await conversation_of(choices, incoming, state.replayer)
+        targets = choices.ordered(conversation, state.health, state.clock())
         for number, target in enumerate(targets):
-            keys = keys_for(self._caller, target.choice.provider, conversation, state.health, state.clock())
+            provider = target.choice.provider
+            account = conversation.made.account if conversation.made else ""
+            keys = keys_for(self._caller, provider, conversation.name, state.health, state.clock(), account)
             for at, key in enumerate(keys):
                 is_last = number == len(targets) - 1 and at == len(keys) - 1
-                if await self._try(incoming, target, key, conversation, send, is_last=is_last):
+                if await self._try(incoming, Asked(target, key, choices.are_several, is_last), send):
                     return
-                if not state.health.keys.is_aside(target.choice.provider.name, key, state.clock()):
+                if not state.health.keys.is_aside(provider.name, key, state.clock()):
                     break  # it was not the key that failed
+        await self._pass_failure(send)
 
-    async def _try(
-        self, incoming: Incoming, target: Target, key: str, conversation: str, send: Send, *, is_last: bool
-    ) -> bool:
+    async def _try(self, incoming: Incoming, asked: Asked, send: Send) -> bool:
         """Ask one target with one key; whether the client has its answer."""
-        attempt = Attempt(self._state, incoming, target.choice, key)
+        attempt = Attempt(self._state, incoming, asked.target, asked.key)
         self._attempts.append(attempt)
-        await attempt.prepare()
+        try:
+            await attempt.prepare()
+        except ThoughtlineError:
+            if len(self._attempts) == 1:
+                raise
+            self._attempts.pop()  # why it was asked at all is what the client should hear
+            return False
         with self._state.limits.stream(self._caller.key if attempt.is_streaming else None):
-            self._state.health.asked(target.name, self._state.clock())
+            self._state.health.asked(asked.target.name, self._state.clock())
             try:
                 response = await attempt.ask()
             except Declined as error:
-                failure = failure_of_error(error.code)
-                self._note_failure(target, key, conversation, failure)
-                if is_last or failure is None:
-                    raise
-                return False
+                return self._declined(asked, error)
             try:
-                return await self._answered(attempt, response, target, key, conversation, send, is_last=is_last)
+                return await self._answered(attempt, response, asked, send)
             finally:
                 await response.close()
 
-    async def _answered(
-        self,
-        attempt: Attempt,
-        response: UpstreamResponse,
-        target: Target,
-        key: str,
-        conversation: str,
-        send: Send,
-        *,
-        is_last: bool,
-    ) -> bool:
+    async def _pass_failure(self, send: Send) -> None:
+        """Nobody is left who could be asked: what the last one said who was."""
+        last = self._attempts[-1]
+        if last.refusal is None or not last.refusal.is_whole:
+            raise self._failed or Declined(502, "upstream_failed", "No target of this route gave an answer.", "")
+        await self._pass_refusal(last, send)
+
+    def _declined(self, asked: Asked, error: Declined) -> bool:
+        """Asking failed, and the client has seen nothing of it: the next target is asked, if there is one."""
+        failure = failure_of_error(error.code)
+        self._note_failure(asked, failure)
+        if asked.is_last or failure is None:
+            raise error
+        self._failed = error
+        return False
+
+    async def _answered(self, attempt: Attempt, response: UpstreamResponse, asked: Asked, send: Send) -> bool:
         """Pass an answer on, or an error that no other target would do better with."""
-        failure = attempt.failure(response)
+        failure = await attempt.failure(response, asked)
         if failure is not None:
-            self._note_failure(target, key, conversation, failure)
-            if not is_last and falls_over(failure, is_own_key=bool(target.choice.provider.api_keys)):
+            self._note_failure(asked, failure)
+            if not asked.is_last and falls_over(failure, is_own_key=bool(asked.provider.api_keys)):
                 return False
         elif attempt.refusal is None:
-            self._state.health.answered(target.route, target.name, conversation)
-            self._state.health.keys.succeeded(target.choice.provider.name, key, conversation)
+            self._state.health.answered(asked.target.route, asked.target.name, self._conversation.name)
+            if asked.key:
+                self._state.health.keys.succeeded(asked.provider.name, asked.key, self._conversation.name)
             await self._remember(attempt)
+        else:
+            self._state.health.refused(asked.target.name)
         if attempt.refusal is not None:
             await self._pass_refusal(attempt, send)
-        else:
+            return True
+        try:
             await self._pass_down(attempt, response, send)
+        except Declined as error:
+            if self._relay is not None and self._relay.has_started:
+                raise
+            return self._declined(asked, error)
         return True
 
-    def _note_failure(self, target: Target, key: str, conversation: str, failure: Failure | None) -> None:
-        if failure is not None:
-            now = self._state.clock()
-            self._state.health.failed(target.route, target.name, conversation, failure, now)
-            self._state.health.keys.failed(target.choice.provider.name, key, failure, now)
+    def _note_failure(self, asked: Asked, failure: Failure | None) -> None:
+        if failure is None:
+            return
+        now, target = self._state.clock(), asked.target
+        # Who is busy is an account: that speaks against a target only if it isn't asked on another one too.
+        if failure.kind != "busy" or len(asked.provider.api_keys) <= 1:
+            self._state.health.failed(target.route, target.name, self._conversation.name, failure, now)
+        if asked.key:
+            self._state.health.keys.failed(asked.provider.name, asked.key, failure, now)
 
     async def _remember(self, attempt: Attempt) -> None:
         if attempt.prepared is not None and attempt.prepared.handover is not None:
@@ -228,7 +252,16 @@ class Exchange:
         headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
         way = lane.way(self._state.clock())
         return TranslatingRelay(
-            response, headers, watch, self._keep, hold, self._departure, tagged, way=way, spoken=lane.spoken
+            response,
+            headers,
+            watch,
+            self._keep,
+            hold,
+            self._departure,
+            tagged,
+            way=way,
+            spoken=lane.spoken,
+            keep_answer=attempt.keep_answer,
         )
 
     async def _pass_through(self, body: bytes, encoding: str, send: Send) -> None:
@@ -236,7 +269,7 @@ class Exchange:
         provider = named_provider(self._state.settings, self._route)
         incoming = self._incoming(body)
         key = keys_for(self._caller, provider, "", self._state.health, self._state.clock())[0]
-        attempt = Attempt(self._state, incoming, Choice(provider, "", provider.formats[0]), key)
+        attempt = Attempt(self._state, incoming, Target("", Choice(provider, "", provider.formats[0])), key)
         self._attempts.append(attempt)
         url = passthrough_address(provider, self._route.path, self._query)
         received: Headers = self._scope["headers"]
@@ -286,8 +319,7 @@ class Exchange:
         headers = [(b"x-thoughtline-replay", self._summary()), (b"x-thoughtline-request", self.id.encode())]
         last = self._last
         if last is not None and last.choice.model:
-            target = f"{last.choice.provider.name}/{last.choice.model}"
-            headers.append((b"x-thoughtline-target", target.encode("latin-1", "replace")))
+            headers.append((b"x-thoughtline-target", last.choice.name.encode("latin-1", "replace")))
         return headers
 
     def _summary(self) -> bytes:

@@ -72,6 +72,7 @@ class Relay:
         self.held_seconds = 0.0
         self.bytes_down = 0
         self.note = ""
+        self.has_started = False
         self._open_encoding()
 
     def _open_encoding(self) -> None:
@@ -245,6 +246,7 @@ class Relay:
             await asyncio.wait(self._saving)
 
     async def _start(self, send: Send) -> None:
+        self.has_started = True
         await send({"type": "http.response.start", "status": self._response.status, "headers": self._headers})
 
 

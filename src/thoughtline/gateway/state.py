@@ -56,9 +56,9 @@ class State(NamedTuple):
     bus: Bus
     models: ModelLists
     signals: Signals
+    health: Health
     clock: Clock = time.time
     envelope_key: bytes = b""
-    health: Health = Health()
 
     @property
     def is_durable(self) -> bool:
@@ -113,6 +113,7 @@ def make_state(
         Bus(settings.server.bus_directory, journal, store.counters),
         ModelLists(clock),
         Signals(asyncio.Event(), asyncio.Event()),
+        Health(),
         clock,
     )
 

@@ -35,14 +35,14 @@ class TaggedAnswer:
 
 
 def _stream(format: FormatName, mode: TagMode, dialect: Dialect) -> FiltersStream:
-    if mode == "markers" or format in LIFTED_IN_PLACE:
+    if format != "bedrock_converse" and (mode == "markers" or format in LIFTED_IN_PLACE):
         field = dialect.carrier if dialect.carrier == "reasoning" else "reasoning_content"
         return TaggedStream(format, mode, field)
     return _Rewritten(format, mode, dialect)
 
 
 class _Rewritten:
-    """A stream whose reasoning has events of its own: read, lifted, and written again."""
+    """A stream whose reasoning has events of its own, or whose frames are binary: read, changed, and written again."""
 
     def __init__(self, format: FormatName, mode: TagMode, dialect: Dialect) -> None:
         wire = FORMATS[format]

@@ -8,11 +8,12 @@ Also for a client that wants a whole answer of a provider that only streams, and
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeAlias
 
 from thoughtline.continuity.injection import Terms
 from thoughtline.errors import Declined, DecodeError, ThoughtlineError
-from thoughtline.events import Event
+from thoughtline.events import CallDelta, Event, ReasoningDelta, TextDelta
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.departure import Departure
@@ -40,6 +41,9 @@ from thoughtline.watching import Watch, provenance_of
 
 _TYPES: dict[FormatName, bytes] = {"ollama_chat": b"application/x-ndjson"}
 _NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding")
+
+
+KeepAnswer: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
 class Spoken(NamedTuple):
@@ -133,10 +137,13 @@ class TranslatingRelay(Relay):
         *,
         way: Way,
         spoken: Spoken,
+        keep_answer: KeepAnswer,
     ) -> None:
         super().__init__(response, headers, watch, keep, hold_seconds, departure, tagged)
         self._way = way
         self._spoken = spoken
+        self._keep_answer = keep_answer
+        self._answered: list[Event] = []
         self._has_begun = False
         self.findings: tuple[Finding, ...] = ()
 
@@ -154,6 +161,9 @@ class TranslatingRelay(Relay):
         written = (stream_reply if self._spoken.is_streaming else translate_reply)(reply, self._way)
         self.findings = written.findings
         await self._hold()
+        if self._spoken.format == "openai_responses":
+            whole = translate_reply(reply, self._way).body if self._spoken.is_streaming else written.body
+            await self._keep_answer(whole)
         await self._send_all(send, _framed(written.body, self._spoken, is_first=True, is_last=True))
 
     async def pass_stream(self, send: Send) -> None:
@@ -188,6 +198,8 @@ class TranslatingRelay(Relay):
         written = whole_reply(events, self._way)
         self.findings = written.findings
         await self._hold()
+        if self._spoken.format == "openai_responses":
+            await self._keep_answer(written.body)
         await self._send_all(send, written.body)
 
     async def _send_all(self, send: Send, body: bytes) -> None:
@@ -225,8 +237,17 @@ class TranslatingRelay(Relay):
         if data:
             await self._send(send, self._framed(data))
         await self._hold()
+        if self._spoken.format == "openai_responses":
+            await self._note_answer(events, is_over=bool(ending))
         if ending:
             await self._send(send, self._framed(ending))
+
+    async def _note_answer(self, events: list[Event], *, is_over: bool) -> None:
+        """A stream whose answer may be named in the next request: kept when it is over, deltas left out."""
+        self._answered += [event for event in events if not isinstance(event, (TextDelta, ReasoningDelta, CallDelta))]
+        if is_over and self._answered:
+            events, self._answered = self._answered, []
+            await self._keep_answer(whole_reply(events, self._way).body)
 
     async def _fail(self, send: Send, translator: StreamTranslator, problem: str) -> None:
         """An error in mid-stream, as the client's format tells it; what was said so far is kept as cut short."""

@@ -6,10 +6,12 @@ The one module that knows the HTTP client. Redirects are not followed: addresses
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import deque
 from datetime import timedelta
 
 from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import ConnectError, ConnectTimeoutError, PyreqwestError, RequestTimeoutError
+from pyreqwest.exceptions import ConnectTimeoutError, PyreqwestError, RequestTimeoutError
 from pyreqwest.request import StreamRequest
 from pyreqwest.response import Response
 
@@ -17,6 +19,10 @@ from thoughtline.catalogue import Provider, Timeouts
 from thoughtline.errors import Declined
 
 _IDLE_SECONDS = 90.0
+_STALE_SECONDS, _MOST_STALE = 1.0, 3
+"""A kept connection may be closed by the other side just as it is used again: then the request is sent on another one.
+Not after a second: who broke off that late may have begun to work on it."""
+
 _READ_AHEAD_BYTES = 0
 """pyreqwest 0.15 reads this much of a body before it gives the response out at all: a stream would wait for it."""
 
@@ -31,6 +37,9 @@ class UpstreamResponse:
     def __init__(self, request: StreamRequest, response: Response) -> None:
         self._request = request
         self._reader = response.body_reader
+        self._ahead: deque[bytes] = deque()
+        self._is_over = False
+        self._is_cut = False
         self._is_closed = False
         self.status = response.status
         self.headers: list[tuple[str, str]] = list(response.headers.items())
@@ -40,11 +49,30 @@ class UpstreamResponse:
 
     async def read(self) -> bytes | None:
         """The next piece as it came, or None after the last."""
+        if self._ahead:
+            return self._ahead.popleft()
+        if self._is_cut:
+            raise UpstreamCut
+        if self._is_over:
+            return None
         try:
             piece = await self._reader.read_chunk()
         except PyreqwestError:
             raise UpstreamCut from None
         return None if piece is None else piece.to_bytes()
+
+    async def peek(self) -> bytes | None:
+        """One piece more, ahead of whoever reads: it is read again, and so is the end, or that it broke off."""
+        try:
+            piece = None if self._is_over else await self._reader.read_chunk()
+        except PyreqwestError:
+            self._is_cut = True
+            raise UpstreamCut from None
+        if piece is None:
+            self._is_over = True
+            return None
+        self._ahead.append(piece.to_bytes())
+        return self._ahead[-1]
 
     async def close(self) -> None:
         """Let go of the connection: back into the pool if the body was read to its end. Doing it twice is fine."""
@@ -67,27 +95,30 @@ class Upstreams:
         Who stops waiting before that leaves the connection open until `first_byte` or `read` is over: pyreqwest 0.15
         can't break a request off that has no response yet.
         """
+        began = time.monotonic()
+        for _ in range(_MOST_STALE):
+            request = self._request(provider, method, url, headers, body)
+            try:
+                async with asyncio.timeout(provider.timeouts.first_byte):
+                    return UpstreamResponse(request, await request.__aenter__())
+            except ConnectTimeoutError:
+                raise _unreachable(provider) from None
+            except (RequestTimeoutError, TimeoutError):
+                raise _late(provider) from None
+            except PyreqwestError as error:
+                if not _is_closed(error):
+                    raise _unreachable(provider) from None
+            if time.monotonic() - began > _STALE_SECONDS:
+                break
+        raise Declined(502, "upstream_failed", f"{provider.name} closed the connection before it answered.")
+
+    def _request(
+        self, provider: Provider, method: str, url: str, headers: list[tuple[str, str]], body: bytes
+    ) -> StreamRequest:
         builder = self._client(provider.timeouts).request(method, url).headers(headers)
         if body:
             builder = builder.body_bytes(body)
-        request = builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
-        try:
-            async with asyncio.timeout(provider.timeouts.first_byte):
-                response = await request.__aenter__()
-        except (ConnectError, ConnectTimeoutError):
-            raise _unreachable(provider) from None
-        except (RequestTimeoutError, TimeoutError):
-            raise Declined(
-                504,
-                "upstream_timeout",
-                f"{provider.name} did not answer in time.",
-                f"Set a longer [providers.{provider.name}] timeout, or ask a quicker model.",
-            ) from None
-        except PyreqwestError as error:
-            raise Declined(
-                502, "upstream_failed", f"{provider.name} broke off before it answered ({type(error).__name__}).", ""
-            ) from None
-        return UpstreamResponse(request, response)
+        return builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
 
     async def close(self) -> None:
         for client in self._clients.values():
@@ -120,6 +151,20 @@ def _built(timeouts: Timeouts) -> Client:
         .pool_idle_timeout(timedelta(seconds=_IDLE_SECONDS))
         .tcp_keepalive(timedelta(seconds=60))
         .build()
+    )
+
+
+def _is_closed(error: PyreqwestError) -> bool:
+    """Whether a connection that was there was closed without a word, rather than never made."""
+    return "client error (Connect)" not in str(getattr(error, "details", ""))
+
+
+def _late(provider: Provider) -> Declined:
+    return Declined(
+        504,
+        "upstream_timeout",
+        f"{provider.name} did not answer in time.",
+        f"Set a longer [providers.{provider.name}] timeout, or ask a quicker model.",
     )
 
 

@@ -27,22 +27,17 @@ from thoughtline.items import (
     ToolCall,
     Unknown,
 )
+from thoughtline.options import Citation
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.conversation import readable, refusal_of
+from thoughtline.translation.conversation import as_object, readable, refusal_of
+from thoughtline.translation.envelopes import Place, letters_of
 from thoughtline.translation.spokes import SPOKES
 from thoughtline.translation.ways import Held, Way
-from thoughtline.turns import Finish, FormatName
+from thoughtline.turns import Finish
 
-Slot = Literal["block", "element", "call", "none"]
-_SLOTS: dict[FormatName, Slot] = {
-    "anthropic_messages": "block",
-    "openai_responses": "element",
-    "gemini_generate": "call",
-}
 _SAME_WORDS = ("anthropic_messages", "bedrock_converse")
 """Formats that share their words for why a turn ended."""
 
-_CITED = (b'"citations":[{', b'"annotations":[{', b'"citations": [{', b'"annotations": [{')
 _SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
 """Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
 
@@ -57,6 +52,8 @@ class _Open:
         self.pieces: list[str] = []
         self.call = CallDelta(0, 0, "")
         self.held: list[Held] = []
+        self.citations: list[Citation] = []
+        self.base = 0
         self.is_summary = False
         self.is_told = False
         self.is_done = False
@@ -72,20 +69,21 @@ class Answer:
     def __init__(self, choice: int, way: Way, findings: list[Finding]) -> None:
         self._choice = choice
         self._way = way
-        self._slot = _SLOTS.get(way.to, "none")
+        self._slot = way.slot
         self._spoke = SPOKES[way.to]
+        self._source = SPOKES[way.source]
         self._findings = findings
         self._events: list[Event] = []
         self._open: _Open | None = None
         self._closed: set[int] = set()
         self._waiting: dict[int, list[CallDelta]] = {}
         self._seals_late = way.source_dialect.carrier in _SEALED_LATE
-        self._early: dict[int, int] = {}
+        self._early: dict[int, Place] = {}
         self._late: list[Held] = []
         self._unsealed: list[Held] = []
         self._next = 0
         self._calls = 0
-        self._shown = 0
+        self._letters = 0
         self._blocks = 0
         self._thoughts = 0
 
@@ -125,7 +123,6 @@ class Answer:
         self._leave()
         self._open = _Open(kind, source, self._next)
         self._next += 1
-        self._shown += kind != "reasoning"
         return self._open
 
     def _is_open(self, source: int, kind: str) -> bool:
@@ -139,7 +136,9 @@ class Answer:
 
     def _text(self, event: TextDelta) -> None:
         opened = self._open
-        if opened is None or not self._is_open(event.position, "text"):
+        if opened is not None and self._joins(opened):
+            opened.source, opened.base, opened.is_done = event.position, len(opened.text), False
+        elif opened is None or not self._is_open(event.position, "text"):
             opened = self._enter("text", event.position)
         opened.pieces.append(event.text)
         opened.is_told = True
@@ -212,8 +211,7 @@ class Answer:
         elif event.position in self._closed:
             self._sealed_late(item)
         elif isinstance(item, Text):
-            self._find_citations(item)
-            self._text_done(event.position, item.text)
+            self._text_done(event.position, item.text, self._source.decode_citations(item))
         elif isinstance(item, ToolCall):
             self._call_done(event.position, item)
         elif isinstance(item, Unknown) and item.kind == "refusal":
@@ -223,21 +221,40 @@ class Answer:
             message = f"{self._way.to} has no place for what came as {kind or 'an unknown kind'}"
             self._findings.append(Finding("untranslatable", "", message, ""))
 
-    def _find_citations(self, item: Text) -> None:
-        if item.raw and any(mark in bytes(item.raw) for mark in _CITED):
-            message = "citations stand in each format's own terms; the words are kept, where they came from is not"
-            self._findings.append(Finding("untranslatable", "", message, ""))
-
-    def _text_done(self, source: int, text: str) -> None:
+    def _text_done(self, source: int, text: str, citations: tuple[Citation, ...] = ()) -> None:
+        """Words are whole. In a Responses list the words that follow join them: they are one message."""
         opened = self._open
         if opened is not None and self._is_open(source, "text"):
-            if rest := rest_of(text, opened.text):
+            if rest := rest_of(text, opened.text[opened.base :]):
                 self._text(TextDelta(self._choice, source, rest))
-            self._leave()
+        elif text and self._slot == "element":
+            self._text(TextDelta(self._choice, source, text))
         elif text:
-            opened = self._enter("text", source)
-            opened.pieces.append(text)
+            self._enter("text", source).pieces.append(text)
+        opened = self._open
+        if opened is None or opened.kind != "text":
+            return
+        opened.citations += [
+            replace(one, start=one.start + opened.base, end=one.end + opened.base) for one in citations
+        ]
+        opened.is_done = True
+        self._closed.add(source)
+        if self._slot != "element":
             self._leave()
+
+    def _joins(self, opened: _Open) -> bool:
+        return self._slot == "element" and opened.kind == "text" and opened.is_done
+
+    def _cited(self, opened: _Open) -> Text:
+        """The words, with where they came from if the client's format has a place for that."""
+        citations = tuple(opened.citations)
+        if not citations:
+            return Text(opened.text)
+        if self._spoke.encode_cited is None or (opened.is_told and self._slot == "block"):
+            message = f"{self._way.to} has no place for citations here; the words are kept, where they came from is not"
+            self._findings.append(Finding("untranslatable", "", message, ""))
+            return Text(opened.text)
+        return self._spoke.encode_cited(opened.text, citations)
 
     def _reasoning_done(self, source: int, item: Reasoning) -> None:
         """A piece of reasoning is whole. It stays open until something else comes: its ciphertext may follow."""
@@ -248,7 +265,7 @@ class Answer:
             opened.is_done = True
             opened.held.append(self._held(item))
         elif self._early:  # it went out before its seal came
-            self._late.append(Held(self._early.get(source, self._shown), item))
+            self._late.append(Held(self._early.get(source, self._place), item))
         elif source in self._closed and readable(item):
             return
         elif opened is not None and opened.kind == "reasoning" and not readable(item):
@@ -313,7 +330,8 @@ class Answer:
         self._closed.add(opened.source)
         match opened.kind:
             case "text":
-                self._give(opened.position, Text(opened.text))
+                self._letters += letters_of(opened.text)
+                self._give(opened.position, self._cited(opened))
             case "reasoning":
                 self._leave_reasoning(opened)
             case "call":
@@ -322,7 +340,7 @@ class Answer:
     def _leave_reasoning(self, opened: _Open) -> None:
         made_by = self._way.source_dialect.reasoning_format
         if not opened.held and self._seals_late:
-            self._early[opened.source] = self._shown
+            self._early[opened.source] = self._place
         elif not opened.held:  # nobody ended it: what came is all there is
             kind = (
                 ReasoningSummary(opened.text, made_by)
@@ -357,8 +375,12 @@ class Answer:
             return ReasoningSummary(text, ours, None, self._blocks)
         return ReasoningText(text, None, ours, None, self._blocks)
 
+    @property
+    def _place(self) -> Place:
+        return self._letters, self._calls
+
     def _held(self, item: Item) -> Held:
-        return Held(self._shown, item)
+        return Held(self._place, item)
 
     def _token(self, held: Sequence[Held]) -> str | None:
         sealing = self._way.sealing
@@ -420,11 +442,3 @@ class Answer:
 def rest_of(whole: str, told: str) -> str:
     """What the deltas of an item left out."""
     return whole[len(told) :] if whole.startswith(told) else ""
-
-
-def as_object(arguments: str) -> str:
-    """Arguments for a wire that holds an object: those of a call cut short, or of another kind, stand inside one."""
-    text = arguments.strip()
-    if text.startswith("{") and is_json(text):
-        return arguments
-    return "{}" if text in ("", "null") else msgspec.json.encode({"arguments": arguments}).decode()

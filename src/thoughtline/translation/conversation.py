@@ -14,6 +14,7 @@ import msgspec
 from thoughtline.errors import Untranslatable
 from thoughtline.formats.json_text import is_json
 from thoughtline.items import (
+    REASONING_KINDS,
     Item,
     Reasoning,
     ReasoningSummary,
@@ -29,7 +30,7 @@ from thoughtline.options import Media, ResultContent
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, rule_of
-from thoughtline.translation.envelopes import NO_SEALER, Opened, Sealer, is_envelope
+from thoughtline.translation.envelopes import NO_SEALER, Opened, Place, Sealer, is_envelope, letters_of
 from thoughtline.translation.spokes import SPOKES, Spoke
 from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
 
@@ -38,10 +39,10 @@ _OPENING = "(The conversation goes on.)"
 
 
 class Placed(NamedTuple):
-    """What an envelope held. `base` is how many visible items of its turn are of earlier turns of the client's; `turn`
-    is the position of that turn."""
+    """What an envelope held. `base` is what is visible in its turn of earlier turns of the client's; `turn` is the
+    position of that turn."""
 
-    base: int
+    base: Place
     held: Opened
     turn: int = 0
 
@@ -186,7 +187,7 @@ class _Work:
         items: list[Item] = []
         opened: list[Placed] = []
         for at, item in enumerate(turn.items):
-            opened += [Placed(0, held) for held in self._open(turn, at, item)]
+            opened += [Placed((0, 0), held) for held in self._open(turn, at, item)]
             match item:
                 case Text():
                     items += [self._to.encode_words(item.text)] if item.text else []
@@ -200,7 +201,9 @@ class _Work:
                     self._find(turn, at, "a result among what the model said can't be carried")
                 case _:
                     items += self._reasoning(turn, at, item)
-        return [_Part("assistant", tuple(items), tuple(opened))] if items or opened else []
+        if all(isinstance(item, REASONING_KINDS) for item in items):
+            return []  # a turn that was cut before it said anything: no wire takes one
+        return [_Part("assistant", tuple(items), tuple(opened))]
 
     def _open(self, turn: Turn, at: int, item: Item) -> list[Opened]:
         seal = seal_of(item)
@@ -238,13 +241,10 @@ class _Work:
         return ToolCall(call.name, arguments, name, is_custom=call.is_custom)
 
     def _object(self, turn: Turn, at: int, arguments: str) -> str:
-        text = arguments.strip()
-        if text.startswith("{") and is_json(text):
-            return arguments
-        if not text or text == "null":
-            return "{}"
-        self._find(turn, at, "arguments that are no object stand inside one")
-        return msgspec.json.encode({"arguments": arguments}).decode()
+        made = as_object(arguments)
+        if made not in (arguments, "{}"):
+            self._find(turn, at, "arguments that are no object stand inside one")
+        return made
 
     def _result(self, turn: Turn, item: ToolResult) -> list[_Part]:
         name, tool, order = self._ids.result(item)
@@ -301,8 +301,9 @@ class _Work:
 
 def _joined(one: _Part, other: _Part) -> _Part:
     items = (*one.items, *other.items)
-    before = sum(1 for item in one.items if isinstance(item, (Text, ToolCall)))
-    moved = tuple(placed._replace(base=placed.base + before) for placed in other.opened)
+    letters = sum(letters_of(item.text) for item in one.items if isinstance(item, Text))
+    calls = sum(1 for item in one.items if isinstance(item, ToolCall))
+    moved = tuple(placed._replace(base=(placed.base[0] + letters, placed.base[1] + calls)) for placed in other.opened)
     return _Part(one.role, items, (*one.opened, *moved))
 
 
@@ -322,3 +323,11 @@ def readable(item: Item) -> str:
             return item.summary
         case _:
             return ""
+
+
+def as_object(arguments: str) -> str:
+    """Arguments for a wire that holds an object: those of a call cut short, or of another kind, stand inside one."""
+    text = arguments.strip()
+    if text.startswith("{") and is_json(text):
+        return arguments
+    return "{}" if text in ("", "null") else msgspec.json.encode({"arguments": arguments}).decode()

@@ -18,6 +18,7 @@ import binascii
 import hashlib
 import hmac
 import zlib
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +26,8 @@ from msgspec import Struct
 from thoughtline.items import Item
 from thoughtline.records import Key
 from thoughtline.turns import Provenance
+
+Place: TypeAlias = tuple[int, int]
 
 _MARK = "TLT1"
 _MARK_BYTES = base64.b64decode(_MARK)
@@ -37,17 +40,23 @@ MAX_OPENED = 8 * 1024 * 1024
 class Opened(Struct, frozen=True, gc=False, omit_defaults=True):
     """What an envelope holds: items of one turn in their order, who made them, behind which prefix, and when.
 
-    `places` says of each item how many visible ones (words, calls) stood before it in its turn.
+    `places` says of each item what was visible before it in its turn: characters that are no white space, and calls.
+    Clients join and split and trim words; that much of them stays.
     """
 
     provenance: Provenance
     items: tuple[Item, ...]
-    places: tuple[int, ...] = ()
+    places: tuple[Place, ...] = ()
     prefix: Key = Key("")
     created_at: float = 0.0
 
 
 _decoder = msgspec.json.Decoder(Opened)
+
+
+def letters_of(text: str) -> int:
+    """How many characters a text has that are no white space."""
+    return len("".join(text.split()))
 
 
 def is_envelope(token: str) -> bool:

@@ -27,7 +27,7 @@ from thoughtline.replay.visible import digest, is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import Conversation, Placed, translate_turns
 from thoughtline.translation.effort import Settled, knob_for, settle
-from thoughtline.translation.envelopes import NO_SEALER, Sealer
+from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.spokes import SPOKES, bodies_of
 from thoughtline.turns import FormatName, Transcript
 
@@ -302,21 +302,26 @@ def _records(transcript: Transcript, conversation: Conversation, identity: Ident
 def _whole(shown: tuple[Item, ...], placed: list[Placed]) -> list[Item]:
     """A turn as it was: sealed reasoning where it stood among what is visible, seals back on the items they were on."""
     sealed = [
-        (one.base + place, item) for one in placed for place, item in zip(one.held.places, one.held.items, strict=False)
+        ((one.base[0] + place[0], one.base[1] + place[1]), item)
+        for one in placed
+        for place, item in zip(one.held.places, one.held.items, strict=False)
     ]
     thoughts = [(place, item) for place, item in sealed if isinstance(item, REASONING_KINDS)]
-    visible = [_resealed(item, sealed) for item in shown if not isinstance(item, REASONING_KINDS)]
     whole: list[Item] = []
-    count = 0
-    for item in visible:
+    letters = calls = 0
+    for item in shown:
+        if isinstance(item, REASONING_KINDS):
+            continue
         if isinstance(item, (Text, ToolCall)):
-            whole += [thought for place, thought in thoughts if place == count]
-            count += 1
-        whole.append(item)
-    return [*whole, *(thought for place, thought in thoughts if place >= count)]
+            while thoughts and thoughts[0][0][0] <= letters and thoughts[0][0][1] <= calls:
+                whole.append(thoughts.pop(0)[1])
+        letters += letters_of(item.text) if isinstance(item, Text) else 0
+        calls += isinstance(item, ToolCall)
+        whole.append(_resealed(item, sealed))
+    return [*whole, *(thought for _, thought in thoughts)]
 
 
-def _resealed(item: Item, sealed: list[tuple[int, Item]]) -> Item:
+def _resealed(item: Item, sealed: list[tuple[Place, Item]]) -> Item:
     for _, known in sealed:
         match known, item:
             case ToolCall(), ToolCall() if is_same_call(known, item):

@@ -13,9 +13,13 @@ from thoughtline.formats.ollama_chat import options as ollama_chat
 from thoughtline.formats.openai_chat import options as openai_chat
 from thoughtline.formats.openai_responses import options as openai_responses
 from thoughtline.items import Text, ToolResult, Unknown
-from thoughtline.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
+from thoughtline.options import Citation, Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
 from thoughtline.providers import Dialect
 from thoughtline.turns import FormatName
+
+
+def _no_citations(item: Text) -> tuple[Citation, ...]:
+    return ()
 
 
 class Spoke(NamedTuple):
@@ -33,6 +37,8 @@ class Spoke(NamedTuple):
     custom_tools: bool = False
     built_in: frozenset[str] = frozenset()
     encode_words: Callable[[str], Text] = Text
+    decode_citations: Callable[[Text], tuple[Citation, ...]] = _no_citations
+    encode_cited: Callable[[str, tuple[Citation, ...]], Text] | None = None
 
 
 _SEARCH = frozenset({"web_search"})
@@ -61,6 +67,8 @@ SPOKES: dict[FormatName, Spoke] = {
         custom_tools=True,
         built_in=_SEARCH,
         encode_words=openai_responses.encode_words,
+        decode_citations=openai_responses.decode_citations,
+        encode_cited=openai_responses.encode_cited,
     ),
     "anthropic_messages": Spoke(
         anthropic_messages.decode_options,
@@ -72,6 +80,8 @@ SPOKES: dict[FormatName, Spoke] = {
         has_turns_of_blocks=True,
         is_object=True,
         built_in=_SEARCH,
+        decode_citations=anthropic_messages.decode_citations,
+        encode_cited=anthropic_messages.encode_cited,
     ),
     "gemini_generate": Spoke(
         gemini_generate.decode_options,

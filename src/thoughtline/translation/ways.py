@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from thoughtline.items import Item
 from thoughtline.providers import Dialect
 from thoughtline.records import Key
 from thoughtline.translation.calls import CallIds
-from thoughtline.translation.envelopes import Opened, Sealer
+from thoughtline.translation.envelopes import Opened, Place, Sealer
 from thoughtline.turns import FormatName, Provenance
+
+Slot = Literal["block", "element", "call", "none"]
+"""Where a client's format has room for a token: on a block or an element of reasoning, on a call, nowhere."""
+
+_SLOTS: dict[FormatName, Slot] = {
+    "anthropic_messages": "block",
+    "openai_responses": "element",
+    "gemini_generate": "call",
+}
 
 
 class Held(NamedTuple):
-    """An item for an envelope, and how many visible ones stood before it."""
+    """An item for an envelope, and what was visible before it."""
 
-    place: int
+    place: Place
     item: Item
 
 
@@ -46,3 +55,7 @@ class Way(NamedTuple):
     sealing: Sealing | None = None
     wants_usage: bool = True
     created: int = 0
+
+    @property
+    def slot(self) -> Slot:
+        return _SLOTS.get(self.to, "none")

@@ -33,6 +33,8 @@ class StreamEncoder:
         self._started = Started()
         self._told: set[tuple[int, int]] = set()
         self._has_written = False
+        self._usage: bytes | None = None
+        self._ended: list[bytes] = []
 
     def encode(self, event: Event) -> bytes:
         """The bytes that say what this event says."""
@@ -53,7 +55,8 @@ class StreamEncoder:
             case TurnDone():
                 return self._turn_done(event)
             case UsageReported():
-                return self._chunk([("usageMetadata", encode_usage(event.usage))])
+                self._usage = encode_usage(event.usage)
+                return self._ending() if self._ended else b""
             case Failed():
                 return self._frame(object_of([("error", event.error)]))
             case Other():
@@ -63,9 +66,10 @@ class StreamEncoder:
 
     def finish(self) -> bytes:
         """The end of the stream."""
+        last = self._ending()
         if self._framing == "sse":
-            return b""
-        return b"\n]\n" if self._has_written else b"[]\n"
+            return last
+        return last + (b"\n]\n" if self._has_written else b"[]\n")
 
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
@@ -82,7 +86,16 @@ class StreamEncoder:
             return b""
         content = object_of([("parts", b"[]"), ("role", b'"model"')])
         known = [("content", content), ("finishReason", encode_finish(event.finish)), ("index", encode(event.choice))]
-        return self._chunk([("candidates", array([object_of(known)]))])
+        self._ended.append(object_of(known))
+        return self._ending() if self._usage is not None else b""
+
+    def _ending(self) -> bytes:
+        """Why answers ended, and what they cost, in one chunk as Gemini has it: its SDKs expect an answer in each."""
+        ended, usage = self._ended, self._usage
+        self._ended, self._usage = [], None
+        members = [("candidates", array(ended))] if ended else []
+        members += [("usageMetadata", usage)] if usage is not None else []
+        return self._chunk(members) if members else b""
 
     def _part(self, choice: int, part: bytes) -> bytes:
         content = object_of([("parts", array([part])), ("role", b'"model"')])

@@ -1,0 +1,101 @@
+"""`previous_response_id` for providers that keep no responses: the conversation is rebuilt from the store.
+
+    request  {"previous_response_id": X, "input": new}   ─▶   {"input": [what led to X …, X's output …, new …]}
+    answer   kept whole under its id, unless the client said `"store": false`
+
+What is kept is a record like any other: of its tenant, packed, encrypted, expiring and deleted as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+from msgspec import Raw
+
+from thoughtline.errors import Declined, StoreError
+from thoughtline.formats.json_text import elements, is_array, is_given, members, object_of, set_members
+from thoughtline.items import Unknown
+from thoughtline.records import Key, Record, RecordId
+from thoughtline.replay.visible import digest
+from thoughtline.replayer import Prepared
+from thoughtline.stores import Store
+from thoughtline.watching import provenance_of
+
+KIND = "conversation"
+MAX_BYTES = 4 * 2**20
+"""The longest conversation that is kept under a response's id; a longer one has to be sent whole."""
+
+_NOTHING = Raw(b"null")
+
+
+async def unfolded(store: Store, tenant: str, body: bytes) -> bytes:
+    """A request with its whole conversation in `input`. One that names no earlier response is the very same."""
+    try:
+        asked = members(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return body  # whoever translates it says what is wrong
+    previous = asked.get("previous_response_id", _NOTHING)
+    if not is_given(previous):
+        return body
+    name = _name(previous)
+    earlier = await _kept(store, tenant, name)
+    if earlier is None:
+        raise Declined(
+            400,
+            "previous_response_not_found",
+            f"Previous response with id {name[:100]!r} not found.",
+            "Send the whole conversation in `input`.",
+        )
+    whole = b"[" + b",".join(bytes(one) for one in (*earlier, *_input_of(asked))) + b"]"
+    return set_members(body, [("input", whole), ("previous_response_id", None)])
+
+
+async def keep(store: Store, prepared: Prepared, asked: bytes, answer: bytes, now: float) -> None:
+    """Keep an answer, and all that led to it, under its id."""
+    try:
+        request, response = members(asked), members(answer)
+        if bytes(request.get("store", _NOTHING)) == b"false" or not is_given(response.get("id", _NOTHING)):
+            return
+        told = (*_input_of(request), *elements(response.get("output", Raw(b"[]"))))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    whole = b"[" + b",".join(bytes(one) for one in told) + b"]"
+    if len(whole) > MAX_BYTES:
+        return
+    item = Unknown(KIND, Raw(object_of([("input", whole)])))
+    key = _key(_name(response["id"]))
+    record = Record(RecordId(digest(key.encode() + whole).hex()), provenance_of(prepared), (item,), (key,), now)
+    with contextlib.suppress(StoreError):  # counted and shown by the store itself
+        await store.save((record,))
+
+
+async def _kept(store: Store, tenant: str, name: str) -> list[Raw] | None:
+    key = _key(name)
+    try:
+        found = (await store.find(tenant, [key])).get(key, ())
+    except StoreError:
+        return None
+    for record in found:
+        for item in record.items:
+            if isinstance(item, Unknown) and item.kind == KIND:
+                return elements(members(item.raw)["input"])
+    return None
+
+
+def _input_of(asked: dict[str, Raw]) -> list[Raw]:
+    given = asked.get("input", _NOTHING)
+    if is_array(given):
+        return elements(given)
+    return [Raw(object_of([("role", b'"user"'), ("content", given)]))] if is_given(given) else []
+
+
+def _name(raw: Raw) -> str:
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except msgspec.DecodeError:
+        raise Declined(400, "bad_previous_response_id", "previous_response_id is no text.") from None
+
+
+def _key(name: str) -> Key:
+    return Key(f"response-v1:{digest(name.encode('utf-8', 'replace')).hex()}")

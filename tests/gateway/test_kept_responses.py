@@ -1,0 +1,69 @@
+"""`previous_response_id` at providers that keep nothing: the conversation is rebuilt here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+import pytest
+
+from tests.clients.upstreams import Upstream, start
+from tests.gateway.world import Running, running
+
+SCRIPT = """Weather?
+script:
+think: look
+call: weather {"city": "Oslo"}
+---
+think: seen
+say: It is cold.
+---
+think: x
+say: Bye."""
+TOOL: Any = {
+    "type": "function",
+    "name": "weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+}
+
+
+def client(gateway: Running, upstream: Upstream, key: str = "a-key") -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{gateway.url}/{upstream.provider}/v1", api_key=key, max_retries=0)
+
+
+def ask(sdk: openai.OpenAI, way: str, **body: Any) -> Any:
+    body = {"model": "kimi-k2.6", "tools": [TOOL], "reasoning": {"effort": "high"}, **body}
+    if way == "whole":
+        return sdk.responses.create(**body)
+    with sdk.responses.stream(**body) as stream:
+        for _ in stream:
+            pass
+        return stream.get_final_response()
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+def test_a_conversation_by_ids_alone(way: str) -> None:
+    """Each request names the response before it and brings what is new; the provider sees all, reasoning included."""
+    upstream = start("kimi")
+    with running({"kimi": upstream.url}) as gateway:
+        sdk = client(gateway, upstream)
+        first = ask(sdk, way, input=SCRIPT)
+        call = next(item for item in first.output if item.type == "function_call")
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "-5"}
+        second = ask(sdk, way, input=[result], previous_response_id=first.id)
+        third = ask(sdk, way, input="Thanks.", previous_response_id=second.id)
+    assert (second.output_text, third.output_text) == ("It is cold.", "Bye.")
+    assert upstream.refusals() == []
+    assert upstream.verdicts()[-1] == ["whole", "whole"]
+
+
+def test_what_nobody_kept_is_said_so() -> None:
+    """An unknown id, one of another tenant, and one whose client wanted nothing kept: OpenAI's own code."""
+    upstream = start("kimi")
+    with running({"kimi": upstream.url}) as gateway:
+        kept = ask(client(gateway, upstream), "whole", input=SCRIPT)
+        unkept = ask(client(gateway, upstream), "whole", input=SCRIPT, store=False)
+        for key, name in (("a-key", "resp_nobody"), ("another-key", kept.id), ("a-key", unkept.id)):
+            with pytest.raises(openai.BadRequestError) as refusal:
+                ask(client(gateway, upstream, key), "whole", input="And?", previous_response_id=name)
+            assert refusal.value.code == "previous_response_not_found"
