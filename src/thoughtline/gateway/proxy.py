@@ -31,6 +31,7 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import TranslatingRelay, client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.records import Outcome
+from thoughtline.replayer import Prepared
 from thoughtline.sessions import Session, session_of
 from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
@@ -60,6 +61,7 @@ class Exchange:
         self._relay: Relay | None = None
         self._code = ""
         self._is_degraded = False
+        self._summed: tuple[Prepared, Outcome] | None = None
         self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
         self.id = secrets.token_hex(8)
 
@@ -301,12 +303,20 @@ class Exchange:
     def _last(self) -> Attempt | None:
         return self._attempts[-1] if self._attempts else None
 
-    def _outcome(self) -> Outcome:
+    @property
+    def _done(self) -> Outcome:
+        """What was done to the request as it was sent last: made once for each."""
         prepared = self._last.prepared if self._last else None
-        outcome = prepared.outcome if prepared else Outcome()
+        if prepared is None:
+            return Outcome()
+        if self._summed is None or self._summed[0] is not prepared:
+            self._summed = prepared, prepared.outcome
+        return self._summed[1]
+
+    def _outcome(self) -> Outcome:
         upstream = self._passing_seconds + sum(attempt.upstream_seconds for attempt in self._attempts)
         return replace(
-            outcome,
+            self._done,
             request=self.id,
             route=self._last.target.route if self._last else "",
             attempts=max(1, len(self._attempts)),
@@ -333,8 +343,7 @@ class Exchange:
         return headers
 
     def _summary(self) -> bytes:
-        prepared = self._last.prepared if self._last else None
-        done = prepared.outcome if prepared else Outcome()
+        done = self._done
         health = self._state.store_health
         told = (
             f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
