@@ -22,7 +22,7 @@ from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_o
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.headers import Headers, response_headers
+from thoughtline.gateway.headers import Headers, header_value, response_headers
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay
@@ -288,7 +288,7 @@ class Exchange:
         body = models_body(listed.names, shape_for(self._route.path, self._headers))
         headers = self._own_headers()
         if listed.silent:
-            headers.append((b"x-thoughtline-unlisted", ", ".join(listed.silent).encode("latin-1", "replace")))
+            headers.append((b"x-thoughtline-unlisted", header_value(", ".join(listed.silent))))
         await send_json(send, 200, body, headers)
 
     async def _keep(self, watch: Watch) -> None:
@@ -339,7 +339,7 @@ class Exchange:
         headers = [(b"x-thoughtline-replay", self._summary()), (b"x-thoughtline-request", self.id.encode())]
         last = self._last
         if last is not None and last.choice.model:
-            headers.append((b"x-thoughtline-target", last.choice.name.encode("latin-1", "replace")))
+            headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
         return headers
 
     def _summary(self) -> bytes:
