@@ -43,7 +43,7 @@ class Watch:
     @property
     def has_news(self) -> bool:
         """Whether a turn has ended whose record was not taken yet."""
-        return bool(self._ended.keys() - self._taken)
+        return len(self._ended) > len(self._taken)
 
     def read_whole(self, body: bytes) -> None:
         """A response that is one body."""

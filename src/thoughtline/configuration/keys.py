@@ -62,7 +62,7 @@ SERVER = (
     Key(
         "admin_token",
         TOKEN,
-        "opens the admin API and the dashboard; one is made at the first start if none is set",
+        "opens the admin API; one is made at the first start if none is set",
         short="ADMIN_TOKEN",
     ),
     Key("insecure", FLAG, "start even if anybody on the network could spend the keys of the providers"),
@@ -106,7 +106,8 @@ TAGS = (
     Key(
         "mode",
         TAG_WORDS,
-        "thinking tags in visible text: leave them, remove the markers, or move the text into the reasoning field",
+        "thinking tags in visible text: leave them, remove the markers, or move the text into the reasoning field; "
+        "if unset, markers where continuity is on",
     ),
 )
 TABLES: dict[str, tuple[Key, ...]] = {

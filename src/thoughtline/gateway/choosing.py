@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from thoughtline.gateway.attempt import Incoming
 
 
+MAX_MODEL_CHARS = 512
+"""Names are kept in memory, in the journal and in a header; the longest known, an ARN of AWS, is below 200."""
+
+
 class Choice(NamedTuple):
     """Where a request goes: the provider, the model as the provider names it, the format it is asked in."""
 
@@ -79,6 +83,8 @@ def choices_of(settings: Settings, incoming: Incoming) -> Choices:
     route, spoken = incoming.route, incoming.route.format
     assert spoken is not None
     model = route.model or guess_model(incoming.body)
+    if len(model) > MAX_MODEL_CHARS:
+        raise Declined(400, "model_too_long", f"A model's name has at most {MAX_MODEL_CHARS} characters.")
     if route.provider is None and model in settings.routes:
         row = settings.routes[model]
         chosen = [(name, _by_prefix(settings, name, spoken)) for name in row.targets]

@@ -22,7 +22,7 @@ from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_o
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.headers import Headers, response_headers
+from thoughtline.gateway.headers import Headers, header_value, response_headers
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay
@@ -31,6 +31,7 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import TranslatingRelay, client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.records import Outcome
+from thoughtline.replayer import Prepared
 from thoughtline.sessions import Session, session_of
 from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
@@ -60,6 +61,7 @@ class Exchange:
         self._relay: Relay | None = None
         self._code = ""
         self._is_degraded = False
+        self._summed: tuple[Prepared, Outcome] | None = None
         self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
         self.id = secrets.token_hex(8)
 
@@ -288,7 +290,7 @@ class Exchange:
         body = models_body(listed.names, shape_for(self._route.path, self._headers))
         headers = self._own_headers()
         if listed.silent:
-            headers.append((b"x-thoughtline-unlisted", ", ".join(listed.silent).encode("latin-1", "replace")))
+            headers.append((b"x-thoughtline-unlisted", header_value(", ".join(listed.silent))))
         await send_json(send, 200, body, headers)
 
     async def _keep(self, watch: Watch) -> None:
@@ -303,12 +305,20 @@ class Exchange:
     def _last(self) -> Attempt | None:
         return self._attempts[-1] if self._attempts else None
 
-    def _outcome(self) -> Outcome:
+    @property
+    def _done(self) -> Outcome:
+        """What was done to the request as it was sent last: made once for each."""
         prepared = self._last.prepared if self._last else None
-        outcome = prepared.outcome if prepared else Outcome()
+        if prepared is None:
+            return Outcome()
+        if self._summed is None or self._summed[0] is not prepared:
+            self._summed = prepared, prepared.outcome
+        return self._summed[1]
+
+    def _outcome(self) -> Outcome:
         upstream = self._passing_seconds + sum(attempt.upstream_seconds for attempt in self._attempts)
         return replace(
-            outcome,
+            self._done,
             request=self.id,
             route=self._last.target.route if self._last else "",
             attempts=max(1, len(self._attempts)),
@@ -331,12 +341,11 @@ class Exchange:
         headers = [(b"x-thoughtline-replay", self._summary()), (b"x-thoughtline-request", self.id.encode())]
         last = self._last
         if last is not None and last.choice.model:
-            headers.append((b"x-thoughtline-target", last.choice.name.encode("latin-1", "replace")))
+            headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
         return headers
 
     def _summary(self) -> bytes:
-        prepared = self._last.prepared if self._last else None
-        done = prepared.outcome if prepared else Outcome()
+        done = self._done
         health = self._state.store_health
         told = (
             f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "

@@ -110,7 +110,7 @@ TABLE: tuple[Row, ...] = (
         "GET",
         "/login",
         _login,
-        "Sets the dashboard's cookie.",
+        "Sets the cookie by which a browser may.",
         None,
         "open",
         LoginQuery,
