@@ -130,6 +130,9 @@ class Passing:
     def move(self, url: str) -> None:
         self._url = url
 
+    def ask_for(self, model: str) -> None:
+        self._model = model
+
     def _path(self, is_streaming: bool) -> str:
         if self.client != "gemini_generate":
             return PATHS[self.client]
@@ -202,6 +205,10 @@ class Talk:
         """One more turn, while some targets fail."""
         if self.steps:
             self.client.go_on()
+        return self.step_as_it_is(*failing, is_streaming=is_streaming)
+
+    def step_as_it_is(self, *failing: str, is_streaming: bool = False) -> Step:
+        """Ask with what stands in the history."""
         for name, target in self._stage.targets.items():
             target.is_failing = name in failing
         self.client.ask(is_streaming)
