@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -30,6 +31,7 @@ _CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
 _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
+_CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
@@ -57,7 +59,7 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
             continue
         if key and name in _CREDENTIALS:
             continue
-        kept.append((str(name, "latin-1"), str(value, "latin-1")))
+        kept.append((str(name, "latin-1"), _text(value)))
     if key:
         kept += _credential(provider, key)
     if provider.headers:
@@ -98,9 +100,22 @@ def _encoded_name(name: str) -> bytes:
     return name.lower().encode("latin-1")
 
 
+def header_value(text: str) -> bytes:
+    """A text that somebody else wrote, as the value of a header: no control character can end it early."""
+    return _CONTROLS.sub(b"?", text.encode("latin-1", "replace"))
+
+
 def _connection_names(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
     named = [value for name, value in headers if name == b"connection"]
     return frozenset(part.strip().lower() for value in named for part in value.split(b",")) if named else frozenset()
+
+
+def _text(value: bytes) -> str:
+    """For the HTTP client, which writes text as UTF-8: then UTF-8 arrives as it came. Other bytes it can't write."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:

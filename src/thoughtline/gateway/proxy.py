@@ -22,7 +22,7 @@ from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_o
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.headers import Headers, response_headers
+from thoughtline.gateway.headers import Headers, header_value, response_headers
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay
@@ -289,7 +289,7 @@ class Exchange:
         body = models_body(listed.names, shape_for(self._route.path, self._headers))
         headers = self._own_headers()
         if listed.silent:
-            headers.append((b"x-thoughtline-unlisted", ", ".join(listed.silent).encode("latin-1", "replace")))
+            headers.append((b"x-thoughtline-unlisted", header_value(", ".join(listed.silent))))
         await send_json(send, 200, body, headers)
 
     async def _keep(self, watch: Watch) -> None:
@@ -319,9 +319,19 @@ class Exchange:
         return replace(
             self._done,
             request=self.id,
+            route=self._last.target.route if self._last else "",
+            attempts=max(1, len(self._attempts)),
+            handoff=self._handoff,
+            tool_errors=self._conversation.tool_errors,
             upstream_ms=round(upstream * 1000, 1),
             own_ms=round((time.perf_counter() - self._began - upstream) * 1000, 2),
         )
+
+    @property
+    def _handoff(self) -> str:
+        """Who made the turn before this one, if a route led elsewhere now."""
+        last, made_by = self._last, self._conversation.made_by
+        return made_by if last is not None and last.target.route and made_by != last.choice.name else ""
 
     def _down(self, response: UpstreamResponse) -> Headers:
         return [*response_headers(response.headers), *self._own_headers()]
@@ -330,7 +340,7 @@ class Exchange:
         headers = [(b"x-thoughtline-replay", self._summary()), (b"x-thoughtline-request", self.id.encode())]
         last = self._last
         if last is not None and last.choice.model:
-            headers.append((b"x-thoughtline-target", last.choice.name.encode("latin-1", "replace")))
+            headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
         return headers
 
     def _summary(self) -> bytes:
@@ -375,6 +385,9 @@ class Exchange:
             missing=outcome.missing,
             healed=outcome.healed,
             checkpoints=outcome.checkpoints,
+            via=outcome.route,
+            handoff=outcome.handoff,
+            added_chars=outcome.added_chars,
             findings=outcome.findings,
             captured=self._captured,
             upstream_ms=outcome.upstream_ms,

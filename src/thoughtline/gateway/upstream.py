@@ -13,6 +13,7 @@ from datetime import timedelta
 from pyreqwest.bytes import Bytes
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import ConnectTimeoutError, PyreqwestError, RequestTimeoutError
+from pyreqwest.http import HeaderMap
 from pyreqwest.request import StreamRequest
 from pyreqwest.response import Response
 
@@ -43,7 +44,7 @@ class UpstreamResponse:
         self._is_cut = False
         self._is_closed = False
         self.status = response.status
-        self.headers: list[tuple[str, str]] = list(response.headers.items())
+        self.headers = _readable(response.headers)
         self._left = self._told_length() if response.version == "HTTP/1.1" else None
 
     def header(self, name: str) -> str:
@@ -151,6 +152,21 @@ class Upstreams:
         if client is None:
             client = self._clients[timeouts] = _built(timeouts)
         return client
+
+
+def _readable(headers: HeaderMap) -> list[tuple[str, str]]:
+    """All headers whose values are ASCII: pyreqwest 0.15 gives out no others, and raises on them."""
+    try:
+        return list(headers.items())
+    except ValueError:
+        return [(name, value) for name in dict.fromkeys(headers.keys()) for value in _values(headers, name)]
+
+
+def _values(headers: HeaderMap, name: str) -> list[str]:
+    try:
+        return headers.getall(name)
+    except ValueError:
+        return []
 
 
 def _built(timeouts: Timeouts) -> Client:
