@@ -91,21 +91,30 @@ class Relay:
         if self._tagged is not None:
             await self._pass_edited(self._tagged, send)
             return
-        await self._start(send)
+        if not self._response.tells_length:
+            await self._start(send)
         last = b""
         try:
             while (piece := await self._response.read()) is not None:
                 self._gather(piece)
                 if last:
+                    await self._begin(send)
                     await self._send(send, last)
                 last = piece
         except UpstreamCut:
             self.note = "the upstream broke off"
+            await self._begin(send)
             await self._send(send, last)  # and no end: the connection is closed in mid-air, as the upstream's was
             return
         self._read_gathered()
         await self._hold()
+        await self._begin(send)
         await self._send(send, last, is_last=True)
+
+    async def _begin(self, send: Send) -> None:
+        """The head of a short answer goes out with its body: one write to the socket instead of two."""
+        if not self.has_started:
+            await self._start(send)
 
     async def _pass_edited(self, tagged: Tagged, send: Send) -> None:
         """A whole response that may lose its thinking tags: it goes on when all of it is there."""
