@@ -176,6 +176,7 @@ class Prepared(Struct, frozen=True, gc=False):
             missing=counts.missing,
             healed=1 if self.healings else 0,
             checkpoints=len(self.quotation.quotes),
+            added_chars=len(self.quotation.text),
             findings=tuple((finding.rule, finding.place) for finding in findings[:64]),
         )
 

@@ -37,6 +37,11 @@ async def _upgrade(state: State, scope: Scope, receive: Receive, send: Send) -> 
     await send_json(send, 426, body, [(b"upgrade", b"HTTP/1.1")])
 
 
+def _is_websocket(protocol: bytes) -> bool:
+    """Other protocols (Java's client offers h2c each time) are offers, which a server may leave alone."""
+    return protocol.strip().lower() == b"websocket"
+
+
 class Gateway:
     """ASGI over a state that a reload replaces."""
 
@@ -57,7 +62,7 @@ class Gateway:
         if is_managed(path):
             await serve_managed(state, scope, receive, send)
             return
-        if method == "GET" and any(name == b"upgrade" for name, _ in scope["headers"]):
+        if method == "GET" and any(name == b"upgrade" and _is_websocket(value) for name, value in scope["headers"]):
             await _upgrade(state, scope, receive, send)
             return
         raw = scope.get("raw_path")

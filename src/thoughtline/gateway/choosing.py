@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from thoughtline.catalogue import Provider, canonical_name
+from thoughtline.continuity.handoffs import failed_results
 from thoughtline.errors import Declined, DecodeError
 from thoughtline.fallover.health import Health
 from thoughtline.formats import FORMATS
@@ -16,6 +17,10 @@ from thoughtline.turns import FormatName, Provenance
 
 if TYPE_CHECKING:
     from thoughtline.gateway.attempt import Incoming
+
+
+MAX_MODEL_CHARS = 512
+"""Names are kept in memory, in the journal and in a header; the longest known, an ARN of AWS, is below 200."""
 
 
 class Choice(NamedTuple):
@@ -41,11 +46,13 @@ class Target(NamedTuple):
 class Conversation(NamedTuple):
     """A name, for those who stay with a target or a key, and who made its latest turn; empty where nobody has a choice.
 
-    What the records say holds for every worker and replica, and after a restart.
+    What the records say holds for every worker and replica, and after a restart. `tool_errors` is how many of the
+    results that the request brings are errors.
     """
 
     name: str = ""
     made: Provenance | None = None
+    tool_errors: int = 0
 
     @property
     def made_by(self) -> str:
@@ -76,6 +83,8 @@ def choices_of(settings: Settings, incoming: Incoming) -> Choices:
     route, spoken = incoming.route, incoming.route.format
     assert spoken is not None
     model = route.model or guess_model(incoming.body)
+    if len(model) > MAX_MODEL_CHARS:
+        raise Declined(400, "model_too_long", f"A model's name has at most {MAX_MODEL_CHARS} characters.")
     if route.provider is None and model in settings.routes:
         row = settings.routes[model]
         chosen = [(name, _by_prefix(settings, name, spoken)) for name in row.targets]
@@ -101,7 +110,7 @@ async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replay
         return Conversation(f"{incoming.caller.tenant}/{incoming.session.id or ''}")
     latest = await replayer.latest(transcript, incoming.identity)
     name = f"{incoming.caller.tenant}/{incoming.session.id or untold_session(transcript)}"
-    return Conversation(name, latest.provenance if latest else None)
+    return Conversation(name, latest.provenance if latest else None, failed_results(transcript))
 
 
 def _choose(settings: Settings, route: Route, format: FormatName, model: str) -> Choice:

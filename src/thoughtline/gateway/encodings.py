@@ -13,6 +13,8 @@ from thoughtline.errors import DecodeError, LimitExceeded
 
 ACCEPTED = frozenset({"gzip", "deflate", "br", "zstd", "identity"})
 _PIECE = 64 * 2**10
+_MOST_MEMBERS = 4096
+"""Of one gzip body: with a few bytes each, unpacking them takes long and gives nothing."""
 
 
 class Decompresses(Protocol):
@@ -28,6 +30,7 @@ class _Zlib:
         self._window = window
         self._left = limit
         self._zlib = zlib.decompressobj(window)
+        self._members = 1
         self._head: bytes | None = b"" if window == zlib.MAX_WBITS else None
 
     def feed(self, data: bytes) -> bytes:
@@ -40,17 +43,27 @@ class _Zlib:
             if not _has_zlib_header(data):
                 self._window = -zlib.MAX_WBITS  # raw deflate, as some servers send it
                 self._zlib = zlib.decompressobj(self._window)
-        out = []
+        out: list[bytes] = []
+        for start in range(0, len(data), _PIECE):  # what follows a member is copied, so not all of it at once
+            self._unpack(data[start : start + _PIECE], out)
+        return b"".join(out)
+
+    def _unpack(self, data: bytes, out: list[bytes]) -> None:
         while data:
+            if self._zlib.eof:
+                self._begin_member()
             piece = self._zlib.decompress(data, self._left + 1)
             self._left -= len(piece)
             if self._left < 0:
                 raise LimitExceeded("a compressed body that is too large when unpacked")
             out.append(piece)
             data = self._zlib.unconsumed_tail or self._zlib.unused_data
-            if self._zlib.eof and data:
-                self._zlib = zlib.decompressobj(self._window)
-        return b"".join(out)
+
+    def _begin_member(self) -> None:
+        self._members += 1
+        if self._members > _MOST_MEMBERS:
+            raise LimitExceeded("a compressed body of too many members")
+        self._zlib = zlib.decompressobj(self._window)
 
 
 def _has_zlib_header(data: bytes) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
@@ -28,7 +30,8 @@ _HOP_BY_HOP = frozenset(
 _CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
-_OURS = b"x-thoughtline-"
+_NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
+_CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
@@ -52,16 +55,17 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
     dropped = _connection_names(received)
     kept = []
     for name, value in received:
-        if name in _NOT_UP_ALL or name in dropped or name.startswith((_OURS, b"x-forwarded-")):
+        if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP):
             continue
         if key and name in _CREDENTIALS:
             continue
-        kept.append((name.decode("latin-1"), value.decode("latin-1")))
+        kept.append((str(name, "latin-1"), _text(value)))
     if key:
         kept += _credential(provider, key)
-    own = {name.lower() for name in provider.headers}
-    kept = [(name, value) for name, value in kept if name not in own]
-    kept += provider.headers.items()
+    if provider.headers:
+        own = {name.lower() for name in provider.headers}
+        kept = [pair for pair in kept if pair[0] not in own]
+        kept += provider.headers.items()
     kept.append(("accept-encoding", _codings(received)))
     return kept
 
@@ -85,14 +89,33 @@ def without_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
     """The headers that go down: the provider's own, but for those of its connection."""
-    raw = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in received]
+    raw = [(_encoded_name(name), value.encode("latin-1", "replace")) for name, value in received]
     dropped = _connection_names(raw)
     return [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in dropped]
+
+
+@lru_cache(1024)
+def _encoded_name(name: str) -> bytes:
+    """Providers use a few dozen names, again and again."""
+    return name.lower().encode("latin-1")
+
+
+def header_value(text: str) -> bytes:
+    """A text that somebody else wrote, as the value of a header: no control character can end it early."""
+    return _CONTROLS.sub(b"?", text.encode("latin-1", "replace"))
 
 
 def _connection_names(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
     named = [value for name, value in headers if name == b"connection"]
     return frozenset(part.strip().lower() for value in named for part in value.split(b",")) if named else frozenset()
+
+
+def _text(value: bytes) -> str:
+    """For the HTTP client, which writes text as UTF-8: then UTF-8 arrives as it came. Other bytes it can't write."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
@@ -107,6 +130,11 @@ def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
 
 def _codings(headers: Iterable[tuple[bytes, bytes]]) -> str:
     """What the client takes and we can read: a response is passed on as it came, and read beside that."""
-    told = [value.decode("latin-1") for name, value in headers if name == b"accept-encoding"]
-    parts = [part.strip() for value in told for part in value.split(",")]
+    told = [value for name, value in headers if name == b"accept-encoding"]
+    return _readable(b",".join(told)) if told else "identity"
+
+
+@lru_cache(256)
+def _readable(told: bytes) -> str:
+    parts = [part.strip() for part in told.decode("latin-1").split(",")]
     return ", ".join(part for part in parts if part.split(";")[0].strip().lower() in ACCEPTED) or "identity"
