@@ -32,7 +32,7 @@ MACHINE = re.compile(r"(?<![\w.])/(work|root|home/\w+)/|artifactory|\bnexus\b|in
 
 
 def without_code(text: str) -> str:
-    return re.sub(r"```.*?```|`[^`\n]*`|^ {4}.*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"```.*?```|`[^`\n]*`|^ {4}[^\n]*$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(page: Path) -> set[str]:

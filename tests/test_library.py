@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.sim.serving import served
-from thoughtline import Replayer
+from thoughtline import Destination, Replayer
 
 PAGE = Path(__file__).parents[1] / "docs" / "library.md"
 WHOLE, STREAM, AUDIT, CORE = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -54,18 +54,25 @@ async def replayer(tmp_path: Path) -> Replayer:
 
 async def test_what_a_client_forgets_is_restored(client: httpx.AsyncClient, replayer: Replayer) -> None:
     """The provider refuses the history as it is, and takes it through the example."""
-    ask = example(WHOLE)["ask"]
+    names = example(WHOLE)
+    ask = names["ask"]
     first = await ask(replayer, client, request())
     history = forgetful(first.json()["choices"][0]["message"])
     assert (await client.post("/v1/chat/completions", content=request(*history))).status_code == 400
     assert (await ask(replayer, client, request(*history))).status_code == 200
+    prepared = await replayer.prepare(request(*history), names["DEEPSEEK"], names["Identity"]("ann"))
+    assert prepared.counts.restored == 1
 
 
 async def test_a_refusal_is_healed(client: httpx.AsyncClient, replayer: Replayer) -> None:
-    """A turn that nobody kept gets what the provider takes."""
+    """A provider that nobody knows refuses a turn without its reasoning, once, and takes what is sent then."""
+    names = example(WHOLE)
+    names["DEEPSEEK"] = Destination("elsewhere", "https://elsewhere.example", "my-account", "a-model", "openai_chat")
     answer = await client.post("/v1/chat/completions", content=request())
     history = forgetful(answer.json()["choices"][0]["message"])
-    assert (await example(WHOLE)["ask"](replayer, client, request(*history))).status_code == 200
+    prepared = await replayer.prepare(request(*history), names["DEEPSEEK"], names["Identity"]("ann"))
+    assert (await client.post("/v1/chat/completions", content=prepared.body)).status_code == 400
+    assert (await names["ask"](replayer, client, request(*history))).status_code == 200
 
 
 async def test_a_stream_is_remembered(client: httpx.AsyncClient, replayer: Replayer) -> None:

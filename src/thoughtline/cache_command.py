@@ -121,7 +121,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token", help="its admin token (default: that of the settings, else the one made at its first start)"
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings (default: ./thoughtline.toml if there)")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="settings (default: ./thoughtline.toml, else that of ~/.config/thoughtline, if there)",
+    )
     parser.add_argument("--store", metavar="URL", help="look into this store instead of asking a gateway")
     for name in _FILTERS:
         parser.add_argument(

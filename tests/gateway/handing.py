@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import httpx
@@ -19,15 +19,16 @@ from msgspec.structs import replace
 
 from tests.continuity.world import system_of
 from tests.gateway.world import Running, running
+from tests.sim.faces import HTTP
 from tests.sim.serving import NOW, listening
 from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Upstream
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import PROVIDERS, ContinuityWord
 from thoughtline.continuity.framing import HEADING
-from thoughtline.settings import ContinuitySettings, RouteSettings, Settings
+from thoughtline.settings import ContinuitySettings, RouteSettings, Settings, TagMode
 from thoughtline.sim.app import SimulatorApp
 from thoughtline.sim.simulation import Request, Response, Simulation
 from thoughtline.sim.simulators import SIMULATORS
-from thoughtline.stores import Clock
+from thoughtline.stores.settings import StoreSettings
 from thoughtline.turns import FormatName
 
 Json = dict[str, Any]
@@ -64,6 +65,7 @@ class Watched(SimulatorApp):
         self.upstream = upstream
         self.is_failing = False
         self.seen: list[Seen] = []
+        self.url = listening(self)
 
     def _respond(self, request: Request) -> Response:
         if self.is_failing:
@@ -118,12 +120,18 @@ class Passing:
         self.response = httpx.Response(0)
         self._url = url
         self._model = model
-        self._http = httpx.Client(headers={"authorization": "Bearer a-key", **headers}, timeout=60)
+        self._headers = {"authorization": "Bearer a-key", **headers}
 
     def exchange(self, body: bytes, is_streaming: bool) -> Answer:
         body = body.replace(b'"some/model"', f'"{self._model}"'.encode())
-        self.response = self._http.post(self._url + self._path(is_streaming), content=body)
+        self.response = HTTP.post(self._url + self._path(is_streaming), content=body, headers=self._headers)
         return Answer(self.response.status_code, self.response.content)
+
+    def move(self, url: str) -> None:
+        self._url = url
+
+    def ask_for(self, model: str) -> None:
+        self._model = model
 
     def _path(self, is_streaming: bool) -> str:
         if self.client != "gemini_generate":
@@ -140,9 +148,19 @@ class Stage:
         self.targets = {one.upstream.provider: one for one in targets}
         self._numbers = itertools.count()
 
-    def begin(self, client: FormatName, turns: int, strips: bool = True, thought: str = "", **headers: str) -> Talk:
-        """A conversation in which every turn thinks something of its own."""
-        return Talk(self, client, turns, f"{next(self._numbers)}", strips, thought, headers)
+    def begin(
+        self,
+        client: FormatName,
+        turns: int,
+        strips: bool = True,
+        script: dict[int, str] | None = None,
+        headers: Json | None = None,
+    ) -> Talk:
+        """A conversation in which every turn thinks something of its own, or does what a script says for it."""
+        talk = Talk(self, client, turns, f"{next(self._numbers)}", strips, script or {}, headers or {})
+        if client == "anthropic_messages" and any(one.upstream is BOUND for one in self.targets.values()):
+            talk.client.extra["thinking"] = {"type": "adaptive"}  # the one word for it that this model knows
+        return talk
 
     def check_seals(self) -> None:
         """Nothing that one has sealed ever arrived at another."""
@@ -164,13 +182,20 @@ class Talk:
     """A conversation of one client with the route."""
 
     def __init__(
-        self, stage: Stage, client: FormatName, turns: int, mark: str, strips: bool, thought: str, headers: Json
+        self,
+        stage: Stage,
+        client: FormatName,
+        turns: int,
+        mark: str,
+        strips: bool,
+        own: dict[int, str],
+        headers: Json,
     ) -> None:
         self._stage = stage
-        self._thoughts = [f"{thought}pondering-{mark}-{turn}-over" for turn in range(turns)]
-        script = "\n---\n".join(_turn(turn, words) for turn, words in enumerate(self._thoughts))
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.lane = Passing(stage.gateway.url, client, named)
+        self._thoughts = [f"pondering-{mark}-{turn}-over" for turn in range(turns)]
+        written = [_turn(turn, own.get(turn, f"think: {words}")) for turn, words in enumerate(self._thoughts)]
+        script = "\n---\n".join(written)
+        self.lane = Passing(stage.gateway.url, client, headers)
         self.client = Client(self.lane, f"talk {mark}\nscript:\n{script}", strips, extra=_system(client))  # type: ignore[arg-type]  # a lane by what it does
         if client in ("openai_chat", "ollama_chat"):
             self.client.history.insert(0, {"role": "system", "content": "Be brief."})
@@ -180,6 +205,10 @@ class Talk:
         """One more turn, while some targets fail."""
         if self.steps:
             self.client.go_on()
+        return self.step_as_it_is(*failing, is_streaming=is_streaming)
+
+    def step_as_it_is(self, *failing: str, is_streaming: bool = False) -> Step:
+        """Ask with what stands in the history."""
         for name, target in self._stage.targets.items():
             target.is_failing = name in failing
         self.client.ask(is_streaming)
@@ -192,10 +221,15 @@ class Talk:
         self.steps.append(Step(name, int(told["checkpoints"]), seen.body, at.system, seen.answer, thought))
         return self.steps[-1]
 
+    def move(self, stage: Stage) -> None:
+        """Go on at another gateway."""
+        self._stage = stage
+        self.lane.move(stage.gateway.url)
+
     def check(self, count: int = 3) -> None:
         """Checkpoints stand in the latest request exactly where they should, and those of earlier ones still do."""
         now, before = self.steps[-1], self.steps[:-1]
-        assert now.quoted == now.checkpoints
+        assert now.quoted == now.checkpoints == sum(now.quotes(one.thought) for one in before)
         assert now.system.count(HEADING) == (1 if now.checkpoints else 0)
         foreign = [one.thought for one in before if one.target != now.target and one.is_readable]
         due = [thought for thought in foreign if not now.carries(thought)]
@@ -203,14 +237,14 @@ class Talk:
         assert set(due[-count:]) <= set(quoted) <= set(due), (now.target, due, quoted)
         there = [one for one in before if one.target == now.target]
         if there:
-            assert now.system.startswith(there[-1].system)
+            assert now.system.startswith(there[-1].system)  # byte for byte, with what is new behind it
             told = [one.thought for one in before if there[-1].quotes(one.thought)]
             assert set(quoted) == {*told, *due[-count:]}
 
 
-def _turn(turn: int, thought: str) -> str:
+def _turn(turn: int, thinks: str) -> str:
     does = f'call: weather {{"city": "P{turn}"}}' if turn % 2 else f"say: Words {turn}."
-    return f"think: {thought}\n{does}\nchunk 1000000"
+    return f"{thinks}\n{does}\nchunk 1000000"
 
 
 def _system(client: FormatName) -> Json:
@@ -240,31 +274,24 @@ class Ticking:
 def stage(
     *upstreams: Upstream,
     continuity: ContinuitySettings = ON,
-    settings: Settings | None = None,
     store_url: str = "memory://",
     apps: Sequence[Watched] = (),
-    clock: Clock | None = None,
+    of_route: ContinuityWord | None = None,
+    of_provider: Mapping[str, ContinuityWord] | None = None,
+    tags: TagMode | None = None,
 ) -> Iterator[Stage]:
     """A gateway before simulators of their own, or before some that are there already."""
     apps = apps or [Watched(one) for one in upstreams]
     rows = dict(PROVIDERS)
     for app in apps:
         one = app.upstream
-        if not hasattr(app, "url"):
-            app.url = listening(app)  # type: ignore[attr-defined]  # set once, for gateways that share it
+        said = (of_provider or {}).get(one.provider)
         rows[one.provider] = replace(
-            PROVIDERS[one.provider],
-            base_url=app.url,  # type: ignore[attr-defined]
-            bases={},
-            formats=(one.format,),
-            paths={},
+            PROVIDERS[one.provider], base_url=app.url, bases={}, formats=(one.format,), paths={}, continuity=said
         )
-    route = RouteSettings("team", tuple(f"{app.upstream.provider}/{app.upstream.model}" for app in apps))
-    settings = replace(
-        settings or Settings(),
-        providers={**rows, **(settings.providers if settings else {})},
-        routes={"team": route, **(settings.routes if settings else {})},
-        continuity=continuity,
-    )
-    with running({}, settings, store_url, clock=clock or Ticking()) as gateway:
+    targets = tuple(f"{app.upstream.provider}/{app.upstream.model}" for app in apps)
+    route = RouteSettings("team", targets, continuity=of_route)
+    kept = StoreSettings(memory_entries=5000)
+    settings = Settings(providers=rows, routes={"team": route}, continuity=continuity, tags=tags, store=kept)
+    with running({}, settings, store_url, clock=Ticking()) as gateway:
         yield Stage(gateway, apps)
