@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import socket
+import threading
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from tests.gateway.test_bytes import CHAT, behind, say_hi
+from tests.gateway.test_bytes import ANSWER, CHAT, behind, say_hi
+from tests.gateway.test_faults import event
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, running
+from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP
+from thoughtline.gateway import attempt, relay, tagging, translating
+from thoughtline.settings import Settings
 
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 
@@ -22,6 +29,16 @@ def raw(gateway: Running, data: bytes) -> bytes:
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(data)
         return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def posted(path: str, body: dict[str, Any]) -> bytes:
+    """A request, byte by byte, on a connection that is closed behind it."""
+    text = json.dumps(body).encode()
+    return b"POST %b HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (
+        path.encode(),
+        len(text),
+        text,
+    )
 
 
 @pytest.mark.parametrize("model", ["a\r\nset-cookie: evil=1", "a\nb", "a\0b", "a\x7f\x1bb"])
@@ -75,3 +92,101 @@ def test_a_bomb_of_empty_members() -> None:
         packed = b"".join(map(gzip.compress, (b'{"model":"m",', json.dumps(HELLO).encode()[1:])))
         response = HTTP.post(gateway.url + CHAT, content=packed, headers={"content-encoding": "gzip"})
         assert json.loads(up.got[0].body) == {"model": "m", **HELLO}
+
+
+TAGGED = Settings(tags="markers")
+
+
+@pytest.mark.parametrize("headers", [(), (("content-encoding", "compress"),)], ids=["too large", "packed oddly"])
+def test_tags_of_an_answer_that_cannot_be_read(headers: tuple[tuple[str, str], ...]) -> None:
+    """What is too large, or packed in a way that nobody here knows, loses its tags' removal and not a byte."""
+    size = 100 if headers else relay.MAX_WHOLE_BYTES + 2**20
+    body = ANSWER.replace(b"hi", b"<think>a</think>" + b"x" * size)
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(200, body, *headers)
+
+    body_asked = {**HELLO, "model": "m"}
+    with (
+        upstream(answer) as up,
+        running(behind(up), TAGGED) as gateway,
+        HTTP.stream("POST", gateway.url + CHAT, json=body_asked) as response,
+    ):
+        assert b"".join(response.iter_raw()) == body
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+def test_a_translated_stream_that_never_ends(is_streaming: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is translated is gathered: beyond its bound the client hears of an error, and the upstream is left."""
+    monkeypatch.setattr(translating, "MAX_WHOLE_BYTES", 2**20)
+    piece = event("x" * 2**14)
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.stream()
+        while True:
+            await out.chunk(piece)
+
+    row = replace(moved("deepseek", ""), streams_only=True, formats=("openai_chat",))
+    with upstream(answer) as up:
+        settings = Settings(providers={"endless": replace(row, name="endless", base_url=up.url)})
+        with running({}, settings) as gateway:
+            body = {**HELLO, "model": "m", "max_tokens": 10, "stream": is_streaming}
+            response = HTTP.post(f"{gateway.url}/endless/v1/messages", json=body)
+            up.wait_until(lambda up: up.open == 0)
+    assert response.status_code == (200 if is_streaming else 502)
+    told = response.text.rpartition("data: ")[2] if is_streaming else response.text
+    assert json.loads(told)["type"] == "error"
+
+
+def test_a_fault_of_our_own(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody thought of is an error in the client's words and a line in the journal; the log has no content."""
+
+    content = "a secret of the conversation"
+
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError(content)
+
+    with upstream(say_hi) as up, running(behind(up)) as gateway:
+        monkeypatch.setattr(attempt, "address", fail)
+        response = HTTP.post(f"{gateway.url}/deepseek/v1/messages", json={**HELLO, "model": "m", "max_tokens": 10})
+        assert (response.status_code, response.json()["error"]["code"]) == (500, "internal")
+        assert (gateway.lines[-1]["status"], gateway.lines[-1]["code"]) == (500, "internal")
+    assert "KeyError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_fault_in_the_middle_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that has begun is cut short where it stands: nothing of another one follows it."""
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.stream()
+        await out.chunk(event("a"))
+        await out.chunk(event("b"))
+        await out.end()
+
+    with upstream(answer) as up, running(behind(up), TAGGED) as gateway:
+        monkeypatch.setattr(tagging.TaggedAnswer, "feed", lambda self, data: data if b'"a"' in data else 1 // 0)
+        seen = raw(gateway, posted(CHAT, {**HELLO, "model": "m", "stream": True}))
+        assert seen.count(b"HTTP/1.1") == 1
+        assert not seen.endswith(b"0\r\n\r\n")
+        assert (gateway.lines[-1]["status"], gateway.lines[-1]["code"]) == (200, "internal")
+
+
+def test_a_refresh_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong while others' keys and lessons are read: they are read again."""
+    with running({}) as gateway:
+        app, asked = gateway.app, threading.Event()
+
+        async def fail() -> None:
+            monkeypatch.setattr(app, "refresh", again)
+            raise ValueError("something in a note")
+
+        async def again() -> None:
+            asked.set()
+
+        monkeypatch.setattr(app, "refresh", fail)
+        gateway.loop.call_soon_threadsafe(gateway.state.signals.wake.set)
+        while app.refresh is not again and not asked.wait(0):
+            gateway.wait_for(asyncio.sleep(0))
+        gateway.loop.call_soon_threadsafe(gateway.state.signals.wake.set)
+        assert asked.wait(4)  # before the next one would come by itself

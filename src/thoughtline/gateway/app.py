@@ -19,6 +19,7 @@ from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.proxy import Exchange
+from thoughtline.gateway.relay import tell
 from thoughtline.gateway.routing import route_of
 from thoughtline.gateway.state import State, with_shared
 
@@ -123,4 +124,7 @@ class Gateway:
                 async with asyncio.timeout(REFRESH_SECONDS):
                     await wake.wait()
             wake.clear()
-            await self.refresh()
+            try:
+                await self.refresh()
+            except Exception as problem:  # whatever it is: who stopped looking would never hear of a revoked key
+                tell("what other replicas did could not be taken over", problem)

@@ -25,7 +25,7 @@ from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.headers import Headers, header_value, response_headers
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_lists import models_body, shape_for
-from thoughtline.gateway.relay import Relay
+from thoughtline.gateway.relay import Relay, tell
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import TranslatingRelay, client_headers
@@ -78,6 +78,9 @@ class Exchange:
             self._code = "client_gone"
         except ThoughtlineError as error:
             await self._decline(error, send)
+        except Exception as error:
+            tell("a request failed", error)
+            await self._decline(Declined(500, "internal", "Something went wrong here.", "The log says where."), send)
         finally:
             self._departure.stop()
             self._state.journal.tell(self._line())
@@ -251,7 +254,8 @@ class Exchange:
             return Relay(response, headers, watch, self._keep, hold, self._departure)
         lane = attempt.lane
         if lane is None:
-            tagged = attempt.tagged(is_stream=is_stream)
+            is_plain = response.header("content-encoding").lower() in ("", "identity")
+            tagged = attempt.tagged(is_stream=is_stream) if is_plain else None
             return Relay(response, headers, watch, self._keep, hold, self._departure, tagged)
         tagged = attempt.tagged(is_stream=lane.spoken.is_streaming)
         headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
@@ -356,7 +360,10 @@ class Exchange:
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
         declined = error if isinstance(error, Declined) else _as_declined(error)
-        self._status, self._code = declined.status, declined.code
+        self._code = declined.code
+        if self._relay is not None and self._relay.has_started:
+            return  # in the middle of an answer: without an end, the client sees that it was cut short
+        self._status = declined.status
         body = envelope(declined, self._route.format, self.id)
         headers: Headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if declined.retry_after_seconds is not None:

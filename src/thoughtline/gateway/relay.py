@@ -117,16 +117,25 @@ class Relay:
             await self._start(send)
 
     async def _pass_edited(self, tagged: Tagged, send: Send) -> None:
-        """A whole response that may lose its thinking tags: it goes on when all of it is there."""
+        """A whole response that may lose its thinking tags: it goes on when all of it is there.
+
+        One that can't be read, or is too large for that, goes on as it comes.
+        """
+        pieces: list[bytes] = []
         try:
-            while (piece := await self._response.read()) is not None:
+            while self._watch is not None and (piece := await self._response.read()) is not None:
+                pieces.append(piece)
                 self._gather(piece)
         except UpstreamCut:
             self.note = "the upstream broke off"
             await self._start(send)
-            await self._send(send, b"".join(self._gathered))
+            await self._send_as_it_is(send, b"".join(pieces))
             return
-        body = b"".join(self._gathered)
+        body = b"".join(pieces)
+        if self._watch is None:
+            self._tagged = None
+            await self.pass_read(send, body, is_whole=False)
+            return
         self._read_gathered()
         await self._hold()
         body = tagged.whole(body)
@@ -250,7 +259,7 @@ class Relay:
             self._watch, self.note = None, problem.problem
         else:
             self._watch, self.note = None, f"not read: {type(problem).__name__}"
-            _tell("a response could not be read", problem)
+            tell("a response could not be read", problem)
 
     async def _hold(self) -> None:
         """Save what has ended. What takes too long goes on behind the client's back."""
@@ -276,7 +285,7 @@ class Relay:
         problem = None if saving.cancelled() else saving.exception()
         if problem is not None:
             self.note = f"not remembered: {type(problem).__name__}"
-            _tell("a turn could not be remembered", problem)
+            tell("a turn could not be remembered", problem)
 
     async def settle(self) -> None:
         """Wait for what is still being saved."""
@@ -293,7 +302,7 @@ def _let_go(held: asyncio.Future[None]) -> None:
         held.set_result(None)
 
 
-def _tell(what: str, problem: BaseException) -> None:
+def tell(what: str, problem: BaseException) -> None:
     """Into the log, without the problem's own words: they might quote content."""
     where = "".join(traceback.format_tb(problem.__traceback__)[-3:])
     log.error("%s: %s\n%s", what, type(problem).__name__, where)

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
 from thoughtline.continuity.injection import Terms
-from thoughtline.errors import Declined, DecodeError, ThoughtlineError
+from thoughtline.errors import Declined, DecodeError, EncodeError, LimitExceeded, ThoughtlineError
 from thoughtline.events import CallDelta, Event, ReasoningDelta, TextDelta
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.headers import Headers
-from thoughtline.gateway.relay import Keep, Relay, Tagged
+from thoughtline.gateway.relay import MAX_WHOLE_BYTES, Keep, Relay, Tagged
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.records import Key
 from thoughtline.replay.findings import Finding
@@ -181,7 +181,7 @@ class TranslatingRelay(Relay):
         except UpstreamCut:
             raise _broken_off() from None
         if self._watch is None:
-            raise Declined(502, "answer_too_large", "The provider's answer is too large to be translated.")
+            raise _too_large()
         return self._plain(b"".join(self._gathered))
 
     async def _gather_stream(self, send: Send) -> None:
@@ -189,7 +189,9 @@ class TranslatingRelay(Relay):
         events: list[Event] = []
         try:
             while (piece := await self._response.read()) is not None:
-                events += translator.feed(self._plain(piece)).events
+                if self._is_too_long(piece):
+                    raise _too_large()
+                events += _without_deltas(translator.feed(self._plain(piece)).events)
         except UpstreamCut:
             raise _broken_off() from None
         events += translator.finish().events
@@ -201,6 +203,11 @@ class TranslatingRelay(Relay):
         if self._spoken.format == "openai_responses":
             await self._keep_answer(written.body)
         await self._send_all(send, written.body)
+
+    def _is_too_long(self, piece: bytes) -> bool:
+        """Whether a stream has become longer than any answer is: all of it is gathered, item by item."""
+        self._gathered_bytes += len(piece)
+        return self._gathered_bytes > MAX_WHOLE_BYTES
 
     async def _send_all(self, send: Send, body: bytes) -> None:
         if not self._spoken.is_streaming:
@@ -216,6 +223,8 @@ class TranslatingRelay(Relay):
         translator = StreamTranslator(self._way)
         try:
             while (piece := await self._response.read()) is not None:
+                if self._is_too_long(piece):
+                    raise LimitExceeded("a stream that is too long to be translated").from_upstream()
                 chunk = translator.feed(self._plain(piece))
                 await self._pass_chunk(send, chunk.data, chunk.ending, chunk.events)
                 if self._departure.has_left and self._is_drained():
@@ -227,6 +236,8 @@ class TranslatingRelay(Relay):
             await self._fail(send, translator, "the upstream broke off")
         except DecodeError as problem:
             await self._fail(send, translator, problem.problem)
+        except EncodeError:
+            await self._fail(send, translator, "it can't be told in this format")
         self.findings = translator.findings
         await self._send(send, self._closed(), is_last=True)
 
@@ -244,7 +255,7 @@ class TranslatingRelay(Relay):
 
     async def _note_answer(self, events: list[Event], *, is_over: bool) -> None:
         """A stream whose answer may be named in the next request: kept when it is over, deltas left out."""
-        self._answered += [event for event in events if not isinstance(event, (TextDelta, ReasoningDelta, CallDelta))]
+        self._answered += _without_deltas(events)
         if is_over and self._answered:
             events, self._answered = self._answered, []
             await self._keep_answer(whole_reply(events, self._way).body)
@@ -276,6 +287,15 @@ def _framed(data: bytes, spoken: Spoken, *, is_first: bool, is_last: bool) -> by
     events = [event.removeprefix(b"data: ") for event in data.replace(b"\r\n", b"\n").split(b"\n\n") if event.strip()]
     lead = b"[" if is_first else b",\r\n"
     return lead + b",\r\n".join(events) + (b"]" if is_last else b"")
+
+
+def _without_deltas(events: list[Event]) -> list[Event]:
+    """What a whole answer is made of: each item is told once more, whole, when it is done."""
+    return [event for event in events if not isinstance(event, (TextDelta, ReasoningDelta, CallDelta))]
+
+
+def _too_large() -> Declined:
+    return Declined(502, "answer_too_large", "The provider's answer is too large to be translated.")
 
 
 def _broken_off() -> Declined:
