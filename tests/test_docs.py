@@ -93,6 +93,14 @@ def test_every_page_can_be_found_from_the_readme() -> None:
     assert pages - seen == set()
 
 
+def test_every_error_of_the_gateway_is_listed() -> None:
+    """By its code; `address_in_use` is said at the start, to whoever starts it."""
+    sources = (path.read_text() for path in (ROOT / "src" / "thoughtline" / "gateway").glob("*.py"))
+    codes = {code for text in sources for code in re.findall(r'Declined\(\s*\d{3},\s*"(\w+)"', text)}
+    told = (ROOT / "docs" / "gateway.md").read_text()
+    assert {code for code in codes if f"`{code}`" not in told} == {"address_in_use"}
+
+
 def test_decisions_are_numbered_and_dated() -> None:
     """Without gaps and duplicates; name, title and number agree."""
     assert [path.name[:4] for path in DECISIONS] == [f"{number:04}" for number in range(1, len(DECISIONS) + 1)]
