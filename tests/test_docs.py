@@ -60,6 +60,12 @@ def test_no_page_speaks_of_the_machine_it_was_written_on(page: Path) -> None:
     assert MACHINE.search(page.read_text()) is None
 
 
+@every_page
+def test_no_page_has_marks_of_a_merge(page: Path) -> None:
+    """Two versions of a passage are not a page."""
+    assert re.findall(r"^(?:<{7}|>{7}|={7}$).*", page.read_text(), re.MULTILINE) == []
+
+
 @pytest.mark.parametrize(("spoken", "format"), SPOKEN.items())
 def test_the_readme_names_every_client(spoken: str, format: str) -> None:
     """By the formats that each can be set to."""
