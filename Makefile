@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CLIENTS := .clients/.installed
 
-.PHONY: run demo test test-clients check format docs lock bench clean
+.PHONY: run demo test test-clients clients check format docs lock bench clean
 
 run: $(INSTALLED)
 	@$(BIN)/thoughtline serve
@@ -16,6 +16,8 @@ demo: $(INSTALLED)
 
 test: check
 	$(BIN)/python -m pytest -n auto
+
+clients: $(CLIENTS)
 
 # Claude Code and Codex CLI from the npm registry, against the simulators. Loads 340 MB once, and takes 800 MB of disk.
 test-clients: $(INSTALLED) $(CLIENTS)

@@ -79,6 +79,10 @@ def make_turns(count: int) -> list[Record]:
     return turns
 
 
+_FILL = """INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq"""
+
+
 class Contender:
     """A store, and the raw driver beside it."""
 
@@ -170,7 +174,7 @@ class Sqlite(Contender):
         now, pointers = time.time(), list[tuple[bytes, int]]()
         for row in rows:
             values = (row.identity, 1, now, now + SETTINGS.ttl_seconds, row.chars, row.size, row.digests, row.data)
-            (seq,) = self._connection.execute(work._INSERT, values).fetchone()
+            (seq,) = self._connection.execute(_FILL, values).fetchone()
             pointers += [(digest, seq) for digest in split(row.digests)]
         pointers.sort()
         self._connection.executemany("INSERT INTO lookups VALUES (?, ?)", pointers)

@@ -16,6 +16,7 @@ from thoughtline.addresses import (
     models_address,
     passthrough_address,
     rebased,
+    server_url,
     with_query_key,
 )
 from thoughtline.catalogue import PROVIDERS, Provider
@@ -337,3 +338,12 @@ def test_where_models_are_listed(name: str, expected: str) -> None:
 def test_a_provider_that_moves_takes_its_faces_along(name: str, moved: str, expected: dict[str, str]) -> None:
     """No face of a provider stays at the old host when its base is set: a key never goes where it was not meant to."""
     assert rebased(PROVIDERS[name], moved) == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", "http://127.0.0.1:8642"), ("localhost", "http://localhost:8642"), ("::1", "http://[::1]:8642")],
+)
+def test_where_a_server_is(host: str, expected: str) -> None:
+    """An IPv6 host stands in brackets."""
+    assert server_url(host, 8642) == expected

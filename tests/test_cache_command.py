@@ -52,6 +52,16 @@ def test_statistics(way: str, place: dict[str, list[str]], capsys: pytest.Captur
 
 
 @both_ways
+def test_the_list_is_readable(way: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    """Ids (as `show` takes them), times, providers and counts are never cut, however long a client's names are."""
+    assert main(["cache", "list", *place[way]]) == 0
+    head, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert head == ["id", "made", "provider", "model", "session", "call", "characters"]
+    assert [row[3] for row in rows] == ["kimi", "deepseek", "deepseek"]
+    assert not any("…" in cell for row in rows for cell in (*row[:4], row[-1]))
+
+
+@both_ways
 def test_listing_and_showing(way: str, place: dict[str, list[str]], capsys: pytest.CaptureFixture[str]) -> None:
     """The newest first, by filters; one of them by its call or by its own id, with what was thought."""
     assert main(["cache", "list", "--json", "--provider", "kimi", *place[way]]) == 0

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import subprocess
 import sys
+from pathlib import Path
+
+import httpx
+import pytest
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -13,7 +20,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_no_command_prints_the_help() -> None:
-    """Until there is more to run, it says what it is."""
+    """It says what it is."""
     result = run()
     assert result.returncode == 0
     assert "usage: thoughtline" in result.stdout
@@ -31,3 +38,35 @@ def test_unknown_command_is_refused() -> None:
     result = run("remember")
     assert result.returncode == 2
     assert "remember" in result.stderr
+
+
+def test_who_stops_reading_sees_no_traceback() -> None:
+    """As in `thoughtline connect | head -1`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "thoughtline.cli", "connect"]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, "")
+
+
+@pytest.mark.parametrize(
+    "command", [("sim", "deepseek"), ("serve", "--store", "memory://")], ids=lambda words: words[0]
+)
+def test_a_server_is_stopped_by_a_key(command: tuple[str, ...], tmp_path: Path) -> None:
+    """Ctrl-C ends it without a traceback."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "thoughtline.cli", *command, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # in a job it may be ignored
+    )
+    assert process.stdout is not None
+    url = next(found[0] for line in process.stdout if (found := re.search(r"http://[\d.]+:\d+", line)))
+    httpx.get(url)  # it answers, so it is up
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in said

@@ -26,6 +26,8 @@ def test_public_names_are_these() -> None:
         *("Contract", "Target", "resolve", "Identity", "Issuer", "Needs", "Plan", "Policy", "needs", "plan"),
         *("Finding", "audit", "ReplayAudit", "ReplayContract", "audit_replay"),
         *("Correction", "Refusal", "classify", "learn"),
+        *("Replayer", "Destination", "ContractBook", "Lessons", "Prepared", "Watch", "StreamWatch"),
+        *("StoreSettings", "open_store"),
         *("OpenRouterReasoningCodec", "ReasoningCodec", "codec_for"),
         *("attach_to_tool_calls", "build_assistant_message_with_reasoning", "build_google_model_message_with_thinking"),
         *("extract_from_response", "extract_from_stream_chunk", "extract_from_tool_calls"),

@@ -192,6 +192,17 @@ def test_routes(write: Path) -> None:
     route = loaded(write, text).routes["smart"]
     assert route.targets == ("kimi/kimi-k3", "openrouter/google/gemini-3-pro")
     assert route.weights == (2, 1)
+    assert route.continuity is None
+
+
+def test_continuity_of_a_route_and_of_a_provider(write: Path) -> None:
+    """Each may say it for itself; what is no word for it is named."""
+    text = '[routes.smart]\ntargets = ["kimi/kimi-k3"]\ncontinuity = "off"\n[providers.kimi]\ncontinuity = "always"'
+    settings = loaded(write, text + '\ntags = "lift"')
+    assert settings.routes["smart"].continuity == "off"
+    assert (settings.providers["kimi"].continuity, settings.providers["kimi"].tags) == ("always", "lift")
+    with pytest.raises(SettingsError, match="off, handoff, always"):
+        loaded(write, text.replace("always", "sometimes"))
 
 
 def test_contracts_are_changed(write: Path) -> None:

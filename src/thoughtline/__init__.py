@@ -1,12 +1,11 @@
 """thoughtline remembers what a model thought, and puts it back where the provider wants it.
 
-    from thoughtline import FORMATS, audit
-    chat = FORMATS["openai_chat"]
-    transcript = chat.bodies.decode_request(body, chat.dialect)
-    findings = audit(body, provider="deepseek")
+    Replayer   prepares a request over a store, heals a refused one, saves what a `Watch` heard of the response
+    audit      says what a provider would refuse in a request
+    FORMATS    bytes of any wire to typed turns and back
 
-A request is planned in three steps: `needs` says which keys to look for, the caller fetches their records, `plan`
-decides what to put back, take out or report.
+Without a store of ours: `needs` says which keys to look for, the caller fetches their records, `plan` decides what to
+put back, take out or report.
 """
 
 from thoughtline.audit import audit
@@ -27,6 +26,7 @@ from thoughtline.items import (
     ToolResult,
     Unknown,
 )
+from thoughtline.lessons import Lessons
 from thoughtline.preserver import (
     attach_to_tool_calls,
     build_assistant_message_with_reasoning,
@@ -49,14 +49,19 @@ from thoughtline.replay.keys import Identity
 from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
 from thoughtline.replay.refusals import Correction, Refusal, classify, learn
 from thoughtline.replay.turn_audit import ReplayAudit, ReplayContract, audit_replay
+from thoughtline.replayer import ContractBook, Destination, Prepared, Replayer
+from thoughtline.stores import StoreSettings, open_store
 from thoughtline.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn, Usage
+from thoughtline.watching import StreamWatch, Watch
 
 __all__ = [
     "FORMATS",
     "Candidate",
     "Contract",
+    "ContractBook",
     "Correction",
     "DecodeError",
+    "Destination",
     "Dialect",
     "EncodeError",
     "Fault",
@@ -68,11 +73,13 @@ __all__ = [
     "Issuer",
     "Item",
     "Key",
+    "Lessons",
     "LimitExceeded",
     "Needs",
     "OpenRouterReasoningCodec",
     "Plan",
     "Policy",
+    "Prepared",
     "Provenance",
     "Reasoning",
     "ReasoningCodec",
@@ -85,8 +92,11 @@ __all__ = [
     "Refusal",
     "ReplayAudit",
     "ReplayContract",
+    "Replayer",
     "Reply",
     "Seal",
+    "StoreSettings",
+    "StreamWatch",
     "Target",
     "Text",
     "ThoughtlineError",
@@ -96,6 +106,7 @@ __all__ = [
     "Turn",
     "Unknown",
     "Usage",
+    "Watch",
     "attach_to_tool_calls",
     "audit",
     "audit_replay",
@@ -111,6 +122,7 @@ __all__ = [
     "fold",
     "learn",
     "needs",
+    "open_store",
     "plan",
     "preserve_reasoning_content",
     "reasoning_request_params",

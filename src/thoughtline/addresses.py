@@ -32,6 +32,11 @@ _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
 
 
+def server_url(host: str, port: int) -> str:
+    """The address of a server that listens there; IPv6 hosts stand in brackets."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def address(
     provider: Provider, format: FormatName, model: str, *, is_streaming: bool, action: Action, query: str
 ) -> str:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlencode
@@ -19,6 +20,7 @@ from pyreqwest.exceptions import PyreqwestError
 from rich.console import Console
 from rich.table import Table
 
+from thoughtline.addresses import server_url
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import entry_answer, stats_answer
@@ -32,7 +34,9 @@ from thoughtline.stores.base import MAX_PAGE
 DONE, NOT_FOUND, FAILED = 0, 1, 2
 _PATH = "/api/cache/reasoning"
 _FILTERS = ("provider", "model", "session", "tenant", "call")
-_TABLE_WIDTH = 120
+_TABLE_WIDTH = 132
+_LONGEST_NAME = 24
+"""Models, sessions and calls have names of any length; with this all else has room in the table."""
 
 
 class Cache(Protocol):
@@ -114,8 +118,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "id", nargs="?", metavar="ID", help="for show: a tool call's id, or the beginning of an entry's"
     )
     parser.add_argument("--url", help="a running gateway (default: the one of the settings)")
-    parser.add_argument("--token", help="its admin token (default: the one that was made at its first start)")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings (default: ./thoughtline.toml if there)")
+    parser.add_argument(
+        "--token", help="its admin token (default: that of the settings, else the one made at its first start)"
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="settings (default: ./thoughtline.toml, else that of ~/.config/thoughtline, if there)",
+    )
     parser.add_argument("--store", metavar="URL", help="look into this store instead of asking a gateway")
     for name in _FILTERS:
         parser.add_argument(
@@ -145,7 +156,7 @@ async def _run(settings: Settings, options: argparse.Namespace) -> int:
 async def _opened(settings: Settings, options: argparse.Namespace) -> AsyncIterator[Cache]:
     if options.store is None:
         token = options.token or admin_token(settings, data_directory(os.environ, Path.home()))
-        yield GatewayCache(options.url or f"http://{settings.server.host}:{settings.server.port}", token)
+        yield GatewayCache(options.url or server_url(settings.server.host, settings.server.port), token)
         return
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()
@@ -175,8 +186,8 @@ async def _list(cache: Cache, options: argparse.Namespace) -> int:
     for name in ("id", "made", "provider", "model", "session", "call", "characters"):
         table.add_column(name, no_wrap=True)
     for entry in page.entries:
-        cells = (entry.provider, entry.model, entry.session or "—", entry.tool_call_id or "—", str(entry.char_count))
-        table.add_row(entry.id[:12], entry.created_at.strftime("%Y-%m-%d %H:%M"), *cells)
+        names = (_cut(name) for name in (entry.model, entry.session or "—", entry.tool_call_id or "—"))
+        table.add_row(entry.id[:12], _minute(entry.created_at), entry.provider, *names, str(entry.char_count))
     console = Console(file=sys.stdout, highlight=False)
     console.width = max(console.width, _TABLE_WIDTH)
     console.print(table)
@@ -221,13 +232,21 @@ def _told(value: object) -> int:
     return DONE
 
 
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def _minute(moment: datetime | None) -> str:
+    return "—" if moment is None else moment.strftime("%Y-%m-%d %H:%M")
+
+
 def _show_stats(stats: CacheStats) -> None:
     told = {
         "turns": f"{stats.total_entries} ({stats.memory_entries} in memory, {stats.db_entries} on disk)",
         "characters": str(stats.total_chars),
         "looked up": f"{stats.hits} found, {stats.misses} not; {stats.replays} replayed ({stats.replay_rate})",
-        "oldest": str(stats.oldest_entry or "—"),
-        "newest": str(stats.newest_entry or "—"),
+        "oldest": _minute(stats.oldest_entry),
+        "newest": _minute(stats.newest_entry),
     }
     for name, share in (*stats.by_provider.items(), *stats.by_model.items()):
         told[f"  {name}"] = f"{share.entries} turns, {share.chars} characters"

@@ -13,6 +13,8 @@ from msgspec import Struct
 from thoughtline.replay.detection import ALIASES
 from thoughtline.turns import FormatName
 
+ContinuityWord = Literal["off", "handoff", "always"]
+TagWord = Literal["off", "markers", "lift"]
 AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"]
 
 
@@ -31,7 +33,8 @@ class Provider(Struct, frozen=True):
     `base_url` is what the provider's own SDK takes, empty where only settings can know it; `bases` are the addresses of
     formats that live elsewhere, `paths` what is appended where it is not the format's own path. Without `api_keys` the
     caller's own credential goes up. `contract` names a row of `replay.contracts` that holds whatever the model,
-    `dialect` one of `providers`; both are None where detection decides.
+    `dialect` one of `providers`; both are None where detection decides. `continuity` and `tags` stand over what is set
+    for all.
     """
 
     name: str
@@ -46,6 +49,8 @@ class Provider(Struct, frozen=True):
     dialect: str | None = None
     streams_only: bool = False
     paths: dict[FormatName, str] = {}
+    continuity: ContinuityWord | None = None
+    tags: TagWord | None = None
 
     def __repr__(self) -> str:
         """Without keys and headers, which are secrets."""

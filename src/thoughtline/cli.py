@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import NamedTuple
+
+INTERRUPTED, UNREAD = 128 + 2, 128 + 13
+"""What a shell gives for a program that SIGINT or SIGPIPE has ended."""
 
 
 class Command(NamedTuple):
@@ -207,9 +211,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = root.parse_args(arguments)
     for command in COMMANDS:
         if command.name == chosen.command:
-            return command.run(chosen)
+            return _run(command, chosen)
     root.print_help()
     return 0
+
+
+def _run(command: Command, chosen: argparse.Namespace) -> int:
+    """The command's exit status, also where a person stops it, or stops reading what it says."""
+    try:
+        status = command.run(chosen)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
+        return UNREAD
+    return status
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def _continued(message: Json) -> list[Json]:
 
 def _step(status: int, history: list[Json], answer: Json, header: str) -> Step:
     turns = sum(1 for message in history if message["role"] == "assistant")
-    sent = f"{len(history)} messages, {turns} of the model's"
+    sent = f"messages: {len(history)}, of the model: {turns}"
     if status != 200:
         return Step(status, sent, answer["error"]["message"], "")
     message = answer["choices"][0]["message"]

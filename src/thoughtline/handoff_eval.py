@@ -338,7 +338,7 @@ async def simulated(*targets: str) -> AsyncIterator[Place]:
 
 def show(console: Console, report: Report) -> None:
     table = Table(title=f"handoff from {report.source} to {report.target}")
-    heads = ("checkpoints", "passed", "rate", "quoted", "tokens in", "tokens out", "median ms", "failed requests")
+    heads = ("mode", "passed", "rate", "quoted", "tokens in", "tokens out", "median ms", "failed requests")
     for number, head in enumerate(heads):
         table.add_column(head, justify="left" if number == 0 else "right")
     for one in report.summaries:

@@ -148,6 +148,15 @@ def is_reasoning(item: Item) -> bool:
     return isinstance(item, REASONING_KINDS) or seal_of(item) is not None
 
 
+ENVELOPE_MARK = "TLT1"
+"""How a seal of our own begins: an envelope around what a client's format can't hold (see `translation`)."""
+
+
+def is_envelope(token: str) -> bool:
+    """Whether a token claims to be one of ours."""
+    return token.startswith(ENVELOPE_MARK)
+
+
 def seal_of(item: Item) -> Seal | None:
     """The opaque token an item carries, whichever of the two placements it has."""
     if isinstance(item, (Text, ToolCall, Unknown)):

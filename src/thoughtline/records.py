@@ -36,6 +36,8 @@ class Outcome(Struct, frozen=True, gc=False, omit_defaults=True):
     """What was done about the request that a turn answers: for people to look at, no part of the turn.
 
     `findings` are pairs of a rule and a place. Milliseconds are those spent here and spent waiting for the provider.
+    Of requests to a route: its name, how many were asked, who made the turn before if that was another target, how many
+    characters of checkpoints it brought, and how many results of tools were errors. `finish` is why the turn ended.
     """
 
     request: str = ""
@@ -49,6 +51,12 @@ class Outcome(Struct, frozen=True, gc=False, omit_defaults=True):
     findings: tuple[tuple[str, str], ...] = ()
     upstream_ms: float = 0.0
     own_ms: float = 0.0
+    route: str = ""
+    attempts: int = 1
+    handoff: str = ""
+    added_chars: int = 0
+    tool_errors: int = 0
+    finish: str = ""
 
 
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):

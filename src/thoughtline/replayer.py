@@ -1,8 +1,8 @@
-"""The library's door: prepare a request, heal a refused one, watch a response.
+"""The library's door: prepare a request, heal a refused one, save what the response said.
 
     prepare(body, destination, identity)   what to send, and why
     heal(prepared, status, body)           what to send instead, if the provider refused the reasoning of it
-    watch(prepared)                        reads a copy of the response; its records can be saved when a turn ends
+    save(records)                          what a `Watch` of the response has taken (`watching.py`)
 
 What can't be read is sent as it came: the provider will say what is wrong with it.
 """
@@ -176,6 +176,7 @@ class Prepared(Struct, frozen=True, gc=False):
             missing=counts.missing,
             healed=1 if self.healings else 0,
             checkpoints=len(self.quotation.quotes),
+            added_chars=len(self.quotation.text),
             findings=tuple((finding.rule, finding.place) for finding in findings[:64]),
         )
 

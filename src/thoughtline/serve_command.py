@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from thoughtline.addresses import server_url
 from thoughtline.errors import ThoughtlineError
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.masking import masked_url
@@ -31,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
         return 2
     host, port = listener.getsockname()[:2]
     with listener:
-        show_banner(Console(stderr=True), settings, f"http://{_shown(host)}:{port}", token, folder / FILE_NAME)
+        show_banner(Console(stderr=True), settings, server_url(host, port), token, folder / FILE_NAME)
         return 0 if serve(options._replace(admin_token=token), settings, listener) else 1
 
 
@@ -43,9 +44,8 @@ def show_banner(console: Console, settings: Settings, url: str, token: str, toke
         provider = settings.providers[settings.default_provider]
         rows.append(("default", f"{provider.name} at {provider.base_url}"))
     # The token goes to a person, not into the log of a service.
-    login = (
-        f"{url}/login?token={token}" if console.is_terminal else f"{url}/login?token=…   (the token is in {token_file})"
-    )
+    kept = "your settings" if settings.server.admin_token is not None else token_file
+    login = f"{url}/login?token={token}" if console.is_terminal else f"{url}/login?token=…   (the token is in {kept})"
     rows += [
         ("store", masked_url(settings.store_url)),
         ("workers", str(settings.server.workers)),
@@ -59,7 +59,3 @@ def show_banner(console: Console, settings: Settings, url: str, token: str, toke
     console.print("[bold]thoughtline[/bold] remembers what models thought, and puts it back", highlight=False)
     for name, text in rows:
         console.print(f"  [dim]{name:<12}[/dim] {escape(text)}", highlight=False, soft_wrap=True)
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

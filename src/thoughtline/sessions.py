@@ -41,6 +41,7 @@ _HEADERS = (
     b"x-cagent-session-id",
     b"helicone-session-id",
 )
+_KNOWN_HEADERS = frozenset(_HEADERS)
 _AGENTS = (b"x-claude-code-agent-id",)
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})\Z")
 
@@ -70,6 +71,7 @@ class _Inner(Struct, gc=False):
     id: str = ""
 
 
+_SILENCE = _Said()
 _said = msgspec.json.Decoder(_Said)
 _inner = msgspec.json.Decoder(_Inner)
 _word = msgspec.json.Decoder(str)
@@ -78,10 +80,11 @@ _word = msgspec.json.Decoder(str)
 def session_of(headers: Mapping[bytes, bytes], body: bytes) -> Session:
     """What the headers say, else what the body says."""
     agent = next((_name(headers[name].decode("latin-1")) for name in _AGENTS if name in headers), None)
-    for name in _HEADERS:
-        told = headers.get(name)
-        if told and told.strip():
-            return Session(_name(told.decode("latin-1")), agent)
+    if not _KNOWN_HEADERS.isdisjoint(headers):
+        for name in _HEADERS:
+            told = headers.get(name)
+            if told and told.strip():
+                return Session(_name(told.decode("latin-1")), agent)
     return Session(_in_body(body), agent)
 
 
@@ -104,6 +107,10 @@ def _in_body(body: bytes) -> str | None:
         said = _said.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    return None if said == _SILENCE else _first_told(said)
+
+
+def _first_told(said: _Said) -> str | None:
     metadata = _object(said.metadata)
     told = (
         _in_user_id(metadata.user_id),

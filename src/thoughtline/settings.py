@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import PROVIDERS, Provider, canonical_name
+from thoughtline.catalogue import PROVIDERS, ContinuityWord, Provider, canonical_name
 from thoughtline.configuration.example import Defaults, example
 from thoughtline.configuration.keys import NAMED_TABLES, TABLES
 from thoughtline.configuration.kinds import TEXT, URL
@@ -77,6 +77,7 @@ class RouteSettings(Struct, frozen=True):
     name: str
     targets: tuple[str, ...]
     weights: tuple[int, ...] = ()
+    continuity: ContinuityWord | None = None
 
 
 class Settings(Struct, frozen=True):

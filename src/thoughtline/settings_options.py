@@ -14,7 +14,12 @@ MAX_NAME_LENGTH = 100
 
 def add_settings_options(parser: argparse.ArgumentParser) -> None:
     """Where settings are read, and the store."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="settings (default: ./thoughtline.toml if there)")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="settings (default: ./thoughtline.toml, else that of ~/.config/thoughtline, if there)",
+    )
     parser.add_argument(
         "--store", metavar="URL", help="where to remember: sqlite:///…, redis://…, postgresql://…, memory://"
     )

@@ -26,9 +26,12 @@ MAX_BYTES = 32 * 2**20
 class Watch:
     """What is remembered of the response to one request."""
 
-    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off") -> None:
+    def __init__(
+        self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off", *, shows_seals: bool = True
+    ) -> None:
         self._prepared = prepared
         self._tags: TagMode = tags
+        self._shows_seals = shows_seals
         self._left = max_bytes
         self._items: dict[int, list[Item]] = {}
         self._ended: dict[int, Finish | None] = {}
@@ -40,7 +43,7 @@ class Watch:
     @property
     def has_news(self) -> bool:
         """Whether a turn has ended whose record was not taken yet."""
-        return bool(self._ended.keys() - self._taken)
+        return len(self._ended) > len(self._taken)
 
     def read_whole(self, body: bytes) -> None:
         """A response that is one body."""
@@ -75,7 +78,7 @@ class Watch:
 
     def _shown(self, choice: int) -> tuple[Item, ...]:
         """As the client was shown them: it will be known again by that."""
-        return shown_items(tuple(self._items.get(choice, ())), self._tags)
+        return shown_items(tuple(self._items.get(choice, ())), self._tags, shows_seals=self._shows_seals)
 
     def take(self, now: float, outcome: Outcome) -> tuple[Record, ...]:
         """The records of the turns that have ended since the last time."""
@@ -116,7 +119,7 @@ class StreamWatch(Watch):
     """A watch on a stream: bytes in, cut anywhere."""
 
     def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off") -> None:
-        super().__init__(prepared, max_bytes, tags)
+        super().__init__(prepared, max_bytes, tags, shows_seals=False)  # words come first, their seal behind them
         wire = FORMATS[prepared.destination.format]
         self._decoder = wire.stream_decoder(prepared.contract.dialect)
 

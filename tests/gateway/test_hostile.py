@@ -111,9 +111,13 @@ def test_tags_of_an_answer_that_cannot_be_read(headers: tuple[tuple[str, str], .
     async def answer(got: Got, out: Out) -> None:
         await out.whole(200, body, *headers)
 
-    with upstream(answer) as up, running(behind(up), TAGGED) as gateway:
-        with HTTP.stream("POST", gateway.url + CHAT, json={**HELLO, "model": "m"}) as response:
-            assert b"".join(response.iter_raw()) == body
+    body_asked = {**HELLO, "model": "m"}
+    with (
+        upstream(answer) as up,
+        running(behind(up), TAGGED) as gateway,
+        HTTP.stream("POST", gateway.url + CHAT, json=body_asked) as response,
+    ):
+        assert b"".join(response.iter_raw()) == body
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])

@@ -20,7 +20,7 @@ from thoughtline.translation import translate_request
 from thoughtline.turns import FormatName
 
 TEXTS = ["", "\0", "\u2028", "é", "{", "tlx0_!!", "tlh_x", "TLT1abcd", "x" * 70, "data:;base64,"]
-JUNK = st.one_of(
+JUNK: st.SearchStrategy[Any] = st.one_of(
     st.none(),
     st.booleans(),
     st.sampled_from([0, -1, 2**63, -(2**70), 0.5, 1e308]),

@@ -20,6 +20,7 @@ from thoughtline.items import (
     Text,
     ToolCall,
     Unknown,
+    is_envelope,
     seal_of,
 )
 from thoughtline.replay.capture import fold
@@ -27,7 +28,6 @@ from thoughtline.replay.visible import canonical_json
 from thoughtline.translation import Sealer, Sealing, StreamTranslator, Way, stream_reply, translate_reply
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import readable
-from thoughtline.translation.envelopes import is_envelope
 from thoughtline.turns import FormatName, Provenance, Reply
 
 pytestmark = needs_recordings

@@ -64,7 +64,7 @@ wire_api = "responses"
         'It speaks Responses only: `wire_api = "chat"` is refused at start.',
         "Providers that know function tools only, such as DeepSeek, refuse two of its tools. To leave them out: "
         '`web_search = "disabled"` above the tables, and `multi_agent = false` under `[features]`.',
-        "With `openai_base_url` and the built-in provider it tries a websocket first.",
+        "With `openai_base_url` and the built-in provider it tries a websocket first, then goes on over HTTP.",
         "It warns that it has no metadata for the model; that is no error.",
     ),
 )

@@ -27,6 +27,8 @@ dialect = "reasoning_content"
 api_key = ["first-key", "second-key"]
 auth = "bearer"
 streams_only = false
+continuity = "handoff"
+tags = "markers"
 headers = { x-team = "blue" }
 timeout = { connect = "5s", first_byte = "2m", read = "1m", total = "1h" }
 bases = { anthropic_messages = "http://127.0.0.1:8000/anthropic" }
@@ -35,6 +37,7 @@ paths = { openai_chat = "/chat/completions" }
 [routes.smart]                          # the model `smart`: falls over in order
 targets = ["deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5"]
 weights = [3, 1]
+continuity = "handoff"
 
 [contracts."kimi"]                      # what a provider demands, changed
 kind = "presence"

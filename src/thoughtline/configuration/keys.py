@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, get_args
 
 from thoughtline import providers as dialects
-from thoughtline.catalogue import AuthStyle
+from thoughtline.catalogue import AuthStyle, ContinuityWord, TagWord
 from thoughtline.configuration.kinds import (
     ANY_TEXT,
     DURATION,
@@ -35,6 +35,8 @@ FACES: tuple[str, ...] = tuple(name for name in get_args(FormatName) if name != 
 """Formats that a server can be asked in."""
 
 RUNGS = some_of(get_args(Rung))
+CONTINUITY_WORDS = one_of(get_args(ContinuityWord))
+TAG_WORDS = one_of(get_args(TagWord))
 
 
 class Key(NamedTuple):
@@ -60,7 +62,7 @@ SERVER = (
     Key(
         "admin_token",
         TOKEN,
-        "opens the admin API and the dashboard; one is made at the first start if none is set",
+        "opens the admin API; one is made at the first start if none is set",
         short="ADMIN_TOKEN",
     ),
     Key("insecure", FLAG, "start even if anybody on the network could spend the keys of the providers"),
@@ -103,8 +105,9 @@ CONTINUITY = (
 TAGS = (
     Key(
         "mode",
-        one_of(("off", "markers", "lift")),
-        "thinking tags in visible text: leave them, remove the markers, or move the text into the reasoning field",
+        TAG_WORDS,
+        "thinking tags in visible text: leave them, remove the markers, or move the text into the reasoning field; "
+        "if unset, markers where continuity is on",
     ),
 )
 TABLES: dict[str, tuple[Key, ...]] = {
@@ -129,6 +132,8 @@ PROVIDER = (
     ),
     Key("auth", one_of(get_args(AuthStyle)), "how the key is shown"),
     Key("streams_only", FLAG, "it answers only streams; whole answers are put together from one"),
+    Key("continuity", CONTINUITY_WORDS, "checkpoints for its models, over `[continuity]`"),
+    Key("tags", TAG_WORDS, "thinking tags in its answers, over `[tags]`"),
 )
 PROVIDER_TABLES: dict[str, str] = {
     "bases": "addresses of formats that it speaks elsewhere, by format",
@@ -148,6 +153,7 @@ TIMEOUT = tuple(
 ROUTE = (
     Key("targets", TEXTS, 'models to try in order, as `"provider/model"`'),
     Key("weights", WEIGHTS, "how often each target comes first, one number each"),
+    Key("continuity", CONTINUITY_WORDS, "checkpoints for its conversations, over its providers' and `[continuity]`"),
 )
 CONTRACT = (
     Key(

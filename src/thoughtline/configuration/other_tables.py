@@ -7,7 +7,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from thoughtline.catalogue import canonical_name
+from thoughtline.catalogue import ContinuityWord, canonical_name
 from thoughtline.configuration.keys import CONTRACT, DIALECTS, ROUTE, RUNGS
 from thoughtline.configuration.tables import given, read_table, read_value, tables_of
 from thoughtline.configuration.tree import Problems, Table, nearest
@@ -45,13 +45,13 @@ def read_ladders(table: Table, problems: Problems) -> dict[str, tuple[Rung, ...]
     return found
 
 
-Targets = tuple[tuple[str, ...], tuple[int, ...]]
-"""The targets of a route, and their weights."""
+Leads = tuple[tuple[str, ...], tuple[int, ...], ContinuityWord | None]
+"""The targets of a route, their weights, and what becomes of its conversations."""
 
 
-def read_routes(table: Table, providers: Collection[str], problems: Problems) -> dict[str, Targets]:
-    """Targets and weights of each route whose providers are known."""
-    found = {}
+def read_routes(table: Table, providers: Collection[str], problems: Problems) -> dict[str, Leads]:
+    """Where each route leads whose providers are known."""
+    found: dict[str, Leads] = {}
     for name, row in tables_of(table, "routes", problems).items():
         path = f"routes.{name}"
         values = read_table(path, row, ROUTE, problems)
@@ -62,7 +62,7 @@ def read_routes(table: Table, providers: Collection[str], problems: Problems) ->
         elif weights and len(weights) != len(targets):
             problems.add(row.place, f"{path}.weights", "there is not one for each target", f"write {len(targets)}")
         elif targets:
-            found[name] = (targets, weights)
+            found[name] = (targets, weights, given(values, "continuity", None))
     return found
 
 

@@ -10,17 +10,20 @@ HEADER = b"x-thoughtline-continuity"
 """`off`, `handoff` or `always`; anything else says nothing."""
 
 
-def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"") -> Terms | None:
-    """The terms for one request; None if nothing is to be quoted in it."""
-    match header.strip().lower():
-        case b"off":
-            return None
-        case b"handoff":
-            return Terms("handoff", terms.count, terms.max_chars)
-        case b"always":
-            return Terms("always", terms.count, terms.max_chars)
-        case _:
-            return terms if is_enabled else None
+def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"", *settings: str | None) -> Terms | None:
+    """The terms for one request; None if nothing is to be quoted in it.
+
+    Its header says it, else the first of the narrower settings that says anything, else what is set for all.
+    """
+    for told in (header.strip().lower().decode("latin-1"), *settings):
+        match told:
+            case "off":
+                return None
+            case "handoff" | "always":
+                return Terms(told, terms.count, terms.max_chars)
+            case _:
+                pass
+    return terms if is_enabled else None
 
 
 def tag_mode_for(told: TagMode | None, is_continued: bool, dialect: Dialect) -> TagMode:

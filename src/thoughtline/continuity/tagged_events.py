@@ -182,16 +182,19 @@ def edit_items(
     return tuple(found)
 
 
-def shown_items(items: tuple[Item, ...], mode: TagMode) -> tuple[Item, ...]:
+def shown_items(items: tuple[Item, ...], mode: TagMode, *, shows_seals: bool = True) -> tuple[Item, ...]:
     """The items of a turn for its record: texts as the client was shown them, so that it is known again by them.
 
-    What was lifted is no reasoning of the record's: tags in visible text are never promoted.
+    A text that a client got together with its seal was left alone; without `shows_seals` it got the words alone. What
+    was lifted is no reasoning of the record's: tags in visible text are never promoted.
     """
     if mode == "off":
         return items
     return tuple(
         replace(item, text=shown, raw=NO_RAW)
-        if isinstance(item, Text) and item.seal is None and (shown := split(item.text, mode).visible) != item.text
+        if isinstance(item, Text)
+        and (item.seal is None or not shows_seals)
+        and (shown := split(item.text, mode).visible) != item.text
         else item
         for item in items
     )

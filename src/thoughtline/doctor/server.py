@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from thoughtline.addresses import server_url
 from thoughtline.catalogue import Provider
 from thoughtline.doctor.checks import Check
 from thoughtline.doctor.upstreams import PATIENCE
@@ -55,8 +56,7 @@ class _Ready(Struct):
 
 
 async def _is_gateway(server: ServerSettings) -> bool:
-    host = _EVERYWHERE.get(server.host, server.host)
-    base = f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
+    base = server_url(_EVERYWHERE.get(server.host, server.host), server.port)
     upstreams = Upstreams()
     try:
         response = await upstreams.send(

@@ -136,9 +136,8 @@ class Attempt:
         else:
             await self._prepare_own(destination, sealer)
         assert self.prepared is not None
-        settings = self._state.settings
-        dialect = self.prepared.contract.dialect
-        self.tags = tag_mode_for(settings.tags, self._terms() is not None, dialect)
+        told = provider.tags if provider.tags is not None else self._state.settings.tags
+        self.tags = tag_mode_for(told, self._terms() is not None, self.prepared.contract.dialect)
 
     async def _translate(self, destination: Destination, sealer: Sealer) -> None:
         incoming = self._incoming
@@ -191,7 +190,11 @@ class Attempt:
         terms = Terms(told.mode, told.count, told.max_chars)
         if self._incoming.route.action != "generate":
             return None
-        return terms_for(terms, told.enabled, self._incoming.headers.get(HEADER, b""))
+        header = self._incoming.headers.get(HEADER, b"")
+        route = self._state.settings.routes.get(self.target.route)
+        return terms_for(
+            terms, told.enabled, header, route.continuity if route else None, self.choice.provider.continuity
+        )
 
     async def ask(self) -> UpstreamResponse:
         """Ask, and mend what is refused. An error that can't be mended is in `refusal`, the first one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from thoughtline.catalogue import Provider, canonical_name
+from thoughtline.continuity.handoffs import failed_results
 from thoughtline.errors import Declined, DecodeError
 from thoughtline.fallover.health import Health
 from thoughtline.formats import FORMATS
@@ -45,11 +46,13 @@ class Target(NamedTuple):
 class Conversation(NamedTuple):
     """A name, for those who stay with a target or a key, and who made its latest turn; empty where nobody has a choice.
 
-    What the records say holds for every worker and replica, and after a restart.
+    What the records say holds for every worker and replica, and after a restart. `tool_errors` is how many of the
+    results that the request brings are errors.
     """
 
     name: str = ""
     made: Provenance | None = None
+    tool_errors: int = 0
 
     @property
     def made_by(self) -> str:
@@ -107,7 +110,7 @@ async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replay
         return Conversation(f"{incoming.caller.tenant}/{incoming.session.id or ''}")
     latest = await replayer.latest(transcript, incoming.identity)
     name = f"{incoming.caller.tenant}/{incoming.session.id or untold_session(transcript)}"
-    return Conversation(name, latest.provenance if latest else None)
+    return Conversation(name, latest.provenance if latest else None, failed_results(transcript))
 
 
 def _choose(settings: Settings, route: Route, format: FormatName, model: str) -> Choice:

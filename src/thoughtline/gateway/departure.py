@@ -7,6 +7,10 @@ from typing import Any
 
 from thoughtline.gateway.asgi import Receive
 
+LISTEN_AFTER_SECONDS = 0.05
+"""An exchange that is over by then has cost a timer instead of a task (3 µs instead of 14). Nothing is missed: a server
+tells the leaving of a client to whoever asks later, too."""
+
 DRAIN_SECONDS = 120.0
 """How long an exchange may go on without its client. A model's longest answers take a minute or two."""
 
@@ -17,6 +21,7 @@ class Departure:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._listening: asyncio.Task[None] | None = None
+        self._waiting: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self.has_left = False
 
@@ -24,9 +29,15 @@ class Departure:
         """From when the whole request was read: all that can still be heard of the client is that it leaves."""
         task = asyncio.current_task()
         assert task is not None
-        self._listening = asyncio.ensure_future(self._listen(receive, task))
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.call_later(LISTEN_AFTER_SECONDS, self._begin, receive, task)
+
+    def _begin(self, receive: Receive, serving: asyncio.Task[Any]) -> None:
+        self._listening = asyncio.ensure_future(self._listen(receive, serving))
 
     def stop(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
         if self._listening is not None:
             self._listening.cancel()
         if self._deadline is not None:

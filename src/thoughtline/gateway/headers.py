@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
@@ -29,7 +30,7 @@ _HOP_BY_HOP = frozenset(
 _CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
-_OURS = b"x-thoughtline-"
+_NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
 _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
 """What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
 
@@ -62,18 +63,19 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
     dropped = _connection_names(received)
     kept = []
     for name, value in received:
-        if name in _NOT_UP_ALL or name in dropped or name.startswith((_OURS, b"x-forwarded-")):
+        if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP):
             continue
         if key and name in _CREDENTIALS:
             continue
         if name == b"cookie" and not (value := _without_own_cookie(value)):
             continue
-        kept.append((name.decode("latin-1"), _text(value)))
+        kept.append((str(name, "latin-1"), _text(value)))
     if key:
         kept += _credential(provider, key)
-    own = {name.lower() for name in provider.headers}
-    kept = [(name, value) for name, value in kept if name not in own]
-    kept += provider.headers.items()
+    if provider.headers:
+        own = {name.lower() for name in provider.headers}
+        kept = [pair for pair in kept if pair[0] not in own]
+        kept += provider.headers.items()
     kept.append(("accept-encoding", _codings(received)))
     return kept
 
@@ -97,12 +99,18 @@ def without_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
     """The headers that go down: the provider's own, but for those of its connection."""
-    raw = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in received]
+    raw = [(_encoded_name(name), value.encode("latin-1", "replace")) for name, value in received]
     dropped = _connection_names(raw)
     kept = [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in dropped]
     if next((value for name, value in raw if name == b"content-type"), b"").partition(b";")[0].lower() in _PAGES:
         kept.append((b"content-security-policy", b"sandbox"))
     return kept
+
+
+@lru_cache(1024)
+def _encoded_name(name: str) -> bytes:
+    """Providers use a few dozen names, again and again."""
+    return name.lower().encode("latin-1")
 
 
 def header_value(text: str) -> bytes:
@@ -141,6 +149,11 @@ def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
 
 def _codings(headers: Iterable[tuple[bytes, bytes]]) -> str:
     """What the client takes and we can read: a response is passed on as it came, and read beside that."""
-    told = [value.decode("latin-1") for name, value in headers if name == b"accept-encoding"]
-    parts = [part.strip() for value in told for part in value.split(",")]
+    told = [value for name, value in headers if name == b"accept-encoding"]
+    return _readable(b",".join(told)) if told else "identity"
+
+
+@lru_cache(256)
+def _readable(told: bytes) -> str:
+    parts = [part.strip() for part in told.decode("latin-1").split(",")]
     return ", ".join(part for part in parts if part.split(";")[0].strip().lower() in ACCEPTED) or "identity"

@@ -24,7 +24,9 @@ _FLUSH_SECONDS = 0.2
 class Line(Struct, frozen=True, gc=False):
     """One request. Times are in milliseconds; `at` is in seconds since the epoch.
 
-    `code` is our own error's, if the answer was one. `store` is `ok`, `degraded` or `off`.
+    `via` is the route that led to the target, `handoff` the target that made the turn before if it was another one,
+    `added_chars` those of the checkpoints. `code` is our own error's, if the answer was one. `store` is `ok`,
+    `degraded` or `off`.
     """
 
     at: float
@@ -46,6 +48,9 @@ class Line(Struct, frozen=True, gc=False):
     missing: int = 0
     healed: int = 0
     checkpoints: int = 0
+    via: str = ""
+    handoff: str = ""
+    added_chars: int = 0
     findings: tuple[tuple[str, str], ...] = ()
     captured: int = 0
     upstream_ms: float = 0.0

@@ -40,6 +40,15 @@ class Metrics:
         self._outcomes = Counter(
             "thoughtline_outcomes", "What was done about reasoning.", ("provider", "outcome"), registry=registry
         )
+        self._handoffs = Counter(
+            "thoughtline_handoffs",
+            "Conversations of a route that went on with another target.",
+            ("route", "checkpoints"),
+            registry=registry,
+        )
+        self._added = Counter(
+            "thoughtline_checkpoint_chars", "Characters of checkpoints sent.", ("route",), registry=registry
+        )
         self._own = Histogram(
             "thoughtline_own_seconds", "Time spent here.", ("format",), buckets=OWN_BUCKETS, registry=registry
         )
@@ -71,6 +80,10 @@ class Metrics:
         if line.upstream_ms:
             upstream(line.upstream_ms / 1000)
         self._count_outcomes(line)
+        if line.handoff and line.status == 200:
+            self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
+        if line.added_chars:
+            self._added.labels(line.via).inc(line.added_chars)
 
     def stream(self, change: int) -> None:
         self._streams.inc(change)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-import secrets
+import random
 import time
 
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import TranslatingRelay, client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.records import Outcome
+from thoughtline.replayer import Prepared
 from thoughtline.sessions import Session, session_of
 from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
@@ -60,8 +61,10 @@ class Exchange:
         self._relay: Relay | None = None
         self._code = ""
         self._is_degraded = False
+        self._summed: tuple[Prepared, Outcome] | None = None
         self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
-        self.id = secrets.token_hex(8)
+        # A name, no secret: a system call for it would also let other threads in between.
+        self.id = f"{random.getrandbits(64):016x}"
 
     async def run(self, receive: Receive, send: Send) -> None:
         """Serve it. Whatever goes wrong before the first byte becomes an error in the client's own words."""
@@ -238,7 +241,9 @@ class Exchange:
             return None
         if self._route.action != "generate" or response.status != 200:
             return None
-        return StreamWatch(prepared, tags=attempt.tags) if is_stream else Watch(prepared, tags=attempt.tags)
+        if is_stream:
+            return StreamWatch(prepared, tags=attempt.tags)
+        return Watch(prepared, tags=attempt.tags, shows_seals=not attempt.is_translated)
 
     def _relay_for(
         self, attempt: Attempt | None, response: UpstreamResponse, watch: Watch | None, *, is_stream: bool
@@ -305,16 +310,34 @@ class Exchange:
     def _last(self) -> Attempt | None:
         return self._attempts[-1] if self._attempts else None
 
-    def _outcome(self) -> Outcome:
+    @property
+    def _done(self) -> Outcome:
+        """What was done to the request as it was sent last: made once for each."""
         prepared = self._last.prepared if self._last else None
-        outcome = prepared.outcome if prepared else Outcome()
+        if prepared is None:
+            return Outcome()
+        if self._summed is None or self._summed[0] is not prepared:
+            self._summed = prepared, prepared.outcome
+        return self._summed[1]
+
+    def _outcome(self) -> Outcome:
         upstream = self._passing_seconds + sum(attempt.upstream_seconds for attempt in self._attempts)
         return replace(
-            outcome,
+            self._done,
             request=self.id,
+            route=self._last.target.route if self._last else "",
+            attempts=max(1, len(self._attempts)),
+            handoff=self._handoff,
+            tool_errors=self._conversation.tool_errors,
             upstream_ms=round(upstream * 1000, 1),
             own_ms=round((time.perf_counter() - self._began - upstream) * 1000, 2),
         )
+
+    @property
+    def _handoff(self) -> str:
+        """Who made the turn before this one, if a route led elsewhere now."""
+        last, made_by = self._last, self._conversation.made_by
+        return made_by if last is not None and last.target.route and made_by != last.choice.name else ""
 
     def _down(self, response: UpstreamResponse) -> Headers:
         return [*response_headers(response.headers), *self._own_headers()]
@@ -327,8 +350,7 @@ class Exchange:
         return headers
 
     def _summary(self) -> bytes:
-        prepared = self._last.prepared if self._last else None
-        done = prepared.outcome if prepared else Outcome()
+        done = self._done
         health = self._state.store_health
         told = (
             f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
@@ -372,6 +394,9 @@ class Exchange:
             missing=outcome.missing,
             healed=outcome.healed,
             checkpoints=outcome.checkpoints,
+            via=outcome.route,
+            handoff=outcome.handoff,
+            added_chars=outcome.added_chars,
             findings=outcome.findings,
             captured=self._captured,
             upstream_ms=outcome.upstream_ms,

@@ -12,10 +12,11 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Protocol
 
 from thoughtline.errors import DecodeError
-from thoughtline.gateway.asgi import Send
+from thoughtline.gateway.asgi import Message, Send
 from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.headers import Headers
@@ -90,21 +91,30 @@ class Relay:
         if self._tagged is not None:
             await self._pass_edited(self._tagged, send)
             return
-        await self._start(send)
+        if not self._response.tells_length:
+            await self._start(send)
         last = b""
         try:
             while (piece := await self._response.read()) is not None:
                 self._gather(piece)
                 if last:
+                    await self._begin(send)
                     await self._send(send, last)
                 last = piece
         except UpstreamCut:
             self.note = "the upstream broke off"
+            await self._begin(send)
             await self._send(send, last)  # and no end: the connection is closed in mid-air, as the upstream's was
             return
         self._read_gathered()
         await self._hold()
+        await self._begin(send)
         await self._send(send, last, is_last=True)
+
+    async def _begin(self, send: Send) -> None:
+        """The head of a short answer goes out with its body: one write to the socket instead of two."""
+        if not self.has_started:
+            await self._start(send)
 
     async def _pass_edited(self, tagged: Tagged, send: Send) -> None:
         """A whole response that may lose its thinking tags: it goes on when all of it is there.
@@ -165,8 +175,10 @@ class Relay:
         while (piece := await read()) is not None:
             if self._watch is not None and self._is_over(piece):
                 await self._hold()
-            await self._send(send, piece)
-            if self._departure.has_left and self._is_drained():
+            message = self._message(piece)
+            if message is not None:
+                await send(message)
+            elif self._departure.has_left and self._is_drained():
                 self.note = "the client left; not read to the end"
                 break
         self._end_watch()
@@ -175,17 +187,27 @@ class Relay:
 
     async def _send(self, send: Send, piece: bytes, *, is_last: bool = False) -> None:
         """On to the client, without thinking tags where that was asked for."""
-        if self._tagged is not None:
-            piece = self._tagged.feed(piece) + (self._tagged.finish() if is_last else b"")
-        await self._send_as_it_is(send, piece, is_last=is_last)
+        message = self._message(piece, is_last=is_last)
+        if message is not None:
+            await send(message)
 
     async def _send_as_it_is(self, send: Send, piece: bytes, *, is_last: bool = False) -> None:
-        """On to the client; nowhere, if it has left."""
+        message = self._message_as_it_is(piece, is_last=is_last)
+        if message is not None:
+            await send(message)
+
+    def _message(self, piece: bytes, *, is_last: bool = False) -> Message | None:
+        if self._tagged is not None:
+            piece = self._tagged.feed(piece) + (self._tagged.finish() if is_last else b"")
+        return self._message_as_it_is(piece, is_last=is_last)
+
+    def _message_as_it_is(self, piece: bytes, *, is_last: bool) -> Message | None:
+        """What is said to the client; nothing, if it has left."""
         self.bytes_down += len(piece)
         if self._departure.has_left:
             self._drained_bytes += len(piece)
-        elif piece or is_last:
-            await send({"type": "http.response.body", "body": piece, "more_body": not is_last})
+            return None
+        return {"type": "http.response.body", "body": piece, "more_body": not is_last} if piece or is_last else None
 
     def _is_drained(self) -> bool:
         """Whether there is nothing more to read for the record's sake."""
@@ -209,9 +231,13 @@ class Relay:
     def _is_over(self, piece: bytes) -> bool:
         """Read on in a stream; whether a turn has ended in this piece."""
         watch = self._watch
-        if isinstance(watch, StreamWatch):
-            self._reading(lambda: watch.feed(self._plain(piece)))
-        return watch is not None and watch.has_news
+        if not isinstance(watch, StreamWatch):
+            return watch is not None and watch.has_news
+        try:
+            return watch.feed(piece if self._decompressor is None else self._decompressor.feed(piece))
+        except Exception as problem:
+            self._give_up(problem)
+            return False
 
     def _plain(self, piece: bytes) -> bytes:
         return piece if self._decompressor is None else self._decompressor.feed(piece)
@@ -224,9 +250,14 @@ class Relay:
         """What the watch does with its copy is never a reason for the client not to get its bytes."""
         try:
             read()
-        except DecodeError as problem:
+        except Exception as problem:
+            self._give_up(problem)
+
+    def _give_up(self, problem: Exception) -> None:
+        """A decoder's fault, whatever it is, stays here; if it is none that was foreseen, it is told."""
+        if isinstance(problem, DecodeError):
             self._watch, self.note = None, problem.problem
-        except Exception as problem:  # a decoder's fault, whatever it is, stays here and is told
+        else:
             self._watch, self.note = None, f"not read: {type(problem).__name__}"
             tell("a response could not be read", problem)
 
@@ -235,15 +266,22 @@ class Relay:
         if self._watch is None or not self._watch.has_news:
             return
         began = time.perf_counter()
-        saving = asyncio.ensure_future(self._keep(self._watch))
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
+        saving = loop.create_task(self._keep(self._watch))
         self._saving.add(saving)
-        saving.add_done_callback(self._saved)
-        await asyncio.wait((saving,), timeout=self._hold_seconds)
-        self.held_seconds += time.perf_counter() - began
+        saving.add_done_callback(partial(self._saved, over))
+        too_long = loop.call_later(self._hold_seconds, _let_go, over)
+        try:
+            await over  # a plain future: `asyncio.wait` is three times the price of it
+        finally:
+            too_long.cancel()
+            self.held_seconds += time.perf_counter() - began
 
-    def _saved(self, saving: asyncio.Task[None]) -> None:
+    def _saved(self, over: asyncio.Future[None], saving: asyncio.Task[None]) -> None:
         """A record that could not be made or kept is told, and is no business of the client's."""
         self._saving.discard(saving)
+        _let_go(over)
         problem = None if saving.cancelled() else saving.exception()
         if problem is not None:
             self.note = f"not remembered: {type(problem).__name__}"
@@ -257,6 +295,11 @@ class Relay:
     async def _start(self, send: Send) -> None:
         self.has_started = True
         await send({"type": "http.response.start", "status": self._response.status, "headers": self._headers})
+
+
+def _let_go(held: asyncio.Future[None]) -> None:
+    if not held.done():
+        held.set_result(None)
 
 
 def tell(what: str, problem: BaseException) -> None:

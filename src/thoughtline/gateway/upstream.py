@@ -10,6 +10,7 @@ import time
 from collections import deque
 from datetime import timedelta
 
+from pyreqwest.bytes import Bytes
 from pyreqwest.client import Client, ClientBuilder
 from pyreqwest.exceptions import ConnectTimeoutError, PyreqwestError, RequestTimeoutError
 from pyreqwest.http import HeaderMap
@@ -44,6 +45,7 @@ class UpstreamResponse:
         self._is_closed = False
         self.status = response.status
         self.headers = _readable(response.headers)
+        self._left = self._told_length() if response.version == "HTTP/1.1" else None
 
     def header(self, name: str) -> str:
         return next((value for key, value in self.headers if key.lower() == name), "")
@@ -60,7 +62,27 @@ class UpstreamResponse:
             piece = await self._reader.read_chunk()
         except PyreqwestError:
             raise UpstreamCut from None
-        return None if piece is None else piece.to_bytes()
+        return self._taken(piece)
+
+    @property
+    def tells_length(self) -> bool:
+        """Whether it said how long it is: then all of it is there, or about to be."""
+        return self._left is not None
+
+    def _told_length(self) -> int | None:
+        told = "" if self.header("transfer-encoding") else self.header("content-length")
+        return int(told) if told.isascii() and told.isdigit() else None
+
+    def _taken(self, piece: Bytes | None) -> bytes | None:
+        """Where the length was told the end is known without another turn through the client's own thread."""
+        if piece is None:
+            self._is_over = True
+            return None
+        data = piece.to_bytes()
+        if self._left is not None:
+            self._left -= len(data)
+            self._is_over = self._left == 0
+        return data
 
     async def peek(self) -> bytes | None:
         """One piece more, ahead of whoever reads: it is read again, and so is the end, or that it broke off."""
@@ -69,11 +91,10 @@ class UpstreamResponse:
         except PyreqwestError:
             self._is_cut = True
             raise UpstreamCut from None
-        if piece is None:
-            self._is_over = True
-            return None
-        self._ahead.append(piece.to_bytes())
-        return self._ahead[-1]
+        data = self._taken(piece)
+        if data is not None:
+            self._ahead.append(data)
+        return data
 
     async def close(self) -> None:
         """Let go of the connection: back into the pool if the body was read to its end. Doing it twice is fine."""

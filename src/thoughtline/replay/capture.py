@@ -65,7 +65,8 @@ def capture(
         keys = spot.keys(items, identity)
         if keys:
             keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
-            record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete, outcome)
+            told = replace(outcome, finish=candidate.finish.reason) if outcome and candidate.finish else outcome
+            record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete, told)
             records.append(replace(record, id=_id_of(record)))
     return tuple(records)
 

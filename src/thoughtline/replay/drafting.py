@@ -17,6 +17,7 @@ from thoughtline.items import (
     Text,
     ToolCall,
     Unknown,
+    is_envelope,
     reasoning_of,
     seal_of,
 )
@@ -98,20 +99,23 @@ class Draft:
             elif self._refuses_unsigned and any(map(_is_unsigned, items)):
                 kept = tuple(item for item in items if not _is_unsigned(item))
                 self._set(position, kept, "truncated", "thinking without a signature")
-        if self._policy.refused:
-            self._drop_refused()
-
-    def _drop_refused(self) -> None:
         for position in self._assistant:
-            items = self._now(position)
-            if any(map(self._is_refused, items)):
-                kept = tuple(bare for item in items if (bare := self._without_refused(item)) is not None)
-                kept = unnamed(kept) if self._transcript.format == "openai_responses" else kept
-                self._set(position, kept, "foreign", "a seal that this provider has refused")
+            if position not in bare:
+                self._drop_refused(position)
+
+    def _drop_refused(self, position: int) -> None:
+        items = self._now(position)
+        if any(map(self._is_refused, items)):
+            kept = tuple(bare for item in items if (bare := self._without_refused(item)) is not None)
+            kept = unnamed(kept) if self._transcript.format == "openai_responses" else kept
+            self._set(position, kept, "foreign", "a seal that this provider has refused, or of ours")
 
     def _is_refused(self, item: Item) -> bool:
+        """Also what we have sealed ourselves, for a client of another format than its maker's: nobody else reads it."""
         seal = seal_of(item)
-        return seal is not None and seal_key(seal.data) in self._policy.refused
+        if seal is None:
+            return False
+        return is_envelope(seal.data) or (bool(self._policy.refused) and seal_key(seal.data) in self._policy.refused)
 
     def _without_refused(self, item: Item) -> Item | None:
         if not self._is_refused(item):

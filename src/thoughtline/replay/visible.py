@@ -151,13 +151,36 @@ def result_text(content: Raw) -> str:
         return str(bytes(content), "utf-8", "replace").strip()
     match value:
         case str():
-            return value.strip()
+            return _plain_result(value.strip())
         case list():
-            return "\n".join(map(_part_text, value)).strip()
+            return _plain_result("\n".join(map(_part_text, value)).strip())
         case dict():
-            return _encode_value(value).decode()
+            return _object_result(value)
         case _:
             return bytes(content).decode().strip()
+
+
+# A result that is a text stands inside an object where a wire wants one, and an object stands as its JSON where a wire
+# wants a text. Whichever it is, it is the same result.
+_ONE_TEXT = ("result", "output", "content", "error")
+
+
+def _object_result(value: dict[str, Any]) -> str:
+    if len(value) == 1:
+        name, held = next(iter(value.items()))
+        if name in _ONE_TEXT and isinstance(held, str):
+            return _plain_result(held.strip())
+    return _encode_value(value).decode()
+
+
+def _plain_result(text: str) -> str:
+    if text[:1] != "{":
+        return text
+    try:
+        value = _decode_value(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return text
+    return _encode_value(value).decode() if isinstance(value, dict) else text
 
 
 def _part_text(part: Any) -> str:

@@ -35,7 +35,7 @@ from thoughtline.stores.base import (
 )
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import decode_cursor
-from thoughtline.stores.rows import column, columns, key_digest, page_of, rows_of, unpack_found
+from thoughtline.stores.rows import Row, column, columns, key_digest, page_of, rows_of, unpack_found
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import Writer, unavailable
@@ -97,9 +97,9 @@ class SqliteStore:
             self._reader = None
 
     async def save(self, records: Sequence[Record]) -> Saved:
-        now, ttl = self._clock(), self._settings.ttl_seconds
+        now = self._clock()
         rows = rows_of(records, self._packer)
-        await self._write(lambda connection: work.save(connection, rows, now, now + ttl))
+        await self._open_writer().run_shared(self._save_all, (rows, now))
         self._cleaner.note_written(sum(row.size for row in rows))
         return Saved.DURABLE
 
@@ -154,6 +154,12 @@ class SqliteStore:
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
+
+    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> None:
+        """What several have given at about the same time."""
+        now = max(at for _, at in parts)
+        rows = [row for some, _ in parts for row in some]
+        work.save(connection, rows, now, now + self._settings.ttl_seconds)
 
     async def _flush(self, writer: Writer) -> None:
         batch = self._uses.batch()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TypeAlias
 
 from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Note, SessionSummary, Stats
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import Hit, Part, Row, call_digest, is_barred, split, sum_parts
+from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, split, sum_parts
 from thoughtline.stores.uses import Batch
 
 STEP = 200
@@ -23,15 +24,22 @@ SWITCHES = 20
 PageRow: TypeAlias = tuple[int, bytes, float, bytes]
 """A record's number, identity, expiry and packed bytes."""
 
-_INSERT = """INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (identity) DO UPDATE SET expires_at = max(expires_at, excluded.expires_at) RETURNING seq"""
+ROWS = 64
+"""Rows of one statement: far below SQLite's 32,766 values, and few enough texts for the driver's cache of 128."""
+
+_SCOPE = "(?, ?, ?, ?)"
+_RECORD_ROW = """(?, (SELECT id FROM scopes WHERE tenant = ? AND session = ? AND provider = ? AND model = ?),
+    ?, ?, ?, ?, ?, ?)"""
+
+# A record that was there before has its look-ups, so only the new ones (seq above ?1) are looked at.
+_LOOKUPS = f"""INSERT OR IGNORE INTO lookups
+    WITH RECURSIVE parts (digests, at, seq) AS (
+        SELECT digests, 1, seq FROM records WHERE seq > ?1 UNION ALL
+        SELECT digests, at + {DIGEST}, seq FROM parts WHERE at + {DIGEST} < length(digests))
+    SELECT substr(digests, at, {DIGEST}), seq FROM parts WHERE length(digests) > 0"""
 
 _POINTERS = f"SELECT record FROM lookups WHERE digest = ? ORDER BY record DESC LIMIT {MAX_PER_KEY}"
 _RECORD = "SELECT identity, expires_at, data FROM records WHERE seq = ? AND expires_at > ?"
-
-_SCOPE = """INSERT INTO scopes (tenant, session, provider, model) VALUES (?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET tenant = excluded.tenant RETURNING id"""
 
 
 def prepare(connection: sqlite3.Connection) -> None:
@@ -70,18 +78,34 @@ def check_key(connection: sqlite3.Connection, packer: Packer) -> None:
 
 def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expires_at: float) -> None:
     """Write the records that no deletion bars."""
-    scopes: dict[tuple[str, str, str, str], int] = {}
-    lookups: list[tuple[bytes, int]] = []
     oldest = min((row.created_at for row in rows), default=now)
     deletions = _deletions(connection, oldest, now)
+    kept = [row for row in rows if not is_barred(row, deletions, now)]
+    (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
+    for at in range(0, len(kept), ROWS):
+        _insert(connection, kept[at : at + ROWS], expires_at)
+    connection.execute(_LOOKUPS, (newest,))
+
+
+def _insert(connection: sqlite3.Connection, rows: Sequence[Row], expires_at: float) -> None:
+    scopes = dict.fromkeys(row.scope for row in rows)
+    connection.execute(_scopes_text(len(scopes)), [value for scope in scopes for value in scope])
+    values: list[object] = []
     for row in rows:
-        if is_barred(row, deletions, now):
-            continue
-        scope = scopes.get(row.scope) or scopes.setdefault(row.scope, _scope(connection, row))
-        values = (row.identity, scope, row.created_at, expires_at, row.chars, row.size, row.digests, row.data)
-        (seq,) = connection.execute(_INSERT, values).fetchone()
-        lookups += [(digest, seq) for digest in split(row.digests)]
-    connection.executemany("INSERT OR IGNORE INTO lookups VALUES (?, ?)", lookups)
+        values += (row.identity, *row.scope, row.created_at, expires_at, row.chars, row.size, row.digests, row.data)
+    connection.execute(_records_text(len(rows)), values)
+
+
+@cache
+def _scopes_text(count: int) -> str:
+    return f"INSERT OR IGNORE INTO scopes (tenant, session, provider, model) VALUES {', '.join([_SCOPE] * count)}"
+
+
+@cache
+def _records_text(count: int) -> str:
+    return f"""INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
+        VALUES {", ".join([_RECORD_ROW] * count)}
+        ON CONFLICT (identity) DO UPDATE SET expires_at = max(expires_at, excluded.expires_at)"""
 
 
 def find(connection: sqlite3.Connection, digests: Iterable[bytes], now: float) -> list[Hit]:
@@ -96,11 +120,6 @@ def find(connection: sqlite3.Connection, digests: Iterable[bytes], now: float) -
         for identity, expires_at, data in execute(_RECORD, (seq, now)):
             found.append(Hit(identity, data, by, seq, expires_at))
     return found
-
-
-def _scope(connection: sqlite3.Connection, row: Row) -> int:
-    (number,) = connection.execute(_SCOPE, row.scope).fetchone()
-    return int(number)
 
 
 def _deletions(connection: sqlite3.Connection, after: float, now: float) -> list[Deletion]:

@@ -10,8 +10,9 @@ What is remembered of a translated exchange is the upstream's view of it: `captu
 The next request, translated by the same rules, has the same keys.
 """
 
+from thoughtline.items import is_envelope
 from thoughtline.translation.calls import CallIds, with_own_ids
-from thoughtline.translation.envelopes import Sealer, is_envelope
+from thoughtline.translation.envelopes import Sealer
 from thoughtline.translation.errors import error_body, translate_error
 from thoughtline.translation.replies import (
     Chunk,

@@ -24,13 +24,14 @@ from thoughtline.items import (
     ToolCall,
     ToolResult,
     Unknown,
+    is_envelope,
     seal_of,
 )
 from thoughtline.options import Media, ResultContent
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, rule_of
-from thoughtline.translation.envelopes import NO_SEALER, Opened, Place, Sealer, is_envelope, letters_of
+from thoughtline.translation.envelopes import NO_SEALER, Opened, Place, Sealer, letters_of
 from thoughtline.translation.spokes import SPOKES, Spoke
 from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
 

@@ -23,14 +23,13 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from thoughtline.items import Item
+from thoughtline.items import ENVELOPE_MARK, Item, is_envelope
 from thoughtline.records import Key
 from thoughtline.turns import Provenance
 
 Place: TypeAlias = tuple[int, int]
 
-_MARK = "TLT1"
-_MARK_BYTES = base64.b64decode(_MARK)
+_MARK_BYTES = base64.b64decode(ENVELOPE_MARK)
 _STANDARD = str.maketrans("-_", "+/")
 _TAG_BYTES = 16
 MAX_OPENED = 8 * 1024 * 1024
@@ -57,11 +56,6 @@ _decoder = msgspec.json.Decoder(Opened)
 def letters_of(text: str) -> int:
     """How many characters a text has that are no white space."""
     return len("".join(text.split()))
-
-
-def is_envelope(token: str) -> bool:
-    """Whether a token claims to be one of ours."""
-    return token.startswith(_MARK)
 
 
 class Sealer:

@@ -83,7 +83,10 @@ class Place(Answer, frozen=True):
 
 
 class Done(Answer, frozen=True):
-    """What was done about the request that a turn answers, and the milliseconds spent here and upstream."""
+    """What was done about the request that a turn answers, and the milliseconds spent here and upstream.
+
+    `handoff` is the target that made the turn before, if it was another one; `addedChars` those of the checkpoints.
+    """
 
     request: str
     restored: int
@@ -93,6 +96,12 @@ class Done(Answer, frozen=True):
     missing: int
     healed: int
     checkpoints: int
+    route: str
+    attempts: int
+    handoff: str
+    added_chars: int
+    tool_errors: int
+    finish: str
     findings: list[Place]
     upstream_ms: float
     own_ms: float
@@ -158,6 +167,34 @@ class SessionView(Answer, frozen=True):
     cursor: str | None
 
 
+class HandoffRow(Answer, frozen=True):
+    """The handoffs of a route, with checkpoints or without.
+
+    `addedTokens` is estimated from the characters. `finishes` are how the turns ended at which it changed hands. In the
+    `followed` turns after them, three each at most: results of tools that were errors, calls whose arguments can't be
+    read, turns that were asked for again.
+    """
+
+    route: str
+    has_checkpoints: bool
+    count: int
+    added_chars: int
+    added_tokens: int
+    finishes: dict[str, int]
+    followed: int
+    tool_errors: int
+    bad_calls: int
+    retries: int
+
+
+class HandoffReport(Answer, frozen=True):
+    """By the newest `turns` that are remembered; `isWhole` says whether these are all."""
+
+    handoffs: list[HandoffRow]
+    turns: int
+    is_whole: bool
+
+
 class ServerView(Answer, frozen=True):
     """`[server]`."""
 
@@ -191,6 +228,8 @@ class ProviderView(Answer, frozen=True):
     headers: list[str]
     contract: str | None
     dialect: str | None
+    continuity: str | None
+    tags: str | None
     is_configured: bool
 
 
@@ -227,6 +266,7 @@ class SettingsView(Answer, frozen=True):
     store: StoreView
     providers: dict[str, ProviderView]
     routes: dict[str, list[str]]
+    route_continuity: dict[str, str]
     default_provider: str | None
     replay: ReplayView
     continuity: ContinuityView

@@ -29,7 +29,15 @@ _ALWAYS: Headers = [
     (b"referrer-policy", b"no-referrer"),
 ]
 _EXACT = frozenset(row.path for row in TABLE)
-_PREFIXES = ("/api/cache/", "/api/sessions/", "/api/settings/", "/api/contracts/", "/api/audit/", "/api/events/")
+_PREFIXES = (
+    "/api/cache/",
+    "/api/sessions/",
+    "/api/handoffs/",
+    "/api/settings/",
+    "/api/contracts/",
+    "/api/audit/",
+    "/api/events/",
+)
 _LAST_WORD_SECONDS = 1.0
 
 

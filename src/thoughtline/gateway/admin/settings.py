@@ -88,6 +88,7 @@ def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> Sett
         store=_store(settings),
         providers={name: _provider(settings, row) for name, row in settings.providers.items()},
         routes={name: list(row.targets) for name, row in settings.routes.items()},
+        route_continuity={name: row.continuity for name, row in settings.routes.items() if row.continuity},
         default_provider=settings.default_provider,
         replay=_replay(settings),
         continuity=ContinuityView(
@@ -143,5 +144,7 @@ def _provider(settings: Settings, row: Provider) -> ProviderView:
         headers=sorted(row.headers),
         contract=row.contract,
         dialect=row.dialect,
+        continuity=row.continuity,
+        tags=row.tags,
         is_configured=row.name in settings.configured,
     )

@@ -5,7 +5,18 @@ from __future__ import annotations
 from msgspec import Struct
 
 from thoughtline.gateway import probes
-from thoughtline.gateway.admin import access, answers, audits, cache, contracts, events, openapi, sessions, settings
+from thoughtline.gateway.admin import (
+    access,
+    answers,
+    audits,
+    cache,
+    contracts,
+    events,
+    handoffs,
+    openapi,
+    sessions,
+    settings,
+)
 from thoughtline.gateway.admin.audits import AuditBody, AuditQuery
 from thoughtline.gateway.admin.cache import CacheFilter, CacheQuery
 from thoughtline.gateway.admin.contracts import ContractsFilter
@@ -39,6 +50,10 @@ async def _sessions(request: Request) -> Whole:
 async def _session(request: Request) -> Whole:
     query = decode_query(request.query, SessionQuery)
     return Whole(await sessions.session_view(request.state, request.names["id"], query))
+
+
+async def _handoffs(request: Request) -> Whole:
+    return Whole(await handoffs.handoff_report(request.state))
 
 
 async def _settings(request: Request) -> Whole:
@@ -95,7 +110,7 @@ TABLE: tuple[Row, ...] = (
         "GET",
         "/login",
         _login,
-        "Sets the dashboard's cookie.",
+        "Sets the cookie by which a browser may.",
         None,
         "open",
         LoginQuery,
@@ -118,6 +133,7 @@ TABLE: tuple[Row, ...] = (
         query=SessionQuery,
         refusals=(404,),
     ),
+    Row("GET", "/api/handoffs", _handoffs, "What became of handoffs, by route.", answers.HandoffReport),
     Row("GET", _SETTINGS, _settings, "What is in force, without secrets.", answers.SettingsView),
     Row(
         "PATCH",

@@ -1,0 +1,133 @@
+"""What became of handoffs: for each route, with checkpoints and without, as the records of its turns tell it.
+
+A handoff is a turn whose conversation was made by another target until then. Looked at are how it ended and the three
+turns after it, up to the next handoff: results of tools that were errors, calls that can't be read, turns that were
+asked for again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from thoughtline.items import ToolCall, ToolResult
+from thoughtline.records import Key, Outcome, Record
+from thoughtline.replay.keys import evidence_of
+from thoughtline.turns import Transcript
+
+NEXT_TURNS = 3
+CHARS_OF_A_TOKEN = 4
+"""A rule of thumb for English; no provider says how many tokens a part of a prompt took."""
+
+
+class Handoffs(Struct, frozen=True):
+    """The handoffs of one route, all with checkpoints or all without. `followed` are the turns after them."""
+
+    route: str
+    has_checkpoints: bool
+    count: int = 0
+    added_chars: int = 0
+    finishes: dict[str, int] = {}
+    followed: int = 0
+    tool_errors: int = 0
+    bad_calls: int = 0
+    retries: int = 0
+
+    @property
+    def added_tokens(self) -> int:
+        return self.added_chars // CHARS_OF_A_TOKEN
+
+
+class _Flag(Struct, gc=False):
+    """Where formats say that a tool failed: Anthropic's `is_error`, Bedrock's `status`."""
+
+    is_error: bool | None = None
+    status: str | None = None
+
+
+class _Wrapped(Struct, gc=False, rename="camel"):
+    tool_result: _Flag | None = None
+
+
+def failed_results(transcript: Transcript) -> int:
+    """How many results of tools at the end of a request are errors, in the formats that say so."""
+    count = 0
+    for turn in reversed(transcript.turns):
+        if turn.role == "assistant":
+            break
+        count += sum(isinstance(item, ToolResult) and _is_failed(item) for item in turn.items)
+    return count
+
+
+def _is_failed(result: ToolResult) -> bool:
+    try:
+        flag = msgspec.json.decode(result.raw, type=_Flag)
+        flag = msgspec.json.decode(result.raw, type=_Wrapped).tool_result or flag
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return bool(flag.is_error) or flag.status == "error"
+
+
+def report(records: Iterable[Record]) -> tuple[Handoffs, ...]:
+    """By route, those without checkpoints first."""
+    conversations: dict[tuple[str, str | None, str | None], list[Record]] = defaultdict(list)
+    for record in sorted(records, key=lambda one: one.created_at):
+        where = record.provenance
+        if record.outcome is not None:
+            conversations[where.tenant, where.session, where.agent].append(record)
+    found: dict[tuple[str, bool], list[tuple[Record, Sequence[Record]]]] = defaultdict(list)
+    for turns in conversations.values():
+        for at, turn in enumerate(turns):
+            told = _outcome(turn)
+            if told.handoff:
+                found[told.route, bool(told.checkpoints)].append((turn, _after(turns, at)))
+    return tuple(_summed(route, has, found[route, has]) for route, has in sorted(found))
+
+
+def _after(turns: Sequence[Record], at: int) -> Sequence[Record]:
+    following = turns[at + 1 : at + 1 + NEXT_TURNS]
+    until = next((number for number, one in enumerate(following) if _outcome(one).handoff), len(following))
+    return following[:until]
+
+
+def _summed(route: str, has_checkpoints: bool, handoffs: Sequence[tuple[Record, Sequence[Record]]]) -> Handoffs:
+    following = [one for _, turns in handoffs for one in turns]
+    return Handoffs(
+        route,
+        has_checkpoints,
+        len(handoffs),
+        sum(_outcome(turn).added_chars for turn, _ in handoffs),
+        dict(Counter(_outcome(turn).finish or "cut" for turn, _ in handoffs)),
+        len(following),
+        sum(_outcome(one).tool_errors for one in following),
+        sum(_bad_calls(one) for turn, turns in handoffs for one in (turn, *turns)),
+        sum(_retries((turn, *turns)) for turn, turns in handoffs),
+    )
+
+
+def _bad_calls(record: Record) -> int:
+    return sum(not _is_readable(item) for item in record.items if isinstance(item, ToolCall) and not item.is_custom)
+
+
+def _is_readable(call: ToolCall) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(call.arguments or "{}"), dict)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+def _retries(turns: Sequence[Record]) -> int:
+    """Turns that stand where another one stands: the same request was sent again, and answered otherwise."""
+    places = [place for turn in turns if (place := _place(turn)) is not None]
+    return len(places) - len(set(places))
+
+
+def _place(record: Record) -> Key | None:
+    return next((key for key in record.keys if evidence_of(key) == "place"), None)
+
+
+def _outcome(record: Record) -> Outcome:
+    return record.outcome or Outcome()

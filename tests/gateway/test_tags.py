@@ -1,0 +1,155 @@
+"""Thinking tags in visible answers, on their way through the gateway: left, taken out, or lifted into the reasoning."""
+
+from __future__ import annotations
+
+import itertools
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from tests.gateway.handing import BY_FORMAT, ON, Stage, Talk, stage
+from tests.gateway.upstreams import Got, Out, upstream
+from tests.gateway.world import running
+from tests.sim.faces import HTTP
+from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.items import ReasoningSummary, ReasoningText, Text
+from thoughtline.settings import ContinuitySettings, Settings, TagMode
+from thoughtline.turns import FormatName
+
+QUIET = ContinuitySettings()
+SAYS = 'Well, <Think a="1">inner words</think> so be it. `<think>` is a tag.'
+SHOWN = {
+    "off": SAYS,
+    "markers": "Well, inner words so be it. `<think>` is a tag.",
+    "lift": "Well,  so be it. `<think>` is a tag.",
+}
+
+
+def _begun(one: Stage, client: FormatName, chunk: int = 2) -> Talk:
+    """A talk whose first turn thinks, and says something with tags, in pieces as small as that."""
+    says = f"think: for itself\nsay: {SAYS}\nchunk {chunk}\n---\nthink: again\nsay: The end."
+    talk = one.begin(client, 2)
+    opening = talk.client.wire.say(f"tags {client} {chunk}\nscript:\n{says}")
+    talk.client.history[-1] = opening
+    return talk
+
+
+def _visible(talk: Talk) -> str:
+    [candidate] = talk.client.replies[-1].candidates
+    return "".join(item.text for item in candidate.turn.items if isinstance(item, Text))
+
+
+def _thought(talk: Talk) -> str:
+    [candidate] = talk.client.replies[-1].candidates
+    items = candidate.turn.items
+    texts = [item.text for item in items if isinstance(item, ReasoningText)]
+    return "\n".join([*texts, *(item.summary for item in items if isinstance(item, ReasoningSummary))])
+
+
+def _is_sealed_whole(target: Upstream, client: FormatName, *, is_streaming: bool) -> bool:
+    """A text that comes with its signature is left alone: Gemini's to a client of its own."""
+    return target.format == client == "gemini_generate" and not is_streaming
+
+
+@pytest.mark.parametrize("mode", SHOWN)
+@pytest.mark.parametrize("target", UPSTREAMS, ids=lambda one: one.format)
+def test_tags(target: Upstream, mode: TagMode) -> None:
+    """In every client's format, translated or its own, whole and streamed in small pieces; and in the next turn, where
+    the client sends back what it was shown, the model's own thought is found again and comes back whole.
+
+    Gemini signs words, and lifting may part them: such a signature has no place any more, and none is demanded."""
+    with stage(target, continuity=QUIET, tags=mode) as one:
+        app = one.targets[target.provider]
+        for client, is_streaming in itertools.product(BODY_TYPES, (False, True)):
+            talk = _begun(one, client, 2 + is_streaming)
+            talk.step(is_streaming=is_streaming)
+            done = "off" if _is_sealed_whole(target, client, is_streaming=is_streaming) else mode
+            assert " ".join(_visible(talk).split()) == " ".join(SHOWN[done].split()), (client, is_streaming)
+            assert ("inner words" in _thought(talk)) is (done == "lift")
+            assert talk.step(is_streaming=is_streaming)
+            is_split = target.format == "gemini_generate" and done == "lift"
+            allowed = ("whole", "missing") if is_split else ("whole",)
+            assert app.simulation.log[-1]["verdicts"][0] in allowed, (client, is_streaming)
+        one.check_answers()
+
+
+@pytest.mark.parametrize("client", BODY_TYPES)
+def test_markers_go_by_themselves_where_continuity_is_on(client: FormatName) -> None:
+    """With continuity on and nothing said of tags; not if it is said, nor for a request that is not continued."""
+    pair = (BY_FORMAT["openai_chat"], BY_FORMAT["anthropic_messages"])
+    with stage(*pair, continuity=ON) as one:
+        talk = _begun(one, client)
+        talk.step(is_streaming=True)
+        assert _visible(talk) == SHOWN["markers"]
+        # The other model is told what the first thought, and finds it by the words that the client was shown.
+        assert talk.step("deepseek").checkpoints == 1
+    with stage(*pair, continuity=ON, tags="off") as one:
+        talk = _begun(one, client)
+        talk.step(is_streaming=True)
+        assert _visible(talk) == SHOWN["off"]
+    with stage(*pair, continuity=QUIET) as one:
+        talk = _begun(one, client)
+        talk.step(is_streaming=True)
+        assert _visible(talk) == SHOWN["off"]
+
+
+def test_tags_of_one_provider() -> None:
+    """`[providers.NAME] tags` stands over `[tags]`."""
+    target = BY_FORMAT["openai_chat"]
+    with stage(target, continuity=QUIET, tags="off") as one:
+        state = one.gateway.state
+        rows = {**state.settings.providers, "deepseek": replace(state.settings.providers["deepseek"], tags="markers")}
+        one.gateway.app.state = state._replace(settings=replace(state.settings, providers=rows))
+        talk = _begun(one, "openai_chat")
+        talk.step(is_streaming=True)
+        assert _visible(talk) == SHOWN["markers"]
+
+
+def _recorded(target: Upstream) -> tuple[str, bytes, bytes]:
+    """The address, the body and the stream of a request without any tag, asked of a simulator."""
+    with stage(target, continuity=QUIET) as one:
+        talk = one.begin(target.format, 1)
+        talk.step(is_streaming=True)
+        path = talk.lane._path(True).replace("team", target.model)
+        return path, talk.client.body(True), talk.lane.response.content
+
+
+UNCHANGED: list[tuple[FormatName, TagMode]] = [
+    *((name, "markers") for name in BODY_TYPES),
+    ("openai_chat", "lift"),
+    ("gemini_generate", "lift"),
+    ("ollama_chat", "lift"),
+]
+
+
+@pytest.mark.parametrize(("format", "mode"), UNCHANGED)
+def test_a_stream_without_tags_is_left_alone(format: FormatName, mode: TagMode) -> None:
+    """The same bytes, and each event is with the client before the upstream sends the next."""
+    target = BY_FORMAT[format]
+    path, body, stream = _recorded(target)
+    mark = b"\n" if format == "ollama_chat" else b"\n\n"
+    events = [event + mark for event in stream.replace(b"\r\n", b"\n").split(mark) if event]
+    received = bytearray()
+
+    async def answer(got: Got, out: Out) -> None:
+        kind = "application/x-ndjson" if format == "ollama_chat" else "text/event-stream"
+        await out.stream(("content-type", kind))
+        sent = 0
+        for event in events:
+            await out.chunk(event)
+            sent += len(event)
+            await out.until(lambda due=sent: len(received) >= due)  # type: ignore[misc]  # the sum so far
+        await out.end()
+
+    with upstream(answer) as up:
+        row = replace(PROVIDERS[target.provider], base_url=up.url, bases={}, formats=(format,), paths={})
+        settings = Settings(providers={**PROVIDERS, row.name: row}, tags=mode)
+        with running({}, settings) as gateway:
+            url = f"{gateway.url}/{row.name}{path}"
+            with HTTP.stream("POST", url, content=body, timeout=httpx.Timeout(20)) as response:
+                assert response.status_code == 200
+                for piece in response.iter_raw():
+                    received += piece
+    assert bytes(received) == b"".join(events)

@@ -1,0 +1,119 @@
+"""What users read: links lead somewhere, names are those of the code, decisions are complete."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.clients import CLIENTS
+from thoughtline.replay.rules import RULES
+from thoughtline.sim.simulators import SIMULATORS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+DECISIONS = sorted((ROOT / "docs" / "decisions").iterdir())
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+
+SPOKEN = {
+    "Chat Completions": "openai_chat",
+    "Responses": "openai_responses",
+    "Messages": "anthropic_messages",
+    "Gemini": "gemini_generate",
+}
+
+MACHINE = re.compile(r"(?<![\w.])/(work|root|home/\w+)/|artifactory|\bnexus\b|index-url")
+"""Paths and registries of whoever wrote a page: nobody else has them."""
+
+
+def without_code(text: str) -> str:
+    return re.sub(r"```.*?```|`[^`\n]*`|^ {4}[^\n]*$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What can stand behind `#`: headings as GitHub spells them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def is_there(page: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    place = (page.parent / path).resolve() if path else page
+    return place.exists() and (not anchor or anchor in anchors(place))
+
+
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link of a page is a file or folder of this repository, and its anchor a heading there."""
+    links = re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text()))
+    assert [link for link in links if "://" not in link and not is_there(page, link)] == []
+
+
+@every_page
+def test_no_page_speaks_of_the_machine_it_was_written_on(page: Path) -> None:
+    """Neither paths nor registries."""
+    assert MACHINE.search(page.read_text()) is None
+
+
+@pytest.mark.parametrize(("spoken", "format"), SPOKEN.items())
+def test_the_readme_names_every_client(spoken: str, format: str) -> None:
+    """By the formats that each can be set to."""
+    (row,) = re.findall(rf"^\| {spoken} \| (.*) \|$", README, re.MULTILINE)
+    assert row.split(", ") == [client.title for client in CLIENTS if format in client.formats]
+
+
+def test_the_readme_names_every_provider() -> None:
+    """In the order of the catalogue, as the first word of an address."""
+    listed = README.partition("first word of the address:")[2].partition("or one of your own")[0]
+    assert re.findall(r"`/([\w-]+)`", listed) == list(PROVIDERS)
+
+
+def test_the_readme_counts_right() -> None:
+    """Rules and simulators."""
+    assert len(RULES) == 12
+    assert "Twelve [rules]" in README
+    assert f"its 400s included: {len(SIMULATORS)} of them" in README
+
+
+def test_every_page_can_be_found_from_the_readme() -> None:
+    """Directly, or from a page that it links to."""
+    pages = {page for page in PAGES if page.parent == ROOT / "docs"}
+    seen: set[Path] = set()
+    ahead = [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        seen.add(page)
+        links = re.findall(r"\]\(([^)\s#]+\.md)", page.read_text())
+        ahead += [found for link in links if (found := (page.parent / link).resolve()) in pages - seen]
+    assert pages - seen == set()
+
+
+def test_decisions_are_numbered_and_dated() -> None:
+    """Without gaps and duplicates; name, title and number agree."""
+    assert [path.name[:4] for path in DECISIONS] == [f"{number:04}" for number in range(1, len(DECISIONS) + 1)]
+    for number, path in enumerate(DECISIONS, start=1):
+        title, blank, date, *_ = path.read_text().splitlines()
+        assert title.startswith(f"# {number}. ")
+        assert blank == ""
+        assert re.fullmatch(r"\*\*Decided\*\* \d{4}-\d\d-\d\d\.", date), path.name
+
+
+def test_every_dependency_has_its_reason() -> None:
+    """Somewhere in the decisions, by its name."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    lists = (project["project"]["dependencies"], project["dependency-groups"]["dev"], *extras.values())
+    names = {re.split(r"[\[<>=; ]", requirement)[0] for wanted in lists for requirement in wanted} - {"thoughtline"}
+    told = " ".join(path.read_text() for path in DECISIONS)
+    assert {name for name in names if not re.search(rf"\b{re.escape(name)}\b", told, re.IGNORECASE)} == set()
+
+
+def test_lines_of_the_changelog_are_readable() -> None:
+    """At most 120 characters, as in the code."""
+    lines = (ROOT / "CHANGELOG.md").read_text().splitlines()
+    assert [number for number, line in enumerate(lines, start=1) if len(line) > 120] == []
