@@ -479,6 +479,23 @@ def test_a_rejected_key_is_put_aside(status: int) -> None:
         assert [_key(got) for got in ups.ups["one"].got].count("k1") > 1
 
 
+def test_the_limit_of_one_key_is_not_the_targets() -> None:
+    """A key that is told to wait is put aside for so long; its target is asked on with the others."""
+    clock = Clock()
+    with team("one", "two", keys={"one": ("k1", "k2"), "two": ("k3",)}, clock=clock) as (gateway, ups):
+
+        async def limits(got: Got, out: Out) -> None:
+            if _key(got) == "k1":
+                await out.whole(429, b"{}", ("retry-after", "3000"))
+            else:
+                await out.whole(200, said("one"))
+
+        ups.does["one"] = limits
+        for number in range(12):
+            assert who(ask(gateway, [{"role": "user", "content": f"conversation {number}"}])) == "one"
+        assert [_key(got) for got in ups.ups["one"].got].count("k1") == 1
+
+
 def test_a_key_is_kept_to_after_a_restart(tmp_path: Path) -> None:
     """A conversation that had to change its key goes on with the one that made its latest turn."""
     store = f"sqlite:///{tmp_path}/kept.db"
