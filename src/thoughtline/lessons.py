@@ -26,6 +26,10 @@ SEALS = "refused-seals"
 TTL_SECONDS = 7 * 86400.0
 """As long as a record: providers change their rules by the week, not by the hour."""
 
+MOST_CORRECTIONS = 1000
+MOST_SEALS = 10_000
+"""Callers choose models' names, and can make up seals: what they teach is kept in memory, by every replica."""
+
 _decoder = msgspec.json.Decoder(Correction)
 
 
@@ -67,8 +71,14 @@ class Lessons:
         self.refused = refused
 
     async def keep(self, corrections: tuple[Correction, ...], refused: frozenset[Key]) -> None:
-        """Believe these from now on. A store that fails costs the others the knowledge, not us."""
-        kept = {key_of(one): one for one in (*self.corrections, *corrections)}
+        """Believe these from now on. A store that fails costs the others the knowledge, not us.
+
+        Beyond the bounds nothing more is learned until something expires: each refusal is healed by itself.
+        """
+        known = self.corrections
+        corrections = corrections if len(known) < MOST_CORRECTIONS else ()
+        refused = refused if len(self.refused) < MOST_SEALS else frozenset()
+        kept = {key_of(one): one for one in (*known, *corrections)}
         self._corrections = _by_target(kept.values())
         self.refused |= refused
         expires = self._clock() + TTL_SECONDS

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import json
 import socket
 import threading
+from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from msgspec.structs import replace
 
+from tests.gateway.managing import TOKEN, managed
 from tests.gateway.test_bytes import ANSWER, CHAT, behind, say_hi
 from tests.gateway.test_faults import event
-from tests.gateway.upstreams import Got, Out, upstream
+from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP
 from thoughtline.gateway import attempt, relay, tagging, translating
+from thoughtline.gateway.admin.access import make_cookie
 from thoughtline.settings import Settings
 
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
@@ -190,3 +195,73 @@ def test_a_refresh_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -
             gateway.wait_for(asyncio.sleep(0))
         gateway.loop.call_soon_threadsafe(gateway.state.signals.wake.set)
         assert asked.wait(4)  # before the next one would come by itself
+
+
+# --- who may see what
+
+
+def responses(gateway: Running, text: str, previous: str | None = None, **headers: str) -> httpx.Response:
+    """A request of Responses, which this upstream is asked for as a chat."""
+    body = {"model": "m", "input": text, "previous_response_id": previous}
+    return HTTP.post(f"{gateway.url}/chatty/v1/responses", json=body, headers=headers)
+
+
+@contextlib.contextmanager
+def chatty() -> Iterator[tuple[Upstream, Running]]:
+    """A provider that speaks chat alone, and gives every answer the same id."""
+    with upstream(say_hi) as up:
+        row = replace(moved("vllm", up.url), name="chatty", formats=("openai_chat",))
+        with running({}, Settings(providers={"chatty": row})) as gateway:
+            yield up, gateway
+
+
+def test_answers_whose_provider_names_them_alike() -> None:
+    """Ollama has 999 names for all its answers: each conversation goes on from its own all the same."""
+    with chatty() as (up, gateway):
+        first, second = (responses(gateway, text).json()["id"] for text in ("one", "two"))
+        for name in (first, second):
+            assert responses(gateway, "and?", name).status_code == 200
+        openings = [json.loads(got.body)["messages"][0]["content"] for got in up.got[2:]]
+    assert first != second
+    assert openings == ["one", "two"]
+
+
+def test_a_placeholder_is_nobodys_name() -> None:
+    """Two callers who send the same `Authorization` beside their own keys are two: neither gets the other's."""
+    shared = {"authorization": "Bearer placeholder"}
+    with chatty() as (_, gateway):
+        name = responses(gateway, "one", **shared, **{"x-api-key": "a"}).json()["id"]
+        assert responses(gateway, "and?", name, **shared, **{"x-api-key": "b"}).status_code == 400
+        assert responses(gateway, "and?", name, **shared, **{"x-api-key": "a"}).status_code == 200
+
+
+def test_the_admins_cookie_stays_here() -> None:
+    """A browser in which the dashboard was opened sends its cookie to every path: no provider sees it."""
+    with upstream(say_hi) as up, managed(simulators=behind(up)) as world:
+        cookie = make_cookie(world.gateway.state)
+        for sent in (f"thoughtline_admin={cookie}", f"a=1; thoughtline_admin={cookie}; b=2"):
+            world.anyone.get("/deepseek/v1/models", headers={"cookie": sent})
+    assert [got.header("cookie") for got in up.got] == [None, "a=1; b=2"]
+
+
+@pytest.mark.parametrize("path", ["/deepseek/api/sesions", "/deepseek/v1/chat/completions", "/deepseek/v1/messages"])
+def test_the_admin_token_stays_here(path: str) -> None:
+    """Shown at an address that is a provider's, it is refused, and goes no further."""
+    with upstream(say_hi) as up, managed(simulators=behind(up)) as world:
+        response = world.admin.post(path, json={**HELLO, "model": "m"})
+        assert (response.status_code, response.json()["error"]["code"]) == (403, "admin_token")
+        assert up.got == []
+        assert TOKEN not in response.text
+
+
+@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "image/svg+xml", ""])
+def test_a_page_of_a_providers_runs_nothing_here(kind: str) -> None:
+    """It would run beside the dashboard, with the admin's cookie."""
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.head(200, ("content-type", kind), ("content-length", "8"))
+        await out.write(b"<script>")
+
+    with upstream(answer) as up, running(behind(up)) as gateway:
+        response = HTTP.get(f"{gateway.url}/deepseek/page")
+        assert (response.text, response.headers["content-security-policy"]) == ("<script>", "sandbox")

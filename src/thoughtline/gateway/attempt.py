@@ -22,6 +22,7 @@ from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.access import Caller, account_of
+from thoughtline.gateway.admin.access import is_token_right
 from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.beginnings import failure_at_start
 from thoughtline.gateway.choosing import Choice, Target
@@ -251,6 +252,8 @@ class Attempt:
         self, provider: Provider, method: str, url: str, key: str, received: Headers, body: bytes, encoding: str = ""
     ) -> UpstreamResponse:
         """Up, as it is."""
+        if not self._key and is_token_right(self._state, self._incoming.caller.credential):
+            raise _not_a_key(provider)
         if self._incoming.caller.key is not None:
             received = without_credentials(received)
         if key and provider.auth == "query":
@@ -297,6 +300,15 @@ async def _read_refusal(response: UpstreamResponse) -> tuple[bytes, bool]:
 def _query_of(choice: Choice, is_streaming: bool) -> str:
     """The query of a translated request: the client's own is of another format."""
     return "alt=sse" if choice.format == "gemini_generate" and is_streaming else ""
+
+
+def _not_a_key(provider: Provider) -> Declined:
+    return Declined(
+        403,
+        "admin_token",
+        f"This is the gateway's admin token, which {provider.name} must not see.",
+        "Ask with a key of the provider's; GET /api/openapi.json lists what the token is for.",
+    )
 
 
 def _not_counted(choice: Choice) -> Declined:

@@ -31,19 +31,27 @@ _CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
 _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
+_PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
+"""What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
+
+ADMIN_COOKIE = "thoughtline_admin"
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
     """Whatever a client shows who it is with; empty if nothing."""
-    told = headers.get(b"authorization", b"").decode("latin-1").strip()
-    if told:
-        scheme, _, rest = told.partition(" ")
-        return rest.strip() if scheme.lower() == "bearer" else told
-    for name in _CREDENTIALS[1:]:
-        if headers.get(name):
-            return headers[name].decode("latin-1").strip()
-    return next((part[4:] for part in query.split("&") if part.startswith("key=")), "")
+    return next(iter(credentials_of(headers, query)), "")
+
+
+def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
+    """All that a client shows who it is with. Some send a placeholder beside their key."""
+    told = [headers[name].decode("latin-1").strip() for name in _CREDENTIALS if name in headers]
+    if b"authorization" in headers:
+        scheme, _, rest = told[0].partition(" ")
+        told[0] = rest.strip() if scheme.lower() == "bearer" else told[0]
+    if "key=" in query:
+        told += [part[4:] for part in query.split("&") if part.startswith("key=")]
+    return [one for one in dict.fromkeys(told) if one]
 
 
 def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider, key: str) -> list[tuple[str, str]]:
@@ -58,6 +66,8 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
         if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP):
             continue
         if key and name in _CREDENTIALS:
+            continue
+        if name == b"cookie" and not (value := _without_own_cookie(value)):
             continue
         kept.append((str(name, "latin-1"), _text(value)))
     if key:
@@ -91,7 +101,10 @@ def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
     """The headers that go down: the provider's own, but for those of its connection."""
     raw = [(_encoded_name(name), value.encode("latin-1", "replace")) for name, value in received]
     dropped = _connection_names(raw)
-    return [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in dropped]
+    kept = [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in dropped]
+    if next((value for name, value in raw if name == b"content-type"), b"").partition(b";")[0].lower() in _PAGES:
+        kept.append((b"content-security-policy", b"sandbox"))
+    return kept
 
 
 @lru_cache(1024)
@@ -108,6 +121,12 @@ def header_value(text: str) -> bytes:
 def _connection_names(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
     named = [value for name, value in headers if name == b"connection"]
     return frozenset(part.strip().lower() for value in named for part in value.split(b",")) if named else frozenset()
+
+
+def _without_own_cookie(value: bytes) -> bytes:
+    """A browser sends the dashboard's cookie to every address here; it opens the admin API, and is no provider's."""
+    parts = [part.strip() for part in value.split(b";")]
+    return b"; ".join(part for part in parts if part.partition(b"=")[0].strip() != ADMIN_COOKIE.encode())
 
 
 def _text(value: bytes) -> str:

@@ -8,6 +8,7 @@ Also for a client that wants a whole answer of a provider that only streams, and
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
@@ -79,6 +80,8 @@ class TranslatedExchange(NamedTuple):
             sealing if self.sealer.is_able and client.name != where else None,
             self.spoken.wants_usage,
             int(created),
+            # Asked for by its name later, so it needs one of its own: Ollama has 999 (`chatcmpl-7`), others give none.
+            f"resp_{secrets.token_hex(24)}" if client.name == "openai_responses" else "",
         )
 
 

@@ -83,6 +83,8 @@ class Outward:
         if self._is_started:
             return []
         self._is_started = True
+        if self._way.name:
+            return [Started(self._way.name, event.model, self._way.created)]
         prefix = _PREFIXES.get(self._way.to, "")
         name = "".join(one if one.isalnum() or one in "-_" else "-" for one in event.id or self._way.ids.salt)
         name = name if name.startswith(prefix) else prefix + name

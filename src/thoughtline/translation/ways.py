@@ -45,7 +45,10 @@ class Sealing(NamedTuple):
 
 
 class Way(NamedTuple):
-    """From where to where: formats and dialects, ids, and what the client was told before."""
+    """From where to where: formats and dialects, ids, and what the client was told before.
+
+    `name` is the answer's own, where the client may ask for it again by that; else it has the one its maker gave it.
+    """
 
     source: FormatName
     source_dialect: Dialect
@@ -55,6 +58,7 @@ class Way(NamedTuple):
     sealing: Sealing | None = None
     wants_usage: bool = True
     created: int = 0
+    name: str = ""
 
     @property
     def slot(self) -> Slot:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Sequence
 
 import msgspec
@@ -80,7 +79,7 @@ def unwrap(blob: str) -> str:
     """The token inside a `redactedContent`: Converse encodes Claude's own base64 text once more, as any blob."""
     try:
         token = base64.b64decode(blob, validate=True).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # no base64, or not of a text
         return blob
     return token if token.isprintable() else blob
 

@@ -37,6 +37,19 @@ class _Schema(Struct, gc=False):
     json: Raw = NULL
 
 
+class _Named(Struct, gc=False):
+    name: str = ""
+
+
+class _Choice(Struct, gc=False):
+    tool: _Named | None = None
+    any: Raw = NULL
+    auto: Raw = NULL
+
+
+_choice_decoder = msgspec.json.Decoder(_Choice)
+
+
 class _Spec(Struct, gc=False):
     name: str = ""
     description: str | None = None
@@ -82,11 +95,12 @@ def _decode_tool(raw: Raw, place: str) -> Tool:
 
 
 def _decode_choice(raw: Raw | None) -> ToolChoice | None:
-    known = members(raw) if raw is not None else {}
-    if "tool" in known:
-        name = members(known["tool"]).get("name", Raw(b'""'))
-        return ToolChoice("named", msgspec.json.decode(name, type=str))
-    return ToolChoice("required" if "any" in known else "auto") if known else None
+    known = decode(_choice_decoder, raw, "/toolConfig/toolChoice") if raw is not None else _Choice()
+    if known.tool is not None:
+        return ToolChoice("named", known.tool.name)
+    if is_given(known.any):
+        return ToolChoice("required")
+    return ToolChoice("auto") if is_given(known.auto) else None
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:

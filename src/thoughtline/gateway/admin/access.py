@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from thoughtline.errors import Declined
 from thoughtline.gateway.admin.requests import Request
-from thoughtline.gateway.headers import credential_of
+from thoughtline.gateway.headers import ADMIN_COOKIE, credential_of
 from thoughtline.gateway.state import State
 
-COOKIE = "thoughtline_admin"
+COOKIE = ADMIN_COOKIE
 COOKIE_SECONDS = 30 * 86400
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FORWARDED = (b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"forwarded", b"via")
