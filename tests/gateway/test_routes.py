@@ -480,20 +480,21 @@ def test_a_rejected_key_is_put_aside(status: int) -> None:
 
 
 def test_the_limit_of_one_key_is_not_the_targets() -> None:
-    """A key that is told to wait is put aside for so long; its target is asked on with the others."""
+    """When all keys are told to wait the next target is asked, until the first of them may be asked with again."""
     clock = Clock()
+    waits = {"k1": "3000", "k2": "10"}
     with team("one", "two", keys={"one": ("k1", "k2"), "two": ("k3",)}, clock=clock) as (gateway, ups):
 
         async def limits(got: Got, out: Out) -> None:
-            if _key(got) == "k1":
-                await out.whole(429, b"{}", ("retry-after", "3000"))
-            else:
-                await out.whole(200, said("one"))
+            await out.whole(429, b"{}", ("retry-after", waits[_key(got)]))
 
         ups.does["one"] = limits
-        for number in range(12):
+        assert who(ask(gateway)) == "two"
+        del ups.does["one"]
+        clock.now += 11
+        for number in range(6):
             assert who(ask(gateway, [{"role": "user", "content": f"conversation {number}"}])) == "one"
-        assert [_key(got) for got in ups.ups["one"].got].count("k1") == 1
+        assert {_key(got) for got in ups.ups["one"].got[2:]} == {"k2"}
 
 
 def test_a_key_is_kept_to_after_a_restart(tmp_path: Path) -> None:
