@@ -479,6 +479,24 @@ def test_a_rejected_key_is_put_aside(status: int) -> None:
         assert [_key(got) for got in ups.ups["one"].got].count("k1") > 1
 
 
+def test_the_limit_of_one_key_is_not_the_targets() -> None:
+    """When all keys are told to wait the next target is asked, until the first of them may be asked with again."""
+    clock = Clock()
+    waits = {"k1": "3000", "k2": "10"}
+    with team("one", "two", keys={"one": ("k1", "k2"), "two": ("k3",)}, clock=clock) as (gateway, ups):
+
+        async def limits(got: Got, out: Out) -> None:
+            await out.whole(429, b"{}", ("retry-after", waits[_key(got)]))
+
+        ups.does["one"] = limits
+        assert who(ask(gateway)) == "two"
+        del ups.does["one"]
+        clock.now += 11
+        for number in range(6):
+            assert who(ask(gateway, [{"role": "user", "content": f"conversation {number}"}])) == "one"
+        assert {_key(got) for got in ups.ups["one"].got[2:]} == {"k2"}
+
+
 def test_a_key_is_kept_to_after_a_restart(tmp_path: Path) -> None:
     """A conversation that had to change its key goes on with the one that made its latest turn."""
     store = f"sqlite:///{tmp_path}/kept.db"
