@@ -60,6 +60,12 @@ def test_no_page_speaks_of_the_machine_it_was_written_on(page: Path) -> None:
     assert MACHINE.search(page.read_text()) is None
 
 
+@every_page
+def test_no_page_has_marks_of_a_merge(page: Path) -> None:
+    """Two versions of a passage are not a page."""
+    assert re.findall(r"^(?:<{7}|>{7}|={7}$).*", page.read_text(), re.MULTILINE) == []
+
+
 @pytest.mark.parametrize(("spoken", "format"), SPOKEN.items())
 def test_the_readme_names_every_client(spoken: str, format: str) -> None:
     """By the formats that each can be set to."""
@@ -91,6 +97,14 @@ def test_every_page_can_be_found_from_the_readme() -> None:
         links = re.findall(r"\]\(([^)\s#]+\.md)", page.read_text())
         ahead += [found for link in links if (found := (page.parent / link).resolve()) in pages - seen]
     assert pages - seen == set()
+
+
+def test_every_error_of_the_gateway_is_listed() -> None:
+    """By its code; `address_in_use` is said at the start, to whoever starts it."""
+    sources = (path.read_text() for path in (ROOT / "src" / "thoughtline" / "gateway").glob("*.py"))
+    codes = {code for text in sources for code in re.findall(r'Declined\(\s*\d{3},\s*"(\w+)"', text)}
+    told = (ROOT / "docs" / "gateway.md").read_text()
+    assert {code for code in codes if f"`{code}`" not in told} == {"address_in_use"}
 
 
 def test_decisions_are_numbered_and_dated() -> None:

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from tests.gateway.managing import CACHE, TOKEN, Managed, managed
-from thoughtline.gateway.admin.access import COOKIE
 from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.headers import ADMIN_COOKIE as COOKIE
 
 ADDRESSES = [
     ("GET", CACHE),

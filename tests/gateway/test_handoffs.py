@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from tests.gateway.handing import BY_FORMAT, Stage, stage
 from tests.gateway.managing import TOKEN
+from thoughtline.cli import main
 from thoughtline.continuity.handoffs import report
 from thoughtline.items import ToolCall
 from thoughtline.records import Key, Outcome, Record, RecordId
@@ -127,3 +129,18 @@ def test_what_is_looked_at() -> None:
     assert (without.followed, without.tool_errors, without.bad_calls, without.retries) == (3, 3, 2, 1)
     assert (with_some.has_checkpoints, with_some.count, with_some.finishes) == (True, 2, {"cut": 1, "stop": 1})
     assert (with_some.added_chars, with_some.added_tokens, with_some.followed) == (500, 125, 0)
+
+
+def test_the_evaluation_at_a_gateway_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`thoughtline eval handoff --gateway` switches by header: nothing is quoted, then something, then again."""
+    monkeypatch.setenv("EVAL_KEY", "a-key")
+    first, second = (f"{target.provider}/{target.model}" for target in PAIR)
+    out = tmp_path / "report.json"
+    with stage(*PAIR, continuity=QUIET) as one:
+        where = ["--gateway", one.gateway.url, "--key-env", "EVAL_KEY", "--json", str(out)]
+        assert main(["eval", "handoff", "--from", first, "--to", second, *where]) == 0
+        one.check_answers()
+        one.check_seals()
+    off, handoff, always = json.loads(out.read_bytes())["summaries"]
+    assert [summary["failed_requests"] for summary in (off, handoff, always)] == [0, 0, 0]
+    assert off["checkpoints"] == 0 < handoff["checkpoints"] <= always["checkpoints"]

@@ -102,6 +102,8 @@ def _until_closed(url: str) -> None:
             socket.create_connection((host, int(port)), 1).close()
         except ConnectionRefusedError:
             return
+        except ConnectionResetError:
+            continue  # the listener was closed with this connection in its queue
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
