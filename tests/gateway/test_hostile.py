@@ -9,6 +9,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
@@ -21,9 +22,11 @@ from tests.gateway.test_faults import event
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP
+from thoughtline.catalogue import Provider
 from thoughtline.gateway import attempt, relay, tagging, translating
 from thoughtline.gateway.admin.access import make_cookie
-from thoughtline.settings import Settings
+from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.settings import RouteSettings, Settings
 
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 
@@ -265,3 +268,30 @@ def test_a_page_of_a_providers_runs_nothing_here(kind: str) -> None:
     with upstream(answer) as up, running(behind(up)) as gateway:
         response = HTTP.get(f"{gateway.url}/deepseek/page")
         assert (response.text, response.headers["content-security-policy"]) == ("<script>", "sandbox")
+
+
+async def _key(gateway: Running) -> str:
+    keys = gateway.state.keys
+    assert isinstance(keys, ClientKeys)
+    return (await keys.add("somebody")).secret
+
+
+@pytest.mark.parametrize("names", ["AB", "BA"])
+def test_a_target_that_nobody_has_a_key_for(names: str) -> None:
+    """A route goes past it: who can be asked is asked, and if that fails, that is what the client hears."""
+    statuses = iter((200, 418))
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(next(statuses), ANSWER)
+
+    with upstream(answer) as up:
+        rows = {name: Provider(name.lower(), up.url, ("openai_chat",)) for name in names}
+        rows = {row.name: replace(row, api_keys=("ours",) if name == "B" else ()) for name, row in rows.items()}
+        route = RouteSettings("team", tuple(f"{name.lower()}/m" for name in names))
+        with running({}, Settings(providers=rows, routes={"team": route}), takes_keys=True) as gateway:
+            headers = {"authorization": f"Bearer {gateway.wait_for(_key(gateway))}"}
+            ask = partial(HTTP.post, f"{gateway.url}/v1/chat/completions", headers=headers)
+            assert [ask(json={**HELLO, "model": "team"}).status_code for _ in range(2)] == [200, 418]
+            refused = ask(json={**HELLO, "model": "a/m"})
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "no_provider_key")
+    assert {got.header("authorization") for got in up.got} == {"Bearer ours"}

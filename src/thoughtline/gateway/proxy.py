@@ -13,6 +13,7 @@ import time
 from msgspec.structs import replace
 
 from thoughtline.addresses import passthrough_address
+from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
 from thoughtline.gateway.access import Caller, admit, keys_for
@@ -115,8 +116,7 @@ class Exchange:
         targets = choices.ordered(conversation, state.health, state.clock())
         for number, target in enumerate(targets):
             provider = target.choice.provider
-            account = conversation.made.account if conversation.made else ""
-            keys = keys_for(self._caller, provider, conversation.name, state.health, state.clock(), account)
+            keys = self._keys_for(provider)
             for at, key in enumerate(keys):
                 is_last = number == len(targets) - 1 and at == len(keys) - 1
                 if await self._try(incoming, Asked(target, key, choices.are_several, is_last), send):
@@ -124,6 +124,16 @@ class Exchange:
                 if not state.health.keys.is_aside(provider.name, key, state.clock()):
                     break  # it was not the key that failed
         await self._pass_failure(send)
+
+    def _keys_for(self, provider: Provider) -> list[str]:
+        """The keys to ask a provider with; none where it can't be asked, which is told if nobody else can be."""
+        name, made = self._conversation.name, self._conversation.made
+        try:
+            account = made.account if made else ""
+            return keys_for(self._caller, provider, name, self._state.health, self._state.clock(), account)
+        except Declined as error:
+            self._failed = self._failed or error
+            return []
 
     async def _try(self, incoming: Incoming, asked: Asked, send: Send) -> bool:
         """Ask one target with one key; whether the client has its answer."""
@@ -149,8 +159,8 @@ class Exchange:
 
     async def _pass_failure(self, send: Send) -> None:
         """Nobody is left who could be asked: what the last one said who was."""
-        last = self._attempts[-1]
-        if last.refusal is None or not last.refusal.is_whole:
+        last = self._last
+        if last is None or last.refusal is None or not last.refusal.is_whole:
             raise self._failed or Declined(502, "upstream_failed", "No target of this route gave an answer.", "")
         await self._pass_refusal(last, send)
 
