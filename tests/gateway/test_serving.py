@@ -66,8 +66,11 @@ def serving(tmp_path: Path, *more: str) -> Iterator[Serving]:
         _until_ready(one.url)
         yield one
     finally:
-        process.kill()
-        process.wait()
+        process.terminate()  # so that it ends its workers too
+        try:
+            process.wait(WAIT_SECONDS)
+        finally:
+            process.kill()
 
 
 def _until_ready(url: str) -> None:
