@@ -95,3 +95,34 @@ def test_a_caller_is_not_free_unless_it_is_said() -> None:
     """Closed by default."""
     with pytest.raises(Declined):
         _keys(Caller("t", "c"), OURS)
+
+
+@pytest.mark.parametrize(
+    ("origin", "may_ask"),
+    [
+        (b"https://evil.example", False),
+        (b"http://rebound.example:8642", False),
+        (b"http://127.0.0.1:3000", True),
+        (b"http://localhost:3000", True),
+        (b"http://[::1]:8642", True),
+        (b"vscode-file://vscode-app", True),
+        (b"null", True),
+        (b"", True),
+    ],
+)
+def test_a_website_does_not_spend_our_keys(origin: bytes, may_ask: bool) -> None:
+    """Whoever visits a page lets it ask this machine: with credentials of its own it may, with ours it may not."""
+    caller = admit({**_headers("sk-a"), b"origin": origin}, "", "127.0.0.1", NoKeys())
+    assert _keys(caller, THEIRS) == [""]
+    if may_ask:
+        assert _keys(caller, OURS) == ["provider-key"]
+        return
+    with pytest.raises(Declined) as refusal:
+        _keys(caller, OURS)
+    assert (refusal.value.status, refusal.value.code) == (403, "cross_site")
+
+
+def test_a_website_with_a_client_key_may_ask() -> None:
+    """Its users were given one."""
+    caller = admit({**_headers("tl-ann"), b"origin": b"https://chat.example"}, "", "", Keys())
+    assert _keys(caller, OURS) == ["provider-key"]

@@ -10,6 +10,7 @@ import hashlib
 import ipaddress
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined
@@ -49,13 +50,15 @@ class NoKeys:
 class Caller(NamedTuple):
     """Who is asking. `credential` is what it showed; `key` is set if that was one of our own.
 
-    `is_free` where nobody needs a key of ours, as far as we know for certain.
+    `is_free` where nobody needs a key of ours, as far as we know for certain. `is_website` where a page of another
+    site made a browser ask.
     """
 
     tenant: str
     credential: str
     key: ClientKey | None = None
     is_free: bool = False
+    is_website: bool = False
 
 
 def tenant_of(credential: str, peer: str) -> str:
@@ -75,7 +78,8 @@ def admit(headers: Mapping[bytes, bytes], query: str, peer: str, keys: KnowsKeys
     shown = credentials_of(headers, query)
     credential = shown[0] if shown else ""
     if keys.is_empty:  # a placeholder that many send is nobody's: the tenant is who shows all of this
-        return Caller(tenant_of("\0".join(shown), peer), credential, None, keys.is_certain)
+        is_website = _is_website(headers.get(b"origin", b""))
+        return Caller(tenant_of("\0".join(shown), peer), credential, None, keys.is_certain, is_website)
     known = keys.find(credential)
     if known is None:
         raise Declined(
@@ -92,6 +96,13 @@ def keys_for(
     `account` is the one that made the latest turn.
     """
     if provider.api_keys:
+        if caller.key is None and caller.is_website:
+            raise Declined(
+                403,
+                "cross_site",
+                "A website may not spend the keys of this gateway.",
+                "Give its users client keys: `thoughtline keys add NAME`.",
+            )
         if caller.key is None and not caller.is_free:
             raise Declined(
                 503,
@@ -116,6 +127,16 @@ def keys_for(
 def _hashed(purpose: bytes, value: str) -> str:
     # Keys of providers are long and random, so a plain digest can't be undone by guessing.
     return hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=16, person=purpose[:16]).hexdigest()
+
+
+def _is_website(origin: bytes) -> bool:
+    """Whether a browser asks for a page that is not of this machine: any site may make it, whoever sits before it.
+
+    Editors built on browsers name schemes of their own (`vscode-file://`, `app://`); programs name no origin.
+    """
+    site = urlsplit(origin.decode("latin-1"))
+    host = site.hostname or ""
+    return site.scheme in ("http", "https") and host != "localhost" and not _is_loopback(host or "?")
 
 
 def _is_loopback(peer: str) -> bool:
