@@ -106,7 +106,7 @@ def test_a_caller_is_not_free_unless_it_is_said() -> None:
         (b"http://localhost:3000", True),
         (b"http://[::1]:8642", True),
         (b"vscode-file://vscode-app", True),
-        (b"null", True),
+        (b"null", False),
         (b"", True),
     ],
 )

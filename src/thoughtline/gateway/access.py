@@ -132,8 +132,11 @@ def _hashed(purpose: bytes, value: str) -> str:
 def _is_website(origin: bytes) -> bool:
     """Whether a browser asks for a page that is not of this machine: any site may make it, whoever sits before it.
 
-    Editors built on browsers name schemes of their own (`vscode-file://`, `app://`); programs name no origin.
+    Editors built on browsers name schemes of their own (`vscode-file://`, `app://`); programs name no origin. `null` is
+    what a page in a sandbox names, which any site can make.
     """
+    if origin.strip() == b"null":
+        return True
     site = urlsplit(origin.decode("latin-1"))
     host = site.hostname or ""
     return site.scheme in ("http", "https") and host != "localhost" and not _is_loopback(host or "?")
