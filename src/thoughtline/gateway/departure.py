@@ -24,6 +24,7 @@ class Departure:
         self._waiting: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self.has_left = False
+        self.is_over = False
 
     def listen(self, receive: Receive) -> None:
         """From when the whole request was read: all that can still be heard of the client is that it leaves."""
@@ -47,4 +48,9 @@ class Departure:
         while (await receive())["type"] != "http.disconnect":
             pass
         self.has_left = True
-        self._deadline = asyncio.get_running_loop().call_later(self._seconds, serving.cancel)
+        self._deadline = asyncio.get_running_loop().call_later(self._seconds, self._end, serving)
+
+    def _end(self, serving: asyncio.Task[Any]) -> None:
+        """For who waits, and for who is between two waits: a cancellation can be lost in what is awaited."""
+        self.is_over = True
+        serving.cancel()

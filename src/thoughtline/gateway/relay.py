@@ -215,7 +215,8 @@ class Relay:
     def _is_drained(self) -> bool:
         """Whether there is nothing more to read for the record's sake."""
         watch = self._watch
-        return watch is None or watch.problem is not None or self._drained_bytes > DRAIN_BYTES
+        is_enough = self._departure.is_over or self._drained_bytes > DRAIN_BYTES
+        return watch is None or watch.problem is not None or is_enough
 
     def _gather(self, piece: bytes) -> None:
         if self._watch is None:
