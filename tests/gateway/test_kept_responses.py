@@ -67,3 +67,21 @@ def test_what_nobody_kept_is_said_so() -> None:
             with pytest.raises(openai.BadRequestError) as refusal:
                 ask(client(gateway, upstream, key), "whole", input="And?", previous_response_id=name)
             assert refusal.value.code == "previous_response_not_found"
+
+
+def test_elements_by_reference() -> None:
+    """A client that names what it got instead of sending it: the provider sees the elements themselves."""
+    upstream = start("kimi")
+    with running({"kimi": upstream.url}) as gateway:
+        sdk = client(gateway, upstream)
+        first = ask(sdk, "whole", input=SCRIPT)
+        call = next(item for item in first.output if item.type == "function_call")
+        named = [{"type": "item_reference", "id": item.id} for item in first.output]
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "-5"}
+        second = ask(sdk, "whole", input=[{"role": "user", "content": SCRIPT}, *named, result])
+        with pytest.raises(openai.BadRequestError):
+            ask(sdk, "whole", input=[{"type": "item_reference", "id": "msg_nobody"}])
+        with pytest.raises(openai.BadRequestError):
+            ask(client(gateway, upstream, "another-key"), "whole", input=[*named, result])
+    assert second.output_text == "It is cold."
+    assert upstream.verdicts()[-1] == ["whole"]

@@ -1,7 +1,8 @@
-"""`previous_response_id` for providers that keep no responses: the conversation is rebuilt from the store.
+"""`previous_response_id` and `item_reference` for providers that keep no responses: rebuilt from the store.
 
     request  {"previous_response_id": X, "input": new}   ─▶   {"input": [what led to X …, X's output …, new …]}
-    answer   kept whole under its id, unless the client said `"store": false`
+             {"input": [{"type": "item_reference", "id": Y}]}  ─▶  {"input": [the element Y itself]}
+    answer   kept whole under its id and those of its elements, unless the client said `"store": false`
 
 What is kept is a record like any other: of its tenant, packed, encrypted, expiring and deleted as they are.
 """
@@ -9,9 +10,10 @@ What is kept is a record like any other: of its tenant, packed, encrypted, expir
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from thoughtline.errors import Declined, StoreError
 from thoughtline.formats.json_text import elements, is_array, is_given, members, object_of, set_members
@@ -35,6 +37,9 @@ async def unfolded(store: Store, tenant: str, body: bytes) -> bytes:
         asked = members(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body  # whoever translates it says what is wrong
+    if b"item_reference" in bytes(asked.get("input", _NOTHING)):
+        asked["input"] = Raw(_array(await _looked_up(store, tenant, _input_of(asked))))
+        body = set_members(body, [("input", bytes(asked["input"]))])
     previous = asked.get("previous_response_id", _NOTHING)
     if not is_given(previous):
         return body
@@ -47,7 +52,7 @@ async def unfolded(store: Store, tenant: str, body: bytes) -> bytes:
             f"Previous response with id {name[:100]!r} not found.",
             "Send the whole conversation in `input`.",
         )
-    whole = b"[" + b",".join(bytes(one) for one in (*earlier, *_input_of(asked))) + b"]"
+    whole = _array((*earlier, *_input_of(asked)))
     return set_members(body, [("input", whole), ("previous_response_id", None)])
 
 
@@ -57,15 +62,19 @@ async def keep(store: Store, prepared: Prepared, asked: bytes, answer: bytes, no
         request, response = members(asked), members(answer)
         if bytes(request.get("store", _NOTHING)) == b"false" or not is_given(response.get("id", _NOTHING)):
             return
-        told = (*_input_of(request), *elements(response.get("output", Raw(b"[]"))))
+        output = elements(response.get("output", Raw(b"[]")))
+        told = (*_input_of(request), *output)
+        names = [_id_of(one) for one in output]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
-    whole = b"[" + b",".join(bytes(one) for one in told) + b"]"
+    whole = _array(told)
     if len(whole) > MAX_BYTES:
         return
     item = Unknown(KIND, Raw(object_of([("input", whole)])))
-    key = _key(_name(response["id"]))
-    record = Record(RecordId(digest(key.encode() + whole).hex()), provenance_of(prepared), (item,), (key,), now)
+    own = _name(response["id"])
+    key = _key(own)
+    keys = (key, *(_key(name) for name in names if own in name))  # an id of ours, and so the only one of its name
+    record = Record(RecordId(digest(key.encode() + whole).hex()), provenance_of(prepared), (item,), keys, now)
     with contextlib.suppress(StoreError):  # counted and shown by the store itself
         await store.save((record,))
 
@@ -81,6 +90,45 @@ async def _kept(store: Store, tenant: str, name: str) -> list[Raw] | None:
             if isinstance(item, Unknown) and item.kind == KIND:
                 return elements(members(item.raw)["input"])
     return None
+
+
+async def _looked_up(store: Store, tenant: str, given: list[Raw]) -> list[Raw]:
+    """An input with its references replaced by what they name. What nobody kept stays: the translation says so."""
+    found = []
+    for one in given:
+        name = _referred(one)
+        kept = await _kept(store, tenant, name) if name else None
+        found.append(next((known for known in reversed(kept or []) if _id_of(known) == name), one))
+    return found
+
+
+class _Element(Struct, gc=False):
+    type: str = ""
+    id: str = ""
+
+
+_element = msgspec.json.Decoder(_Element)
+
+
+def _id_of(one: Raw) -> str:
+    return _decoded(one).id
+
+
+def _referred(one: Raw) -> str:
+    """The id that an element refers to; empty if it is no reference."""
+    element = _decoded(one)
+    return element.id if element.type == "item_reference" else ""
+
+
+def _decoded(one: Raw) -> _Element:
+    try:
+        return _element.decode(one)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _Element()
+
+
+def _array(some: Iterable[Raw]) -> bytes:
+    return b"[" + b",".join(bytes(one) for one in some) + b"]"
 
 
 def _input_of(asked: dict[str, Raw]) -> list[Raw]:
