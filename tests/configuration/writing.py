@@ -10,7 +10,7 @@ import pytest
 from thoughtline.errors import SettingsError
 from thoughtline.settings import Flags, Settings, load_settings
 
-HOME = Path("/home/nobody")
+HOME = Path("/nobody")
 NO_FLAGS = Flags()
 
 

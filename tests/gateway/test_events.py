@@ -212,6 +212,7 @@ async def test_a_reset_reaches_everybody(directory: str) -> None:
     await _until(lambda: all(bus.counts == Counts(5, 6, 7) for bus in some.buses))
     some.buses[1].reset_counts()
     await _until(lambda: all(bus.counts == Counts() for bus in some.buses))
+    assert [bus.counts for bus in some.buses] == [Counts()] * 3
     some.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.replay.world import (
+    ASK,
     Json,
     World,
     asked,
@@ -43,7 +44,6 @@ from tests.replay.world import (
 )
 
 DEEPSEEK = ("deepseek", "deepseek-v4-pro")
-ASK = user("How many files?")
 SKIP = "skip_thought_signature_validator"
 
 

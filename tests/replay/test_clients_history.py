@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.replay.world import (
+    ON,
     Json,
     Store,
     World,
@@ -36,7 +37,6 @@ from tests.replay.world import (
 
 DEEPSEEK = ("deepseek", "deepseek-v4-pro")
 KIMI = ("kimi", "kimi-k2.6")
-ON = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 
 
 def step(number: int, reasoning: str, command: str = "ls") -> Json:

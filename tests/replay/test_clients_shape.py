@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.replay.world import (
+    ON,
     Json,
     World,
     asked,
@@ -42,7 +43,6 @@ from thoughtline.turns import FormatName
 
 DEEPSEEK = ("deepseek", "deepseek-v4-pro")
 CLAUDE: tuple[str, str, FormatName] = ("anthropic", "claude-opus-4-5", "anthropic_messages")
-ON = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 ASK = user("Look around.")
 NAMES = {
     "random ids": ("call_00_Qx7Lm2Zp", "call_01_Rt5Vn8Kw"),

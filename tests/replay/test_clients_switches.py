@@ -17,6 +17,10 @@ from typing import Any
 import pytest
 
 from tests.replay.world import (
+    ASK,
+    BACK,
+    CALL,
+    ON,
     Json,
     World,
     asked,
@@ -53,11 +57,6 @@ from tests.replay.world import (
     user,
     words,
 )
-
-ASK = user("How many files?")
-BACK = asks(returned("toolu_01AbCdEfGh"))
-CALL = use("toolu_01AbCdEfGh")
-ON = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 
 
 def bound() -> World:

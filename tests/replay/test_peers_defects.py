@@ -11,10 +11,13 @@ import json
 import pytest
 
 from tests.replay.world import (
+    ASK,
+    BACK,
+    CALL,
+    ON,
     Json,
     World,
     asked,
-    asks,
     bare,
     call,
     chat,
@@ -32,7 +35,6 @@ from tests.replay.world import (
     responses_reply,
     result,
     result_of,
-    returned,
     rs,
     runs,
     said,
@@ -41,7 +43,6 @@ from tests.replay.world import (
     stripped,
     thinking,
     told,
-    use,
     user,
     without_thinking,
     words,
@@ -49,10 +50,6 @@ from tests.replay.world import (
 from thoughtline.items import ANTHROPIC_CLAUDE_V1, GOOGLE_GEMINI_V1, ReasoningText, Seal, ToolCall
 from thoughtline.replay.turn_audit import ReplayContract, audit_replay
 
-ASK = user("How many files?")
-BACK = asks(returned("toolu_01AbCdEfGh"))
-CALL = use("toolu_01AbCdEfGh")
-ON = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 REQUIRED = ReplayContract.REQUIRED_WITH_TOOLS
 MODELS = [
     *(("deepseek", "deepseek-v4-pro"), ("deepseek", "deepseek-reasoner"), ("kimi", "kimi-k3")),

@@ -400,3 +400,9 @@ def ids(items: list[Json]) -> list[str | None]:
     """The names of the model's elements."""
     named = ("reasoning", "message", "function_call")
     return [item.get("id") for item in items if item.get("type") in named]
+
+
+ASK = user("How many files?")
+BACK = asks(returned("toolu_01AbCdEfGh"))
+CALL = use("toolu_01AbCdEfGh")
+ON = {"thinking": {"type": "enabled", "budget_tokens": 1024}}

@@ -20,6 +20,9 @@ _END_MARKS = (b"[DONE]", b"")
 class PayloadStreamDecoder(ABC):
     """Bytes of a stream in, events out; a format says what one payload means."""
 
+    has_end_mark = True
+    """Whether a payload that is no JSON may say that the stream is over."""
+
     def __init__(self, framing: Framing) -> None:
         self._framing = framing
         self._payloads_of = framing.feed
@@ -32,7 +35,11 @@ class PayloadStreamDecoder(ABC):
         events: list[Event] = []
         try:
             for payload in self._payloads_of(data):
-                self._take(payload, events)
+                try:
+                    self._take(payload, events)
+                except msgspec.DecodeError:
+                    if not self._is_end_mark(payload):
+                        raise
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError) as error:
             self._failure = _named(error)
             if not events:
@@ -48,12 +55,16 @@ class PayloadStreamDecoder(ABC):
             try:
                 self._take(payload, events)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError):
-                break  # cut in the middle of an event: the missing finish says so
+                if not self._is_end_mark(payload):
+                    break  # cut in the middle of an event: the missing finish says so
         try:
             self._close(events)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError) as error:
             raise _named(error) from None
         return events
+
+    def _is_end_mark(self, payload: bytes) -> bool:
+        return self.has_end_mark and is_end_mark(payload)
 
     def _rest(self) -> list[bytes]:
         try:

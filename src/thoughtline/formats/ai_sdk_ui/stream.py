@@ -14,7 +14,7 @@ from thoughtline.formats.ai_sdk_ui.metadata import Metadata
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, encode, is_given
 from thoughtline.formats.reasoning_details import decode_detail
-from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
+from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.items import (
     Item,
     ReasoningEncrypted,
@@ -86,12 +86,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_done = False
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
-        try:
-            part = _decode_part(payload)
-        except msgspec.DecodeError:
-            if is_end_mark(payload):
-                return
-            raise
+        part = _decode_part(payload)
         if not self._is_started:
             self._is_started = True
             events.append(Started(part.messageId))

@@ -32,7 +32,7 @@ from thoughtline.formats.json_text import (
     members,
     set_members,
 )
-from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
+from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.items import Item, ToolCall
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.turns import Finish
@@ -134,12 +134,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._has_begun = False
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
-        try:
-            event = _decode_event(payload)
-        except msgspec.DecodeError:
-            if is_end_mark(payload):
-                return
-            raise
+        event = _decode_event(payload)
         if event.type == "content_block_delta" and event.delta is not None:
             draft = self._drafts.get(event.index)
             if draft is not None:

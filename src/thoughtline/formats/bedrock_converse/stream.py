@@ -133,6 +133,8 @@ class _Draft:
 class StreamDecoder(PayloadStreamDecoder):
     """Bytes of a Converse stream in, events out."""
 
+    has_end_mark = False
+
     def __init__(self, dialect: Dialect = BEDROCK_CLAUDE, limit: int = MAX_MESSAGE_BYTES) -> None:
         super().__init__(_NamedPayloads(limit))
         self._dialect = dialect

@@ -28,7 +28,7 @@ from thoughtline.formats.gemini_generate.partial_arguments import PartialArgumen
 from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
 from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage
 from thoughtline.formats.json_text import NULL, is_given
-from thoughtline.formats.streaming import PayloadStreamDecoder, is_end_mark
+from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.items import NO_RAW, Item, ReasoningText, Text, ToolCall
 from thoughtline.providers import GEMINI, Dialect
 
@@ -167,12 +167,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_started = False
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
-        try:
-            chunk = _decode_chunk(payload)
-        except msgspec.DecodeError:
-            if is_end_mark(payload):
-                return
-            raise
+        chunk = _decode_chunk(payload)
         if chunk.error is not NULL and is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))
             return

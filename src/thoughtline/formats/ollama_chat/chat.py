@@ -316,6 +316,8 @@ def _line(model: str | None, message: bytes, finish: Finish | None, usage: Usage
 class StreamDecoder(PayloadStreamDecoder):
     """Bytes of an Ollama stream in, events out."""
 
+    has_end_mark = False
+
     def __init__(self, dialect: Dialect = OLLAMA, limit: int = MAX_EVENT_BYTES) -> None:
         super().__init__(JsonLines(limit))
         self._dialect = dialect

@@ -15,7 +15,7 @@ from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.cohere import is_cohere_event, take_cohere_event
 from thoughtline.formats.openai_chat.draft import Delta, MessageDraft
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage
-from thoughtline.formats.streaming import PayloadStreamDecoder, is_end_mark
+from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.providers import REASONING_CONTENT, Dialect
 
 MAX_CHOICES = 128
@@ -49,12 +49,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._drafts: dict[int, MessageDraft] = {}
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
-        try:
-            chunk = _decode_chunk(payload)
-        except msgspec.DecodeError:
-            if is_end_mark(payload):
-                return
-            raise
+        chunk = _decode_chunk(payload)
         for choice in chunk.choices or self._take_rare(chunk, payload, events):
             draft = self._drafts.get(choice.index)
             if draft is None:

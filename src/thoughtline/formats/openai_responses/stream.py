@@ -26,7 +26,7 @@ from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given
 from thoughtline.formats.openai_responses.bodies import response_decoder
 from thoughtline.formats.openai_responses.elements import Element, decode_element, element_decoder
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage
-from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
+from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 
@@ -118,8 +118,6 @@ class StreamDecoder(PayloadStreamDecoder):
         try:
             event = _decode_event(payload)
         except msgspec.DecodeError as error:
-            if is_end_mark(payload):
-                return
             if isinstance(error, msgspec.ValidationError) and not _is_ours(payload):
                 events.append(Other(Raw(payload)))
                 return
