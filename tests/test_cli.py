@@ -26,6 +26,15 @@ def test_no_command_prints_the_help() -> None:
     assert "usage: thoughtline" in result.stdout
 
 
+def test_the_interpreter_is_not_taken_apart() -> None:
+    """Threads of the HTTP client would abort a command that is done (seen as SIGABRT in one of six `doctor` runs)."""
+    code = "import atexit; atexit.register(print, 'taken apart'); from thoughtline import cli; cli.program()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0
+    assert "usage: " in result.stdout
+    assert "taken apart" not in result.stdout
+
+
 def test_version() -> None:
     """The version is the distribution's."""
     result = run("--version")

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 INTERRUPTED, UNREAD = 128 + 2, 128 + 13
 """What a shell gives for a program that SIGINT or SIGPIPE has ended."""
@@ -205,8 +205,21 @@ def parser() -> argparse.ArgumentParser:
     return root
 
 
+def program() -> NoReturn:
+    """Entry point of the console script: `main`, and an end that native threads can't spoil.
+
+    The HTTP client's threads let go of Python objects whenever they get to it. Should that be while the interpreter
+    takes itself apart, CPython before 3.14 aborts ("PyGILState_Release: thread state must be current"), and a command
+    that did its work would end by SIGABRT. Every command has closed what it opened when it returns.
+    """
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of the console script."""
+    """Run what the words of a command line say; gives the exit status."""
     root = parser()
     chosen = root.parse_args(arguments)
     for command in COMMANDS:
@@ -224,10 +237,10 @@ def _run(command: Command, chosen: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # it is flushed once more at the end
         return UNREAD
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
 import os
 import signal
@@ -144,6 +145,14 @@ class OwnProcess(Gateway):
         self.state.journal.say("settings reloaded", "address, store and workers stay until a restart")
 
 
+class Worker(OwnProcess):
+    """One of several processes. Its end is not left to the interpreter, see `thoughtline.cli.program`."""
+
+    async def stop(self) -> None:
+        await super().stop()
+        atexit.register(os._exit, 0)
+
+
 def server_config(app: Gateway | Callable[[], Gateway], max_header_bytes: int = 64 * 2**10) -> uvicorn.Config:
     """uvicorn as we use it: no websockets, no headers of its own, nothing in its log but what is broken."""
     return uvicorn.Config(
@@ -180,7 +189,7 @@ class AppFactory:
         self._options = options
 
     def __call__(self) -> Gateway:
-        return OwnProcess(self._options)
+        return Worker(self._options)
 
 
 def listen(settings: Settings) -> socket.socket:
