@@ -19,9 +19,6 @@ from thoughtline.replayer import Prepared
 from thoughtline.sessions import untold_session
 from thoughtline.turns import Candidate, Finish, Provenance, Reply, Turn
 
-PUT_OFF_BYTES = 16 * 2**10
-"""As much of a stream as waits to be read. Read together it costs half of what it costs piece by piece."""
-
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
 
@@ -125,42 +122,25 @@ class StreamWatch(Watch):
         super().__init__(prepared, max_bytes, tags, shows_seals=False)  # words come first, their seal behind them
         wire = FORMATS[prepared.destination.format]
         self._decoder = wire.stream_decoder(prepared.contract.dialect)
-        self._waiting: list[bytes] = []
-        self.waiting_bytes = 0
-        self._is_between_events = False
 
     def feed(self, data: bytes) -> bool:
-        """Read on; whether a turn has ended whose record was not taken yet. What can't have ended one may wait."""
+        """Read on; whether a turn has ended in these bytes."""
         if self.problem is not None:
             return False
-        size = len(data)
-        self._left -= size
+        self._left -= len(data)
         if self._left < 0:
             self.problem = LimitExceeded("a stream that is too long to remember").from_upstream()
             return False
-        was_between = self._is_between_events
-        self._is_between_events = self._decoder.ends_no_turn(data)
-        if was_between and self._is_between_events and self.waiting_bytes + size <= PUT_OFF_BYTES:
-            self._waiting.append(data)
-            self.waiting_bytes += size
-            return self.has_news
-        return self._read(data)
-
-    def _read(self, data: bytes) -> bool:
-        if self._waiting:
-            data = b"".join((*self._waiting, data))
-            self._waiting, self.waiting_bytes = [], 0
         try:
-            self.hear(self._decoder.feed(data))
+            events = self._decoder.feed(data)
         except DecodeError as problem:
             self.problem = problem
             return False
+        self.hear(events)
         return self.has_news
 
     def finish(self) -> bool:
         """The stream is over; whether that ended a turn."""
-        if self.problem is None and self._waiting:
-            self._read(b"")
         if self.problem is None:
             try:
                 self.hear(self._decoder.finish())

@@ -41,10 +41,6 @@ from thoughtline.turns import FormatName, Reply, Transcript
 class DecodesStream(Protocol):
     """Bytes cut anywhere in, events out."""
 
-    def ends_no_turn(self, data: bytes) -> bool:
-        """Whether no turn ends in these bytes, seen without reading them. No is no answer."""
-        ...
-
     def feed(self, data: bytes) -> list[Event]: ...
 
     def finish(self) -> list[Event]: ...

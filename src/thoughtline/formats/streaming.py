@@ -28,14 +28,6 @@ class PayloadStreamDecoder(ABC):
         self._payloads_of = framing.feed
         self._failure: DecodeError | None = None
 
-    def ends_no_turn(self, data: bytes) -> bool:
-        """Whether it is plain from the bytes that no turn ends in them, if they begin with an event. No is no answer.
-
-        Who only wants to know that may put off reading them. They must be whole events: a format whose events have no
-        end that can be seen says no.
-        """
-        return False
-
     def feed(self, data: bytes) -> list[Event]:
         """The events that these bytes complete."""
         if self._failure is not None:
@@ -140,19 +132,6 @@ class BlockCursor:
         self._open = None
         self.index += 1
         return self.index - 1
-
-
-class Member:
-    """A member of which nearly every event of a stream has a value that says nothing, as `"done":false`."""
-
-    def __init__(self, name: bytes, dull: bytes) -> None:
-        self._name = b'"%b"' % name
-        self._dull = self._name + b":" + dull
-        self._spaced = self._name + b": " + dull
-
-    def is_dull(self, data: bytes) -> bool:
-        """Whether it has that value wherever it stands in these bytes."""
-        return data.count(self._name) == data.count(self._dull) + data.count(self._spaced)
 
 
 def is_end_mark(payload: bytes) -> bool:

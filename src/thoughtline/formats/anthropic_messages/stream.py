@@ -133,9 +133,6 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_done = False
         self._has_begun = False
 
-    def ends_no_turn(self, data: bytes) -> bool:
-        return data.endswith(b"\n\n") and b"message_delta" not in data
-
     def _take(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
         if event.type == "content_block_delta" and event.delta is not None:

@@ -78,10 +78,6 @@ class _EitherFraming:
     def finish(self) -> list[bytes]:
         return self._chosen.finish() if self._chosen is not None else []
 
-    @property
-    def is_sse(self) -> bool:
-        return isinstance(self._chosen, ServerSentEvents)
-
 
 class _Draft:
     """One candidate that grows."""
@@ -164,15 +160,11 @@ class StreamDecoder(PayloadStreamDecoder):
     """Bytes of a Gemini stream in, events out."""
 
     def __init__(self, dialect: Dialect = GEMINI, limit: int = MAX_EVENT_BYTES) -> None:
-        self._either = _EitherFraming(limit)
-        super().__init__(self._either)
+        super().__init__(_EitherFraming(limit))
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._usage = NULL
         self._is_started = False
-
-    def ends_no_turn(self, data: bytes) -> bool:
-        return self._either.is_sse and data.endswith(b"\n\n") and b"finishReason" not in data
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         chunk = _decode_chunk(payload)

@@ -38,7 +38,7 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
-from thoughtline.formats.streaming import Member, PayloadStreamDecoder
+from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
 from thoughtline.providers import OLLAMA, Dialect
@@ -313,9 +313,6 @@ def _line(model: str | None, message: bytes, finish: Finish | None, usage: Usage
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-_DONE = Member(b"done", b"false")
-
-
 class StreamDecoder(PayloadStreamDecoder):
     """Bytes of an Ollama stream in, events out."""
 
@@ -330,9 +327,6 @@ class StreamDecoder(PayloadStreamDecoder):
         self._calls: list[ToolCall] = []
         self._is_started = False
         self._is_done = False
-
-    def ends_no_turn(self, data: bytes) -> bool:
-        return data.endswith(b"\n") and _DONE.is_dull(data)
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         line = _response_decoder.decode(payload)

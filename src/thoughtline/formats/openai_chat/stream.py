@@ -15,7 +15,7 @@ from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.cohere import is_cohere_event, take_cohere_event
 from thoughtline.formats.openai_chat.draft import Delta, MessageDraft
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage
-from thoughtline.formats.streaming import Member, PayloadStreamDecoder
+from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.providers import REASONING_CONTENT, Dialect
 
 MAX_CHOICES = 128
@@ -38,7 +38,6 @@ class _Chunk(Struct, gc=False):
 
 
 _decode_chunk = msgspec.json.Decoder(_Chunk).decode
-_FINISH_REASON = Member(b"finish_reason", b"null")
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -48,9 +47,6 @@ class StreamDecoder(PayloadStreamDecoder):
         super().__init__(ServerSentEvents(limit))
         self._dialect = dialect
         self._drafts: dict[int, MessageDraft] = {}
-
-    def ends_no_turn(self, data: bytes) -> bool:
-        return data.endswith(b"\n\n") and _FINISH_REASON.is_dull(data) and b"message-end" not in data
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         chunk = _decode_chunk(payload)

@@ -114,9 +114,6 @@ class StreamDecoder(PayloadStreamDecoder):
         self._is_started = False
         self._is_ended = False
 
-    def ends_no_turn(self, data: bytes) -> bool:
-        return data.endswith(b"\n\n") and b'"response"' not in data
-
     def _take(self, payload: bytes, events: list[Event]) -> None:
         try:
             event = _decode_event(payload)
