@@ -65,7 +65,7 @@ class Conversation(NamedTuple):
 
     def _history(self, turns: int, filler: str) -> list[Json]:
         said: list[Json] = [{"role": "system", "content": self.name}]
-        said.append({"role": "user", "content": "Look." if self.turns else filler})
+        said.append({"role": "user", "content": f"Look. ({self.name})" if self.turns else filler})
         for number in range(turns):
             bare = self._bare(number)
             result = {"role": "tool", "tool_call_id": bare["tool_calls"][0]["id"], "content": filler}

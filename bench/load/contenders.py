@@ -101,6 +101,13 @@ def _thoughtline(ports: Ports) -> list[str]:
     return [sys.executable, "-m", "thoughtline.cli", "serve", *where, *kept]
 
 
+def _in_memory(ports: Ports) -> list[str]:
+    """thoughtline that remembers nothing beyond its own life: what is left is SQLite's share."""
+    command = _thoughtline(ports)
+    command[command.index("--store") + 1] = "memory://"
+    return command
+
+
 def _to_chat(ports: Ports) -> list[str]:
     """thoughtline before a provider that speaks chat and nothing else."""
     return _before(ports, "deepseek", "openai_chat")
@@ -146,6 +153,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("nginx", _nginx),
     Kind("uvicorn + pyreqwest, nothing done", _bare),
     Kind("thoughtline", _thoughtline, restores=True),
+    Kind("thoughtline, in memory", _in_memory, restores=True),
     Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH),
     Kind("thoughtline, chat to Messages", _to_messages, translates=True),
     Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02),

@@ -25,7 +25,11 @@ from thoughtline.stores import open_store
 async def listening(app: Any) -> AsyncIterator[str]:
     """An application behind a port that the system chooses; its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = server_config(app) if isinstance(app, Gateway) else uvicorn.Config(app, log_level="critical")
+    config = (
+        server_config(app)
+        if isinstance(app, Gateway)
+        else uvicorn.Config(app, log_level="critical", timeout_keep_alive=75)
+    )
     server = uvicorn.Server(config)
     serving = asyncio.ensure_future(server._serve([listener]))
     while not server.started:

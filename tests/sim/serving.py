@@ -51,7 +51,7 @@ def _served(name: str, profile: str | None) -> Served:
 def listening(app: Application) -> str:
     """The address of an application that listens from now on. Its thread ends with the process."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-    server = _Server(uvicorn.Config(app, log_level="critical", lifespan="on"))
+    server = _Server(uvicorn.Config(app, log_level="critical", lifespan="on", timeout_keep_alive=600))
     threading.Thread(target=server.run, args=([listener],), daemon=True).start()
     assert server.listens.wait(30), "the server did not start"
     return f"http://127.0.0.1:{listener.getsockname()[1]}"

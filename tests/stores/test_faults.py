@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tests.stores.places import SETTINGS, START, found, lineage, sqlite_url, turn
 from tests.stores.servers import Postgres, Valkey
 from thoughtline.errors import StoreUnavailable
-from thoughtline.stores import Filter, LayeredStore, Saved, durable_store, open_store
+from thoughtline.stores import Filter, LayeredStore, Saved, StoreSettings, durable_store, open_store
 
 QUICK = replace(SETTINGS, timeout_seconds=1.0)
 NOBODY = 65534
@@ -29,8 +29,8 @@ def clock() -> float:
     return START
 
 
-async def layered(url: str) -> LayeredStore:
-    store = await open_store(url, QUICK, clock)
+async def layered(url: str, settings: StoreSettings = QUICK) -> LayeredStore:
+    store = await open_store(url, settings, clock)
     assert isinstance(store, LayeredStore)
     return store
 
@@ -55,7 +55,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Valkey | Postgres]:
 
 async def test_a_server_stops_and_starts_under_load(server: Valkey | Postgres) -> None:
     """Every save returns, every find answers, and what was saved meanwhile is written when the server is back."""
-    store = await layered(server.url)
+    store = await layered(server.url, SETTINGS)
     outcomes: list[Saved] = []
 
     async def save_and_find(first: int, last: int) -> None:
@@ -89,7 +89,7 @@ async def test_a_server_that_is_not_there_yet(server: Valkey | Postgres) -> None
     """Starting before it is no error; when it comes up, what was saved is written."""
     url = server.url
     server.stop()
-    store = await layered(url)
+    store = await layered(url, SETTINGS)
     assert await store.save([turn(0)]) is Saved.IN_MEMORY
     assert await found(store, 0) == (turn(0),)
     assert "redis" in str((await store.stats()).last_failure) or "postgres" in str((await store.stats()).last_failure)

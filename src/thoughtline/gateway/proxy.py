@@ -78,13 +78,14 @@ class Exchange:
                 raise
             self._code = "client_gone"
         except ThoughtlineError as error:
-            await self._decline(error, send)
+            await self._decline(error.with_traceback(None), send)  # its frames hold all that the request brought
         except Exception as error:
             tell("a request failed", error)
             await self._decline(Declined(500, "internal", "Something went wrong here.", "The log says where."), send)
         finally:
             self._departure.stop()
             self._state.journal.tell(self._line())
+            self._relay = None  # it knows us: both bodies would stay until the collector of garbage comes by
 
     async def _serve(self, receive: Receive, send: Send) -> None:
         state, route = self._state, self._route

@@ -17,6 +17,10 @@ from thoughtline.sim.simulators import SIMULATORS
 from thoughtline.sim.wire import Json, compact
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
+
+KEEP_ALIVE_SECONDS = 75
+"""Longer than the five seconds of many clients: who lets go first must not be a matter of luck."""
+
 """The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -115,5 +119,5 @@ def serve(name: str, profile: str | None, host: str, port: int, tell: Callable[[
     with socket.create_server((host, port), backlog=512) as listener:
         tell(f"http://{host}:{listener.getsockname()[1]}")
         # A stream that is cut on purpose is no error worth a line.
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_keep_alive=KEEP_ALIVE_SECONDS))
         server.run(sockets=[listener])
