@@ -21,7 +21,7 @@ SECRETS = ("provider-key-1", "provider-key-2", "header-secret", "encryption-secr
 
 @pytest.fixture
 def gateway() -> Iterator[Managed]:
-    with managed(Settings(continuity=ContinuitySettings(count=7))) as one:
+    with managed(Settings(continuity=ContinuitySettings(count=7, models={"kimi/k*": "off"}))) as one:
         yield one
 
 
@@ -77,7 +77,14 @@ def test_addresses_without_their_secrets(url: str, shown: str) -> None:
 def test_continuity_answers_and_says_that_it_is_there(gateway: Managed) -> None:
     """The fields are those of the settings; `available` tells the truth."""
     found = gateway.get("/api/settings")
-    expected = {"enabled": False, "count": 7, "mode": "handoff", "maxChars": 64000, "available": True}
+    expected = {
+        "enabled": False,
+        "count": 7,
+        "mode": "handoff",
+        "maxChars": 64000,
+        "models": {"kimi/k*": "off"},
+        "available": True,
+    }
     assert found["continuity"] == expected
     assert found["tags"] == {"mode": "off", "available": True}
     assert found["shared"] == []
@@ -96,7 +103,7 @@ def test_a_change_is_answered_and_taken(gateway: Managed) -> None:
     assert gateway.get("/api/settings") == answer
     refresh(gateway)
     in_force = gateway.gateway.state.settings
-    assert in_force.continuity == ContinuitySettings(True, 7, "always")
+    assert in_force.continuity == ContinuitySettings(True, 7, "always", models={"kimi/k*": "off"})
     assert in_force.tags == "lift"
 
 

@@ -10,10 +10,12 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.gateway.handing import BOUND, BY_FORMAT, Stage, stage
 from tests.translation.world import BODY_TYPES, Upstream
 from thoughtline.continuity.framing import HEADING
+from thoughtline.gateway.state import with_settings
 from thoughtline.settings import ContinuitySettings
 from thoughtline.turns import FormatName
 
@@ -131,6 +133,34 @@ def test_it_can_be_on_for_one_request_route_or_provider_alone() -> None:
         assert _handed(one) == 2
     with stage(*pair, continuity=off, of_route="off", of_provider={"anthropic": "handoff"}) as one:
         assert _handed(one) == 0
+
+
+PRO, FLASH = "deepseek/deepseek-v4-pro", "deepseek/deepseek-v4-flash"
+SAID = ContinuitySettings(models={"deepseek/*": "off", "deepseek/*-flash": "always"})
+
+
+def test_two_models_of_one_provider() -> None:
+    """One is told what was thought and the other isn't, whatever is set for their provider and for all; also after the
+    settings were read anew. A request's header and a route stand over it."""
+    with stage(CHAT, continuity=SAID, of_provider={"deepseek": "always"}) as one:
+        assert [_told(one, model) for model in (PRO, FLASH)] == [0, 1]
+        assert [_told(one, FLASH, OFF), _told(one, PRO, {"x-thoughtline-continuity": "always"})] == [0, 1]
+        app = one.gateway.app
+        turned = ContinuitySettings(True, mode="always", models={FLASH: "off"})
+        app.state = with_settings(app.state, replace(app.state.loaded, continuity=turned))
+        assert [_told(one, model) for model in (PRO, FLASH)] == [1, 0]
+    with stage(CHAT, continuity=SAID, of_route="always") as one:
+        assert [_told(one, model) for model in ("team", PRO, FLASH)] == [1, 0, 1]
+
+
+def _told(one: Stage, model: str, headers: dict[str, str] | None = None) -> int:
+    """How many checkpoints a model is told in the second turn of a talk with it."""
+    talk = one.begin("openai_chat", 2, headers=headers)
+    talk.lane.ask_for(model)
+    talk.step()
+    step = talk.step()
+    assert step.quoted == step.checkpoints
+    return step.checkpoints
 
 
 def _handed(one: Stage, headers: dict[str, str] | None = None) -> int:
