@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -118,15 +117,14 @@ def test_null_gives_the_files_value_back(gateway: Managed) -> None:
     assert gateway.gateway.state.settings.continuity.count == 7
 
 
-def test_every_replica_takes_it(tmp_path: Path) -> None:
+def test_every_replica_takes_it(shared_url: str) -> None:
     """Two gateways on one store: what is set at one is in force at the other, also after a restart."""
-    url = f"sqlite:///{tmp_path}/kept.db"
-    with managed(store_url=url) as one, managed(store_url=url) as other:
+    with managed(store_url=shared_url) as one, managed(store_url=shared_url) as other:
         one.admin.patch("/api/settings", json={"continuity": {"count": 11}})
         assert other.get("/api/settings")["continuity"]["count"] == 11
         refresh(other)
         assert other.gateway.state.settings.continuity.count == 11
-    with managed(store_url=url) as again:
+    with managed(store_url=shared_url) as again:
         assert again.gateway.state.settings.continuity.count == 11
 
 

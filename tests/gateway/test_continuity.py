@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -234,21 +233,20 @@ def test_a_thousand_and_one_sessions() -> None:
         assert len(one.gateway.wait_for(one.gateway.state.store.notes("continuity"))) == 1000
 
 
-def test_two_replicas_and_a_restart(tmp_path: Path) -> None:
+def test_two_replicas_and_a_restart(shared_url: str) -> None:
     """What one told, the other and the next one tell again, byte for byte, and new ones behind it."""
-    store = f"sqlite:///{tmp_path}/kept.db"
-    with stage(CHAT, MESSAGES, store_url=store) as one:
+    with stage(CHAT, MESSAGES, store_url=shared_url) as one:
         talk = one.begin("openai_chat", 9)
         for failing in ("", "", "", "deepseek"):
             talk.step(failing)
             talk.check()
         apps = list(one.targets.values())
-        with stage(apps=apps, store_url=store) as replica:
+        with stage(apps=apps, store_url=shared_url) as replica:
             talk.move(replica)
             for failing in ("anthropic", "", "deepseek"):
                 talk.step(failing)
                 talk.check()
-    with stage(apps=apps, store_url=store) as again:
+    with stage(apps=apps, store_url=shared_url) as again:
         talk.move(again)
         for _ in range(2):
             talk.step()

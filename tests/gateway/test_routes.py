@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -409,17 +408,16 @@ def test_a_conversation_stays_where_it_was_answered(session: str | None) -> None
         assert who(ask(gateway, go_on(messages, response), headers=headers)) == "one"
 
 
-def test_it_stays_there_on_another_replica_and_after_a_restart(tmp_path: Path) -> None:
+def test_it_stays_there_on_another_replica_and_after_a_restart(shared_url: str) -> None:
     """Who made the latest turn is in its record: whoever shares the store knows."""
-    store = f"sqlite:///{tmp_path}/kept.db"
-    with team("one", "two", store_url=store) as (gateway, ups):
-        with team("one", "two", store_url=store, shared=ups) as (replica, _):
+    with team("one", "two", store_url=shared_url) as (gateway, ups):
+        with team("one", "two", store_url=shared_url, shared=ups) as (replica, _):
             ups.does["one"] = answers(500)
             response = ask(gateway)
             del ups.does["one"]
             messages = go_on(HELLO, response)
             assert who(ask(replica, messages)) == "two"
-        with team("one", "two", store_url=store, shared=ups) as (again, _):
+        with team("one", "two", store_url=shared_url, shared=ups) as (again, _):
             assert who(ask(again, messages)) == "two"
             assert who(ask(again, [{"role": "user", "content": "somebody else"}])) == "one"
 
@@ -497,11 +495,10 @@ def test_the_limit_of_one_key_is_not_the_targets() -> None:
         assert {_key(got) for got in ups.ups["one"].got[2:]} == {"k2"}
 
 
-def test_a_key_is_kept_to_after_a_restart(tmp_path: Path) -> None:
+def test_a_key_is_kept_to_after_a_restart(shared_url: str) -> None:
     """A conversation that had to change its key goes on with the one that made its latest turn."""
-    store = f"sqlite:///{tmp_path}/kept.db"
     keys, clock = {"one": ("k1", "k2")}, Clock()
-    with team("one", keys=keys, store_url=store, clock=clock) as (gateway, ups):
+    with team("one", keys=keys, store_url=shared_url, clock=clock) as (gateway, ups):
         ask(gateway)
         clock.now += 1
         own = _key(ups.ups["one"].got[-1])
@@ -512,7 +509,7 @@ def test_a_key_is_kept_to_after_a_restart(tmp_path: Path) -> None:
         ups.does["one"] = rejects
         messages: Messages = go_on(HELLO, ask(gateway))
         del ups.does["one"]
-        with team("one", keys=keys, store_url=store, shared=ups) as (again, _):
+        with team("one", keys=keys, store_url=shared_url, shared=ups) as (again, _):
             ask(again, messages)
             assert _key(ups.ups["one"].got[-1]) != own
 
