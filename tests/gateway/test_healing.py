@@ -11,7 +11,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.forgetting import Forgetful
+from tests.gateway.forgetting import TWO_TURNS, Forgetful
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, Body, Case
@@ -19,16 +19,6 @@ from tests.sim.serving import served
 from thoughtline.catalogue import Provider
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.turns import FormatName
-
-TWO_TURNS = """How is the weather? {mark}
-script:
-think: Two cities, so two calls at once.
-call: weather {{"city": "Paris"}}
-call: weather {{"city": "Zürich"}}
----
-think: Now I know.
-say: Both are sunny.
-"""
 
 
 def _unheard_of(start: str, model: str = "novel-9") -> Case:
