@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +22,9 @@ from tests.sim.faces import CASES, HTTP, Case
 from tests.sim.serving import served
 
 AT_ONCE = 24
+MORE = 150
+"""More than the 128 that nginx takes at once over a connection."""
+
 DEEPSEEK, CLAUDE = (
     next(case for case in CASES if case.id.startswith(start)) for start in ("deepseek-openai_chat", "anthropic-bound")
 )
@@ -94,9 +99,11 @@ def test_a_connection_that_is_given_up_under_way(trust: Trust) -> None:
     assert len({one.connection for one in seen}) >= 4
 
 
-def _ask(gateway: Running, *, is_streaming: bool) -> contextlib.AbstractContextManager[httpx.Response]:
+def _ask(
+    gateway: Running, *, is_streaming: bool, client: httpx.Client = HTTP
+) -> contextlib.AbstractContextManager[httpx.Response]:
     url, body = f"{gateway.url}/deepseek/v1/chat/completions", {**CHAT, "stream": is_streaming}
-    return HTTP.stream("POST", url, json=body, headers={"authorization": "Bearer k"})
+    return client.stream("POST", url, json=body, headers={"authorization": "Bearer k"})
 
 
 def test_a_stream_goes_on_as_it_comes(trust: Trust) -> None:
@@ -119,6 +126,58 @@ def test_a_stream_goes_on_as_it_comes(trust: Trust) -> None:
             heard += b"".join(pieces)
         assert nginx.seen(1)[0].protocol == "HTTP/2.0"
     assert heard == b"".join(EVENTS)
+
+
+async def test_more_at_once_than_a_connection_takes(trust: Trust) -> None:
+    """Nobody waits for the end of somebody else's answer: none of these ends before all of them have arrived."""
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.stream()
+        await out.chunk(EVENTS[0])
+        await out.until(lambda: len(up.got) == MORE)
+        await out.chunk(EVENTS[1])
+        await out.end()
+
+    with upstream(answer) as up, before("deepseek", up.url, trust) as (gateway, nginx):
+        async with httpx.AsyncClient(limits=httpx.Limits(), timeout=30) as client:
+            url, body = f"{gateway.url}/deepseek/v1/chat/completions", {**CHAT, "stream": True}
+            answers = await asyncio.gather(*(client.post(url, json=body) for _ in range(MORE)))
+        seen = nginx.seen(MORE)
+    assert {answer.content for answer in answers} == {b"".join(EVENTS)}
+    assert {one.protocol for one in seen} == {"HTTP/2.0"}
+    assert len({one.connection for one in seen}) == 2
+
+
+def narrow() -> httpx.Client:
+    """A client whose system takes little that it has not read."""
+    options = [(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)]
+    return httpx.Client(transport=httpx.HTTPTransport(socket_options=options))
+
+
+def test_a_client_that_does_not_read_holds_nobody_up(trust: Trust) -> None:
+    """Its answer comes to stand still; those of others over the same connection go on long after that."""
+    whole = json.dumps({"id": "c", "choices": []}).encode()
+    sent: list[int] = []
+
+    async def answer(got: Got, out: Out) -> None:
+        if not json.loads(got.body)["stream"]:
+            await out.whole(200, whole)
+            return
+        await out.stream()
+        for piece in range(1024):
+            await out.chunk(b": " + b"x" * 2**16 + b"\n\n")
+            sent.append(piece)
+        await out.end()
+
+    with upstream(answer) as up, before("deepseek", up.url, trust) as (gateway, nginx):
+        with narrow() as client, _ask(gateway, is_streaming=True, client=client):
+            seen: list[int] = []
+            while seen[-100:].count(len(sent)) < 100:
+                seen.append(len(sent))
+                with _ask(gateway, is_streaming=False) as response:
+                    assert response.read() == whole
+            assert len(sent) < 1024
+        assert {one.connection for one in nginx.seen(len(seen))} == {1}
 
 
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
