@@ -35,13 +35,3 @@ def test_each_turn_at_another_one(shared_url: str, case: Case) -> None:
     verdicts = simulator.app.simulation.log[-1]["verdicts"]
     assert len(verdicts) == TURNS - 1
     assert {verdict for turn, verdict in enumerate(verdicts) if turn not in THOUGHTLESS} == {"whole"}
-
-
-def test_replicas_that_begin_at_the_same_moment_seal_alike(shared_url: str) -> None:
-    """Each may have found no key and made one: the one that stands in the store is soon everybody's."""
-    with running({}, store_url=shared_url) as one, running({}, store_url=shared_url) as other:
-        assert one.state.envelope_key == other.state.envelope_key != b""
-        one.app.state = one.state._replace(envelope_key=b"made in the same moment")
-        for gateway in (one, other):
-            gateway.wait_for(gateway.app.refresh())
-        assert one.state.envelope_key == other.state.envelope_key != b"made in the same moment"
