@@ -23,6 +23,7 @@ from thoughtline.continuity.injection import Quotation, Terms
 from thoughtline.continuity.memory import Memory
 from thoughtline.errors import DecodeError, EncodeError, StoreError
 from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.formats.halves import glanced
 from thoughtline.items import seal_of
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.providers import Dialect
@@ -186,10 +187,8 @@ def guess_model(body: bytes) -> str:
     found = _MODEL.match(body, 0, 256)
     if found is not None:
         return found[1].decode("utf-8", "replace")
-    try:
-        return _asked.decode(body).model
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ""
+    asked = glanced(_asked, body)
+    return asked.model if asked is not None else ""
 
 
 class _Asked(Struct, gc=False):

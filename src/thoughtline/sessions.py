@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
+from thoughtline.formats.halves import glanced
 from thoughtline.items import Text
 from thoughtline.replay.visible import digest
 from thoughtline.turns import UNTOLD_SESSION, Transcript
@@ -103,11 +104,8 @@ def _name(told: str) -> str | None:
 
 
 def _in_body(body: bytes) -> str | None:
-    try:
-        said = _said.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return None if said == _SILENCE else _first_told(said)
+    said = glanced(_said, body)
+    return None if said is None or said == _SILENCE else _first_told(said)
 
 
 def _first_told(said: _Said) -> str | None:

@@ -37,7 +37,7 @@ async def layered(url: str) -> LayeredStore:
 
 async def is_written(url: str, count: int) -> bool:
     """Whether another process finds all of them, without any memory in front."""
-    store = durable_store(url, QUICK, clock)
+    store = durable_store(url, SETTINGS, clock)
     await store.open()
     answer = await store.find("tenant", [lineage(number) for number in range(count)])
     entries = (await store.stats()).disk_entries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -9,12 +10,13 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from msgspec.structs import replace
 from redis.asyncio import Redis
 
-from tests.stores.places import SETTINGS, START, Place, found, sqlite_url, turn
+from tests.stores.places import SETTINGS, START, Place, found, sqlite_url, turn, wipe
 from thoughtline.errors import NewerStore
 from thoughtline.records import Record
-from thoughtline.stores import Note, open_store, postgres_schema, redis, sqlite_schema, sqlite_work
+from thoughtline.stores import Note, durable_store, open_store, postgres_schema, redis, sqlite_schema, sqlite_work
 from thoughtline.stores.migrations import Migration
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import row_of, split
@@ -95,6 +97,23 @@ async def test_an_older_postgres_database_is_brought_up_to_date(postgres_url: st
     await from_empty.close()
     await _first_postgres_layout(postgres_url, turn(1))
     await _check_up_to_date(postgres_url)
+
+
+async def test_a_migration_may_take_longer_than_a_request_may_wait(postgres_url: str) -> None:
+    """Who starts meanwhile waits for it: the bound on what a store may take is one for requests."""
+    await wipe(postgres_url)
+    settings = replace(SETTINGS, timeout_seconds=2.0)
+    other = await asyncpg.connect(postgres_url)
+    async with other.transaction():
+        await other.execute(f"SELECT pg_advisory_xact_lock({postgres_schema.LOCK + 1})")
+        store = durable_store(postgres_url, settings, lambda: START)
+        opening = asyncio.create_task(store.open())
+        await other.execute("SELECT pg_sleep(2.5)")
+        assert not opening.done()
+    await other.close()
+    await opening
+    assert await store.stats()
+    await store.close()
 
 
 async def _check_up_to_date(url: str) -> None:

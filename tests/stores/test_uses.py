@@ -19,7 +19,7 @@ from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit
 from thoughtline.stores.uses import MAX_RENEWALS, MAX_REPACKED_BYTES, Uses
 
-QUICK = replace(SETTINGS, timeout_seconds=0.5)
+QUICK = replace(SETTINGS, timeout_seconds=2.0)
 KEY = b64encode(b"K" * 32).decode()
 OLD = START + SETTINGS.ttl_seconds / 2
 

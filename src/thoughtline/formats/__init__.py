@@ -25,6 +25,7 @@ from thoughtline.formats import (
     openai_chat,
     openai_responses,
 )
+from thoughtline.formats.halves import reading, writing
 from thoughtline.providers import (
     AI_SDK,
     ANTHROPIC,
@@ -80,8 +81,8 @@ FORMATS: dict[FormatName, Format] = {
         openai_chat.StreamDecoder,
         openai_chat.StreamEncoder,
         BodyCodec(
-            openai_chat.decode_request,
-            openai_chat.encode_request,
+            reading(openai_chat.decode_request),
+            writing(openai_chat.encode_request),
             openai_chat.decode_response,
             openai_chat.encode_response,
         ),
@@ -92,8 +93,8 @@ FORMATS: dict[FormatName, Format] = {
         openai_responses.StreamDecoder,
         openai_responses.StreamEncoder,
         BodyCodec(
-            openai_responses.decode_request,
-            openai_responses.encode_request,
+            reading(openai_responses.decode_request),
+            writing(openai_responses.encode_request),
             openai_responses.decode_response,
             openai_responses.encode_response,
         ),
@@ -104,8 +105,8 @@ FORMATS: dict[FormatName, Format] = {
         anthropic_messages.StreamDecoder,
         anthropic_messages.StreamEncoder,
         BodyCodec(
-            anthropic_messages.decode_request,
-            anthropic_messages.encode_request,
+            reading(anthropic_messages.decode_request),
+            writing(anthropic_messages.encode_request),
             anthropic_messages.decode_response,
             anthropic_messages.encode_response,
         ),
@@ -116,8 +117,8 @@ FORMATS: dict[FormatName, Format] = {
         gemini_generate.StreamDecoder,
         gemini_generate.StreamEncoder,
         BodyCodec(
-            gemini_generate.decode_request,
-            gemini_generate.encode_request,
+            reading(gemini_generate.decode_request),
+            writing(gemini_generate.encode_request),
             gemini_generate.decode_response,
             gemini_generate.encode_response,
         ),
@@ -128,8 +129,8 @@ FORMATS: dict[FormatName, Format] = {
         ollama_chat.StreamDecoder,
         ollama_chat.StreamEncoder,
         BodyCodec(
-            ollama_chat.decode_request,
-            ollama_chat.encode_request,
+            reading(ollama_chat.decode_request),
+            writing(ollama_chat.encode_request),
             ollama_chat.decode_response,
             ollama_chat.encode_response,
         ),
@@ -140,8 +141,8 @@ FORMATS: dict[FormatName, Format] = {
         bedrock_converse.StreamDecoder,
         bedrock_converse.StreamEncoder,
         BodyCodec(
-            bedrock_converse.decode_request,
-            bedrock_converse.encode_request,
+            reading(bedrock_converse.decode_request),
+            writing(bedrock_converse.encode_request),
             bedrock_converse.decode_response,
             bedrock_converse.encode_response,
         ),

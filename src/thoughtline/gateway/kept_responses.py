@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import Declined, StoreError
+from thoughtline.formats.halves import readable
 from thoughtline.formats.json_text import elements, is_array, is_given, members, object_of, set_members
 from thoughtline.items import Unknown
 from thoughtline.records import Key, Record, RecordId
@@ -36,7 +37,9 @@ async def unfolded(store: Store, tenant: str, body: bytes) -> bytes:
     try:
         asked = members(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return body  # whoever translates it says what is wrong
+        spelled = readable(body)
+        # Otherwise whoever translates it says what is wrong.
+        return body if spelled is None else await unfolded(store, tenant, spelled)
     if b"item_reference" in bytes(asked.get("input", _NOTHING)):
         asked["input"] = Raw(_array(await _looked_up(store, tenant, _input_of(asked))))
         body = set_members(body, [("input", bytes(asked["input"]))])

@@ -13,6 +13,9 @@ from thoughtline.stores.migrations import Migration, missing
 LOCK = 0x7468_6F75_6768_7401
 """Advisory lock of saves and deletions; the next number is that of migrations."""
 
+MIGRATION_SECONDS = 600.0
+"""How long one statement of a migration may take, or waiting for another process that migrates: large tables do."""
+
 MIGRATIONS = (
     Migration(
         1,
@@ -95,17 +98,21 @@ MIGRATIONS = (
 
 async def migrate(connection: asyncpg.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
     """Bring a database up to date in one transaction. Of two processes that start at once, one waits for the other."""
+
+    async def execute(statement: str, *values: object) -> None:
+        await connection.execute(statement, *values, timeout=MIGRATION_SECONDS)
+
     async with connection.transaction():
-        await connection.execute(f"SELECT pg_advisory_xact_lock({LOCK + 1})")
+        await execute(f"SELECT pg_advisory_xact_lock({LOCK + 1})")
         version = await _version(connection)
         steps = missing(migrations, version)
         if version == 0 and steps:
-            await connection.execute("CREATE SCHEMA IF NOT EXISTS thoughtline")
-            await connection.execute("CREATE TABLE thoughtline.migrations (number integer PRIMARY KEY, name text)")
+            await execute("CREATE SCHEMA IF NOT EXISTS thoughtline")
+            await execute("CREATE TABLE thoughtline.migrations (number integer PRIMARY KEY, name text)")
         for step in steps:
             for statement in step.statements:
-                await connection.execute(statement)
-            await connection.execute("INSERT INTO thoughtline.migrations VALUES ($1, $2)", step.number, step.name)
+                await execute(statement)
+            await execute("INSERT INTO thoughtline.migrations VALUES ($1, $2)", step.number, step.name)
 
 
 async def _version(connection: asyncpg.Connection) -> int:
