@@ -1,8 +1,57 @@
-"""For all tests: no law is judged by the clock of a machine that has other things to do."""
+"""For all tests: no law is judged by the clock of a machine that has other things to do; and the servers of stores.
+
+A server is started when the first test asks for it, one for each process that runs tests.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from tests.stores.places import own_database, sqlite_url
+from tests.stores.servers import POSTGRES_VARIABLE, REDIS_VARIABLE, Postgres, Valkey, named
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    url = named(REDIS_VARIABLE)
+    if url is not None:
+        yield url
+        return
+    server = Valkey()
+    yield server.url
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def cluster_url() -> Iterator[str]:
+    server = Valkey(cluster=True)
+    yield server.url
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    url = named(POSTGRES_VARIABLE)
+    if url is not None:
+        yield url
+        return
+    server = Postgres()
+    yield server.url
+    server.remove()
+
+
+@pytest.fixture(params=("sqlite", "redis", "postgres"))
+def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Every store that several gateways can share, empty and the test's own."""
+    if request.param == "sqlite":
+        yield sqlite_url(tmp_path)
+        return
+    with own_database(request.getfixturevalue(f"{request.param}_url")) as url:
+        yield url

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.configuration.writing import HOME, NO_FLAGS, loaded, refused
 from thoughtline.catalogue import PROVIDERS, Timeouts
@@ -205,6 +206,23 @@ def test_continuity_of_a_route_and_of_a_provider(write: Path) -> None:
         loaded(write, text.replace("always", "sometimes"))
 
 
+def test_continuity_of_models(write: Path) -> None:
+    """By a provider's own name, whichever it was written under, those of the file's own providers too."""
+    text = """
+    [continuity.models]
+    "moonshot/kimi-*" = "always"
+    "openrouter/anthropic/claude-sonnet-4.5" = "off"
+    "mine/llama" = "handoff"
+    [providers.mine]
+    base_url = "http://10.0.0.1:8000/v1"
+    """
+    assert loaded(write, text).continuity.models == {
+        "kimi/kimi-*": "always",
+        "openrouter/anthropic/claude-sonnet-4.5": "off",
+        "mine/llama": "handoff",
+    }
+
+
 def test_contracts_are_changed(write: Path) -> None:
     """An override stands over the built-in row of its name, and says that it does."""
     text = '[contracts."deepseek-v3.2"]\nladder = ["inherit"]\ndialect = "reasoning"\nfiller = ""\nscope = "calls"'
@@ -226,7 +244,8 @@ def test_the_example_is_true(write: Path) -> None:
     bare = re.sub(r'(?m)^# (?!\w+ = "(")|\w+ = "sqlite)', "", example_settings())
     settings = loaded(write, bare)
     assert settings.server == Settings().server
-    assert (settings.store, settings.continuity, settings.tags) == (Settings().store, Settings().continuity, "off")
+    continuity = replace(settings.continuity, models={})
+    assert (settings.store, continuity, settings.tags) == (Settings().store, Settings().continuity, "off")
 
 
 def test_the_example_has_every_key() -> None:
@@ -237,6 +256,7 @@ def test_the_example_has_every_key() -> None:
         assert set(names(keys)) <= set(values[table])
     assert set(values["providers"]["my-server"]) == {*names(PROVIDER), *PROVIDER_TABLES}
     assert set(values["routes"]["smart"]) == set(names(ROUTE))
+    assert values["continuity"]["models"]
     assert set(values["contracts"]["kimi"]) == set(names(CONTRACT))
 
 

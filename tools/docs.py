@@ -22,6 +22,7 @@ from thoughtline.cli import parser
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill
 from thoughtline.configuration.example import written
 from thoughtline.configuration.keys import (
+    CONTINUITY_WORDS,
     CONTRACT,
     PREFIX,
     PROVIDER,
@@ -190,6 +191,7 @@ def settings() -> str:
             f"{NOTE}\n# Settings\n",
             _SETTINGS,
             *pages,
+            f"## [continuity.models]\n\n{_MODELS}\n",
             f"## [providers.NAME]\n\n{_PROVIDERS}\n",
             "\n".join([head, *rows, ""]),
             "The built-in ones:\n\n| name | also | address | formats | key shown as |\n|---|---|---|---|---|",
@@ -216,6 +218,11 @@ sign.
 Every value below that is no table is also a variable: `{variable("server", "max_body")}`, and for providers
 `{PREFIX}PROVIDERS__NAME__API_KEY` with `_` for a dash. The shorter names are in the tables. Lists have commas.
 """
+
+_MODELS = f"""\
+Checkpoints for some models, by `"PROVIDER/MODEL"`, where `*` stands for any letters: {CONTINUITY_WORDS.expected}.
+A name without `*` stands over one with it, a name with more letters over one with fewer. They stand over the provider's
+`continuity` and over `[continuity]`; a route's own, and a request's header, stand over them."""
 
 _PROVIDERS = """\
 A table changes a built-in provider or adds one. An address without a path gets the version of each format (`/v1`,

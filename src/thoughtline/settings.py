@@ -19,7 +19,7 @@ from thoughtline.catalogue import PROVIDERS, ContinuityWord, Provider, canonical
 from thoughtline.configuration.example import Defaults, example
 from thoughtline.configuration.keys import NAMED_TABLES, TABLES
 from thoughtline.configuration.kinds import TEXT, URL
-from thoughtline.configuration.other_tables import read_contracts, read_ladders, read_routes
+from thoughtline.configuration.other_tables import read_contracts, read_ladders, read_models, read_routes
 from thoughtline.configuration.overlay import lay, lay_environment, spelled
 from thoughtline.configuration.provider_tables import ANY_CLIENT, read_providers
 from thoughtline.configuration.tables import given, read_table, read_value, table_at
@@ -63,12 +63,13 @@ class ReplaySettings(Struct, frozen=True):
 
 
 class ContinuitySettings(Struct, frozen=True):
-    """`[continuity]`."""
+    """`[continuity]`. `models` says it for some models, by `PROVIDER/MODEL`, in which `*` stands for anything."""
 
     enabled: bool = False
     count: int = 3
     mode: ContinuityMode = "handoff"
     max_chars: int = 64_000
+    models: dict[str, ContinuityWord] = {}
 
 
 class RouteSettings(Struct, frozen=True):
@@ -200,6 +201,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
     url = given(read["store"], "url", store_url)
     _check_store(url, tree, problems)
     on_miss = read_ladders(table_at(table_at(tree, "replay", problems), "on_miss", problems, "replay."), problems)
+    models = table_at(table_at(tree, "continuity", problems), "models", problems, "continuity.")
     return Settings(
         server=replace(ServerSettings(), **server),
         store_url=url,
@@ -209,7 +211,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         default_provider=default,
         routes={name: RouteSettings(name, *row) for name, row in routes.items()},
         replay=replace(ReplaySettings(), **read["replay"], on_miss=on_miss),
-        continuity=replace(ContinuitySettings(), **read["continuity"]),
+        continuity=replace(ContinuitySettings(), **read["continuity"], models=read_models(models, known, problems)),
         tags=given(read["tags"], "mode", Settings().tags),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )
@@ -219,7 +221,7 @@ _ALSO: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("server", ()),
     ("store", ()),
     ("replay", ("on_miss",)),
-    ("continuity", ()),
+    ("continuity", ("models",)),
     ("tags", ()),
 )
 

@@ -36,6 +36,29 @@ MISTAKES = [
     ('[store]\nurl = "mysql://x"', "2: store.url: there is no such store (begin it with one of memory, sqlite"),
     ('[continuity]\nmode = "hand-off"', "2: continuity.mode: there is no such word (did you mean handoff?)"),
     ("[continuity]\ncount = 0", "2: continuity.count: found a whole number (expected a whole number from 1 to 100)"),
+    (
+        "[continuity.models]\n'kim/k3' = 'off'",
+        "2: continuity.models.kim/k3: there is no such provider (did you mean kimi?)",
+    ),
+    (
+        "[continuity.models]\n'kimi/k3' = 'allways'",
+        "2: continuity.models.kimi/k3: there is no such word (did you mean always?)",
+    ),
+    (
+        "[continuity.models]\n'kimi/k3' = true",
+        "2: continuity.models.kimi/k3: found true or false (expected one of off, handoff, always)",
+    ),
+    (
+        "[continuity.models]\nkimi = 'off'",
+        '2: continuity.models.kimi: this is no provider\'s model (write "provider/model")',
+    ),
+    (
+        "[continuity.models]\n'kimi/k*' = 'off'\n'moonshot/K*' = 'off'",
+        "3: continuity.models.moonshot/K*: this is kimi/K* again (say it once)",
+    ),
+    ("[continuity.models.'kimi/k3']", "1: continuity.models.kimi/k3: a table stands where a value should"),
+    ("[continuity]\nmodels = 'off'", "2: continuity.models: a value stands where a table should"),
+    ("[continuity.model]", "1: continuity.model: there is no such key (did you mean models?)"),
     ("server = 1", "1: server: a value stands where a table should (begin it with [server])"),
     ("[server.host]", "1: server.host: a table stands where a value should (expected text)"),
     ("[providers.x]\nauth = 'none'", "1: providers.x: a provider that is not built in needs an address (set base_url"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.continuity.control import tag_mode_for, terms_for
+from thoughtline.continuity.control import tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
 from thoughtline.providers import DEEPSEEK, MINIMAX_TAGS
@@ -31,6 +31,36 @@ def test_a_header_says_more_than_settings(is_enabled: bool, header: bytes, mode:
     found = terms_for(TERMS, is_enabled, header)
     assert (found.mode if found else None) == mode
     assert found is None or (found.count, found.max_chars) == (5, 100)
+
+
+FLASH, PRO, SONNET = "deepseek/v4-flash", "deepseek/v4-pro", "openrouter/anthropic/sonnet[1m]"
+
+
+@pytest.mark.parametrize(
+    ("model", "told", "word"),
+    [
+        (PRO, {}, None),
+        (PRO, {PRO: "off"}, "off"),
+        (FLASH, {PRO: "off"}, None),
+        (PRO, {"deepseek/v4": "off", "deepseek/v4-pro-max": "off", "v4-pro": "off", "kimi/v4-pro": "off"}, None),
+        (PRO, {"deepseek/*": "off"}, "off"),
+        (PRO, {"deepseek/*-pro": "off", "deepseek/*-flash": "always"}, "off"),
+        (PRO, {"deepseek/v4-*": "always", "deepseek/*": "off"}, "always"),
+        (PRO, {"deepseek/*": "off", "deepseek/v4-*": "always"}, "always"),
+        (PRO, {"deepseek/v4-pro*": "always", PRO: "off"}, "off"),
+        (PRO, {"deepseek/*********": "off", "deepseek/v4-*": "always"}, "always"),
+        (PRO, {"deepseek/v4-*": "always", "deepseek/*pro": "off"}, "always"),
+        (PRO, {"deepseek/*pro": "off", "deepseek/v4-*": "always"}, "off"),
+        (PRO.upper(), {PRO: "off"}, "off"),
+        (PRO, {"deepseek/V4-*": "off"}, "off"),
+        (SONNET, {SONNET: "off"}, "off"),
+        (SONNET, {"openrouter/*[1m]": "off"}, "off"),
+        (PRO, {"deepseek/v4-pr?": "off", "deepseek/v4-pr[o]": "off"}, None),
+    ],
+)
+def test_what_is_said_for_a_model(model: str, told: dict[str, str], word: str | None) -> None:
+    """The name that fits best says it: without a star, then with the most letters, then the first."""
+    assert told_for(model, told) == word
 
 
 @pytest.mark.parametrize(

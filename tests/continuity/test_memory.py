@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.continuity.world import CLAUDE, DEEPSEEK, Desk, Said, Ticking, at_desk, request, talk, thinks
@@ -85,18 +83,17 @@ async def test_targets_sessions_and_tenants_have_their_own() -> None:
             assert await desk.memory.told(other) == NOTHING_TOLD
 
 
-async def test_two_replicas_and_a_restart_quote_the_same(tmp_path: Path) -> None:
+async def test_two_replicas_and_a_restart_quote_the_same(shared_url: str) -> None:
     """One durable store: what one process quoted, the next one quotes again, and so does another beside it."""
-    url = f"sqlite:///{tmp_path / 'store.db'}"
     history: list[Said] = []
-    async with at_desk(url=url) as desk:
+    async with at_desk(url=shared_url) as desk:
         await talk(desk, history, (DEEPSEEK, thinks(1)), (DEEPSEEK, thinks(2)))
         first = (await talk(desk, history, (CLAUDE, thinks(3))))[0]
-        async with at_desk(url=url) as replica:
+        async with at_desk(url=shared_url) as replica:
             replica.clock.now = desk.clock.now
             beside = (await talk(replica, history, (CLAUDE, thinks(4))))[0]
             clock = replica.clock.now
-    async with at_desk(url=url) as again:
+    async with at_desk(url=shared_url) as again:
         again.clock.now = clock
         after = await again.ask(CLAUDE, request("anthropic_messages", [*history, Said("user", "And now?")]))
     assert first.texts == ["thought 1", "thought 2"]

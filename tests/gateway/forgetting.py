@@ -13,6 +13,15 @@ from thoughtline.turns import FormatName
 Change = Callable[[Body, FormatName], None]
 """What a client does to a request before it sends it; the request is its own copy."""
 
+TWO_TURNS = """How is the weather? {mark}
+script:
+think: Two cities, so two calls at once.
+call: weather {{"city": "Paris"}}
+call: weather {{"city": "Zürich"}}
+---
+think: Now I know.
+say: Both are sunny.
+"""
 TEN_TURNS = """How is the weather? {mark}
 script:
 think: Two cities, so two calls at once.

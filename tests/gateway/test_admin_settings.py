@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -21,7 +20,7 @@ SECRETS = ("provider-key-1", "provider-key-2", "header-secret", "encryption-secr
 
 @pytest.fixture
 def gateway() -> Iterator[Managed]:
-    with managed(Settings(continuity=ContinuitySettings(count=7))) as one:
+    with managed(Settings(continuity=ContinuitySettings(count=7, models={"kimi/k*": "off"}))) as one:
         yield one
 
 
@@ -77,7 +76,14 @@ def test_addresses_without_their_secrets(url: str, shown: str) -> None:
 def test_continuity_answers_and_says_that_it_is_there(gateway: Managed) -> None:
     """The fields are those of the settings; `available` tells the truth."""
     found = gateway.get("/api/settings")
-    expected = {"enabled": False, "count": 7, "mode": "handoff", "maxChars": 64000, "available": True}
+    expected = {
+        "enabled": False,
+        "count": 7,
+        "mode": "handoff",
+        "maxChars": 64000,
+        "models": {"kimi/k*": "off"},
+        "available": True,
+    }
     assert found["continuity"] == expected
     assert found["tags"] == {"mode": "off", "available": True}
     assert found["shared"] == []
@@ -96,7 +102,7 @@ def test_a_change_is_answered_and_taken(gateway: Managed) -> None:
     assert gateway.get("/api/settings") == answer
     refresh(gateway)
     in_force = gateway.gateway.state.settings
-    assert in_force.continuity == ContinuitySettings(True, 7, "always")
+    assert in_force.continuity == ContinuitySettings(True, 7, "always", models={"kimi/k*": "off"})
     assert in_force.tags == "lift"
 
 
@@ -111,15 +117,14 @@ def test_null_gives_the_files_value_back(gateway: Managed) -> None:
     assert gateway.gateway.state.settings.continuity.count == 7
 
 
-def test_every_replica_takes_it(tmp_path: Path) -> None:
+def test_every_replica_takes_it(shared_url: str) -> None:
     """Two gateways on one store: what is set at one is in force at the other, also after a restart."""
-    url = f"sqlite:///{tmp_path}/kept.db"
-    with managed(store_url=url) as one, managed(store_url=url) as other:
+    with managed(store_url=shared_url) as one, managed(store_url=shared_url) as other:
         one.admin.patch("/api/settings", json={"continuity": {"count": 11}})
         assert other.get("/api/settings")["continuity"]["count"] == 11
         refresh(other)
         assert other.gateway.state.settings.continuity.count == 11
-    with managed(store_url=url) as again:
+    with managed(store_url=shared_url) as again:
         assert again.gateway.state.settings.continuity.count == 11
 
 

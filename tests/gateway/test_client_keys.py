@@ -109,10 +109,9 @@ async def test_a_key_expires(store: Store, clock: Clock) -> None:
     assert keys.find(secret) is None
 
 
-async def test_replicas_share_keys(tmp_path: Path, clock: Clock) -> None:
+async def test_replicas_share_keys(shared_url: str, clock: Clock) -> None:
     """What one process adds or revokes another knows at its next refresh."""
-    url = f"sqlite:///{tmp_path}/shared.db"
-    here, there = await open_store(url, clock=clock), await open_store(url, clock=clock)
+    here, there = await open_store(shared_url, clock=clock), await open_store(shared_url, clock=clock)
     ours, theirs = await ClientKeys.load(here, clock), await ClientKeys.load(there, clock)
     secret, key = await ours.add("ann")
     assert theirs.find(secret) is None

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.gateway.handing import BOUND, BY_FORMAT, Stage, stage
 from tests.translation.world import BODY_TYPES, Upstream
 from thoughtline.continuity.framing import HEADING
+from thoughtline.gateway.state import with_settings
 from thoughtline.settings import ContinuitySettings
 from thoughtline.turns import FormatName
 
@@ -133,6 +134,34 @@ def test_it_can_be_on_for_one_request_route_or_provider_alone() -> None:
         assert _handed(one) == 0
 
 
+PRO, FLASH = "deepseek/deepseek-v4-pro", "deepseek/deepseek-v4-flash"
+SAID = ContinuitySettings(models={"deepseek/*": "off", "deepseek/*-flash": "always"})
+
+
+def test_two_models_of_one_provider() -> None:
+    """One is told what was thought and the other isn't, whatever is set for their provider and for all; also after the
+    settings were read anew. A request's header and a route stand over it."""
+    with stage(CHAT, continuity=SAID, of_provider={"deepseek": "always"}) as one:
+        assert [_told(one, model) for model in (PRO, FLASH)] == [0, 1]
+        assert [_told(one, FLASH, OFF), _told(one, PRO, {"x-thoughtline-continuity": "always"})] == [0, 1]
+        app = one.gateway.app
+        turned = ContinuitySettings(True, mode="always", models={FLASH: "off"})
+        app.state = with_settings(app.state, replace(app.state.loaded, continuity=turned))
+        assert [_told(one, model) for model in (PRO, FLASH)] == [1, 0]
+    with stage(CHAT, continuity=SAID, of_route="always") as one:
+        assert [_told(one, model) for model in ("team", PRO, FLASH)] == [1, 0, 1]
+
+
+def _told(one: Stage, model: str, headers: dict[str, str] | None = None) -> int:
+    """How many checkpoints a model is told in the second turn of a talk with it."""
+    talk = one.begin("openai_chat", 2, headers=headers)
+    talk.lane.ask_for(model)
+    talk.step()
+    step = talk.step()
+    assert step.quoted == step.checkpoints
+    return step.checkpoints
+
+
 def _handed(one: Stage, headers: dict[str, str] | None = None) -> int:
     """How many checkpoints the second target gets after two turns of the first."""
     talk = one.begin("openai_chat", 3, headers=headers)
@@ -204,21 +233,20 @@ def test_a_thousand_and_one_sessions() -> None:
         assert len(one.gateway.wait_for(one.gateway.state.store.notes("continuity"))) == 1000
 
 
-def test_two_replicas_and_a_restart(tmp_path: Path) -> None:
+def test_two_replicas_and_a_restart(shared_url: str) -> None:
     """What one told, the other and the next one tell again, byte for byte, and new ones behind it."""
-    store = f"sqlite:///{tmp_path}/kept.db"
-    with stage(CHAT, MESSAGES, store_url=store) as one:
+    with stage(CHAT, MESSAGES, store_url=shared_url) as one:
         talk = one.begin("openai_chat", 9)
         for failing in ("", "", "", "deepseek"):
             talk.step(failing)
             talk.check()
         apps = list(one.targets.values())
-        with stage(apps=apps, store_url=store) as replica:
+        with stage(apps=apps, store_url=shared_url) as replica:
             talk.move(replica)
             for failing in ("anthropic", "", "deepseek"):
                 talk.step(failing)
                 talk.check()
-    with stage(apps=apps, store_url=store) as again:
+    with stage(apps=apps, store_url=shared_url) as again:
         talk.move(again)
         for _ in range(2):
             talk.step()

@@ -41,12 +41,11 @@ def handed(one: Stage) -> int:
     return talk.step("deepseek").checkpoints
 
 
-def test_switched_without_a_restart_on_all_that_share_a_store(tmp_path: Path) -> None:
+def test_switched_without_a_restart_on_all_that_share_a_store(shared_url: str) -> None:
     """`PATCH /api/settings` at one gateway: both quote from then on, as it says, and stop when it says so."""
-    store = f"sqlite:///{tmp_path}/kept.db"
-    with stage(*PAIR, continuity=QUIET, store_url=store) as one:
+    with stage(*PAIR, continuity=QUIET, store_url=shared_url) as one:
         apps = list(one.targets.values())
-        with stage(apps=apps, continuity=QUIET, store_url=store) as other, managed(one) as admin:
+        with stage(apps=apps, continuity=QUIET, store_url=shared_url) as other, managed(one) as admin:
             assert (handed(one), handed(other)) == (0, 0)
             for change, quoted in (({"enabled": True}, 1), ({"mode": "always"}, 1), ({"enabled": False}, 0)):
                 response = admin.patch("/api/settings", json={"continuity": change})

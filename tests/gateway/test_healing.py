@@ -11,7 +11,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.forgetting import Forgetful
+from tests.gateway.forgetting import TWO_TURNS, Forgetful
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, Body, Case
@@ -19,16 +19,6 @@ from tests.sim.serving import served
 from thoughtline.catalogue import Provider
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.turns import FormatName
-
-TWO_TURNS = """How is the weather? {mark}
-script:
-think: Two cities, so two calls at once.
-call: weather {{"city": "Paris"}}
-call: weather {{"city": "Zürich"}}
----
-think: Now I know.
-say: Both are sunny.
-"""
 
 
 def _unheard_of(start: str, model: str = "novel-9") -> Case:
@@ -84,7 +74,17 @@ def ask_through(gateway: Running, dialogue: Forgetful) -> httpx.Response:
 @pytest.mark.parametrize("case", STRICT, ids=lambda case: case.id)
 def test_an_unlisted_strict_provider(case: Case, tmp_path: Path) -> None:
     """The first request is healed, the next one needs no healing; nor after a restart, nor on another replica."""
-    url, store = served(case.simulator, case.profile).url, f"sqlite:///{tmp_path}/kept.db"
+    _check_learning(case, f"sqlite:///{tmp_path}/kept.db")
+
+
+@pytest.mark.parametrize("shared_url", ["redis", "postgres"], indirect=True)
+def test_an_unlisted_strict_provider_before_replicas(shared_url: str) -> None:
+    """The same with a server as the store."""
+    _check_learning(STRICT[0], shared_url)
+
+
+def _check_learning(case: Case, store: str) -> None:
+    url = served(case.simulator, case.profile).url
     refusals = _refusals(case)
     with acme(url, case.format, store=store) as gateway, acme(url, case.format, store=store) as replica:
         first = lost_elsewhere(case, f"first {case.id}")

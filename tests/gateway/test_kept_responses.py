@@ -57,6 +57,19 @@ def test_a_conversation_by_ids_alone(way: str) -> None:
     assert upstream.verdicts()[-1] == ["whole", "whole"]
 
 
+def test_a_response_that_another_replica_kept(shared_url: str) -> None:
+    """Whoever shares the store knows it, at once."""
+    upstream = start("kimi")
+    row = {"kimi": upstream.url}
+    with running(row, store_url=shared_url) as gateway, running(row, store_url=shared_url) as replica:
+        first = ask(client(gateway, upstream), "streamed", input=SCRIPT)
+        call = next(item for item in first.output if item.type == "function_call")
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "-5"}
+        second = ask(client(replica, upstream), "whole", input=[result], previous_response_id=first.id)
+    assert second.output_text == "It is cold."
+    assert upstream.verdicts()[-1] == ["whole"]
+
+
 def test_what_nobody_kept_is_said_so() -> None:
     """An unknown id, one of another tenant, and one whose client wanted nothing kept: OpenAI's own code."""
     upstream = start("kimi")

@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.stores.places import Place, place, sqlite_url
-from tests.stores.servers import POSTGRES_VARIABLE, REDIS_VARIABLE, Postgres, Valkey, named
 
 DURABLE = ("sqlite", "redis", "redis-cluster", "postgres")
 LAYERED = tuple(f"layered {kind}" for kind in DURABLE)
-
-
-@pytest.fixture(scope="session")
-def redis_url() -> Iterator[str]:
-    url = named(REDIS_VARIABLE)
-    if url is not None:
-        yield url
-        return
-    server = Valkey()
-    yield server.url
-    server.remove()
-
-
-@pytest.fixture(scope="session")
-def cluster_url() -> Iterator[str]:
-    server = Valkey(cluster=True)
-    yield server.url
-    server.remove()
-
-
-@pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    url = named(POSTGRES_VARIABLE)
-    if url is not None:
-        yield url
-        return
-    server = Postgres()
-    yield server.url
-    server.remove()
 
 
 def _url(kind: str, request: pytest.FixtureRequest, folder: Path) -> str:

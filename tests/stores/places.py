@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import asyncpg
+import redis
 from redis.asyncio import Redis
 
 from thoughtline.items import ReasoningText, Text, ToolCall
@@ -17,6 +21,8 @@ from thoughtline.turns import Provenance
 SETTINGS = StoreSettings(clean_seconds=3600, timeout_seconds=10)
 START = 1_800_000_000.0
 TRUST = SETTINGS.trust_seconds
+TAKEN_SECONDS = 600
+"""No test takes longer: what one that was killed has left is another's then."""
 
 
 class Clock:
@@ -59,15 +65,50 @@ class Place:
 
 
 async def wipe(url: str) -> None:
-    """An empty server."""
+    """An empty database."""
     if url.startswith("redis"):
         client = Redis.from_url(url.replace("redis-cluster:", "redis:"))
-        await client.flushall()
+        await client.flushdb()
         await client.aclose()
     elif url.startswith("postgres"):
         connection = await asyncpg.connect(url)
         await connection.execute("DROP SCHEMA IF EXISTS thoughtline CASCADE")
         await connection.close()
+
+
+@contextmanager
+def own_database(url: str) -> Iterator[str]:
+    """A database that nobody else on this server has, for as long as a test runs."""
+    with _own_redis(url) if url.startswith("redis") else _own_postgres(url) as own:
+        yield own
+
+
+@contextmanager
+def _own_redis(url: str) -> Iterator[str]:
+    """One of its numbered databases, 16 if nothing else is set; 0 is the stores' own tests'."""
+    numbered = (urlsplit(url)._replace(path=f"/{number}").geturl() for number in range(1, 16))
+    own, client = next(
+        (each, client)
+        for each in numbered
+        if (client := redis.Redis.from_url(each)).set("taken", "by a test", nx=True, ex=TAKEN_SECONDS)
+    )
+    yield own
+    client.flushdb()
+    client.close()
+
+
+@contextmanager
+def _own_postgres(url: str) -> Iterator[str]:
+    name = f"test_{uuid.uuid4().hex}"
+    asyncio.run(_say(url, f"CREATE DATABASE {name}"))
+    yield urlsplit(url)._replace(path=f"/{name}").geturl()
+    asyncio.run(_say(url, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+async def _say(url: str, command: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(command)
+    await connection.close()
 
 
 @asynccontextmanager

@@ -50,7 +50,7 @@ class Valkey:
         arguments = [part for name, value in options.items() for part in (f"--{name}", str(value))]
         self._process = subprocess.Popen([get_binary_path(), *arguments], stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
-        _read_until(self._process.stdout, "Ready to accept connections")
+        read_until(self._process.stdout, "Ready to accept connections")
 
     def stop(self) -> None:
         """As a crash: nothing is said to its clients."""
@@ -103,7 +103,7 @@ def named(variable: str) -> str | None:
     return os.environ.get(variable) or None
 
 
-def _read_until(output: IO[str], sign: str) -> None:
+def read_until(output: IO[str], sign: str) -> None:
     """Wait for a line, then keep reading so that the server never waits for us."""
     lines: list[str] = []
     for line in output:

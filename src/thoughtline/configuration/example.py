@@ -39,6 +39,10 @@ targets = ["deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5"]
 weights = [3, 1]
 continuity = "handoff"
 
+[continuity.models]                     # checkpoints for some models, over their providers and [continuity]
+"deepseek/deepseek-v4-*" = "always"
+"moonshot/kimi-k3" = "off"
+
 [contracts."kimi"]                      # what a provider demands, changed
 kind = "presence"
 scope = "calls"

@@ -132,7 +132,7 @@ PROVIDER = (
     ),
     Key("auth", one_of(get_args(AuthStyle)), "how the key is shown"),
     Key("streams_only", FLAG, "it answers only streams; whole answers are put together from one"),
-    Key("continuity", CONTINUITY_WORDS, "checkpoints for its models, over `[continuity]`"),
+    Key("continuity", CONTINUITY_WORDS, "checkpoints for its models, over `[continuity]`, below `[continuity.models]`"),
     Key("tags", TAG_WORDS, "thinking tags in its answers, over `[tags]`"),
 )
 PROVIDER_TABLES: dict[str, str] = {
@@ -153,7 +153,11 @@ TIMEOUT = tuple(
 ROUTE = (
     Key("targets", TEXTS, 'models to try in order, as `"provider/model"`'),
     Key("weights", WEIGHTS, "how often each target comes first, one number each"),
-    Key("continuity", CONTINUITY_WORDS, "checkpoints for its conversations, over its providers' and `[continuity]`"),
+    Key(
+        "continuity",
+        CONTINUITY_WORDS,
+        "checkpoints for its conversations, over all that `[continuity]` and its models say",
+    ),
 )
 CONTRACT = (
     Key(

@@ -1,4 +1,4 @@
-"""`[routes.NAME]`, `[contracts."NAME"]` and `[replay.on_miss]`: tables whose names name something."""
+"""`[routes.NAME]`, `[contracts."NAME"]`, `[replay.on_miss]` and `[continuity.models]`: names that name something."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from thoughtline.catalogue import ContinuityWord, canonical_name
-from thoughtline.configuration.keys import CONTRACT, DIALECTS, ROUTE, RUNGS
+from thoughtline.configuration.keys import CONTINUITY_WORDS, CONTRACT, DIALECTS, ROUTE, RUNGS
 from thoughtline.configuration.tables import given, read_table, read_value, tables_of
 from thoughtline.configuration.tree import Problems, Table, nearest
 from thoughtline.replay.contracts import BY_NAME, Contract, Rung
@@ -66,19 +66,39 @@ def read_routes(table: Table, providers: Collection[str], problems: Problems) ->
     return found
 
 
+def read_models(table: Table, providers: Collection[str], problems: Problems) -> dict[str, ContinuityWord]:
+    """What becomes of the conversations of models, by the names of models whose providers are known."""
+    found: dict[str, ContinuityWord] = {}
+    for name, node in table.members.items():
+        path = f"continuity.models.{name}"
+        word = read_value(path, node, CONTINUITY_WORDS, problems)
+        model = _model(path, node.place, name, providers, problems)
+        if model is not None and model.lower() in map(str.lower, found):
+            problems.add(node.place, path, f"this is {model} again", "say it once")
+        elif model is not None and word is not None:
+            found[model] = cast(ContinuityWord, word)
+    return found
+
+
 def _targets(
     path: str, table: Table, targets: tuple[str, ...], providers: Collection[str], problems: Problems
 ) -> tuple[str, ...]:
     place = table.members["targets"].place if "targets" in table.members else table.place
-    found = []
-    for index, target in enumerate(targets):
-        provider, _, model = target.partition("/")
-        if not model.strip() or not target.isprintable():
-            problems.add(place, f"{path}.targets[{index}]", "this is no provider's model", 'write "provider/model"')
-        elif canonical_name(provider) not in providers:
-            problems.add(place, f"{path}.targets[{index}]", "there is no such provider", nearest(provider, providers))
-        else:
-            found.append(f"{canonical_name(provider)}/{model}")
+    found = [
+        _model(f"{path}.targets[{index}]", place, target, providers, problems) for index, target in enumerate(targets)
+    ]
     if not targets:
         problems.add(place, f"{path}.targets", "a route leads somewhere", 'write targets = ["provider/model"]')
-    return tuple(found)
+    return tuple(target for target in found if target is not None)
+
+
+def _model(path: str, place: str, name: str, providers: Collection[str], problems: Problems) -> str | None:
+    """`provider/model` under the provider's own name; None if that is no known provider's, which is a problem."""
+    provider, _, model = name.partition("/")
+    if not model.strip() or not name.isprintable():
+        problems.add(place, path, "this is no provider's model", 'write "provider/model"')
+        return None
+    if canonical_name(provider) not in providers:
+        problems.add(place, path, "there is no such provider", nearest(provider, providers))
+        return None
+    return f"{canonical_name(provider)}/{model}"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
 from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
 from thoughtline.providers import Dialect
@@ -24,6 +28,25 @@ def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"", *settings: st
             case _:
                 pass
     return terms if is_enabled else None
+
+
+def told_for(model: str, told: Mapping[str, str]) -> str | None:
+    """What is said for a `provider/model` by the name that fits it best; in a name `*` stands for anything.
+
+    A name without one fits best, then the one with the most letters, then the one that is said first. Case doesn't
+    matter.
+    """
+    fitting = [name for name in told if _fits(model, name)]
+    return told[max(fitting, key=_letters)] if fitting else None
+
+
+def _fits(model: str, name: str) -> bool:
+    pattern = re.sub(r"[\[?]", r"[\g<0>]", name)  # they mean themselves
+    return fnmatchcase(model.lower(), pattern.lower())
+
+
+def _letters(name: str) -> tuple[bool, int]:
+    return "*" not in name, len(name.replace("*", ""))
 
 
 def tag_mode_for(told: TagMode | None, is_continued: bool, dialect: Dialect) -> TagMode:

@@ -109,9 +109,11 @@ class Gateway:
             await self.state.keys.refresh()
             await self.state.lessons.refresh()
             shared = await shared_settings.load(self.state.store)
+            key = await envelope_key(self.state.settings, self.state.store, self.state.envelope_key)
         except StoreError as error:
             log.warning("what other replicas did is not known: %s", error)
             return
+        self.state = self.state._replace(envelope_key=key)
         if shared != self.state.shared:
             self.state = with_shared(self.state, shared)
         self.state.metrics.observe(self.state.store, self.state.lessons)

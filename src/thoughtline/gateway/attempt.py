@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import Action, address, with_query_key
 from thoughtline.catalogue import Provider, auth_for
-from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for
+from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
 from thoughtline.errors import Declined, ThoughtlineError
@@ -192,9 +192,9 @@ class Attempt:
             return None
         header = self._incoming.headers.get(HEADER, b"")
         route = self._state.settings.routes.get(self.target.route)
-        return terms_for(
-            terms, told.enabled, header, route.continuity if route else None, self.choice.provider.continuity
-        )
+        of_route = route.continuity if route else None
+        of_model = told_for(self.choice.name, told.models)
+        return terms_for(terms, told.enabled, header, of_route, of_model, self.choice.provider.continuity)
 
     async def ask(self) -> UpstreamResponse:
         """Ask, and mend what is refused. An error that can't be mended is in `refusal`, the first one."""

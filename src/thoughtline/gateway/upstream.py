@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import defaultdict, deque
 from datetime import timedelta
+from itertools import chain
+from weakref import WeakSet
 
 from pyreqwest.bytes import Bytes
 from pyreqwest.client import Client, ClientBuilder
@@ -29,14 +31,38 @@ _READ_AHEAD_BYTES = 0
 """pyreqwest 0.15 reads this much of a body before it gives the response out at all: a stream would wait for it."""
 
 
+_MOST_STREAMS = 100
+"""A connection in HTTP/2 takes as many requests at once as the server says, and lets the next ones wait for these to
+end. Servers are asked to take no fewer than so many (RFC 9113, 6.5.2); what is more goes over another connection."""
+
+_STREAM_WINDOW, _CONNECTION_WINDOW = 512 * 2**10, 2**31 - 1
+"""What may arrive ahead of whoever reads it, in HTTP/2. One bound for each answer, and none for all of them together:
+the answer of a client that reads slowly, or not at all, would use it up, and hold up everybody else's."""
+
+
 class UpstreamCut(Exception):
     """The connection broke, or stood still for too long, in the middle of a response."""
+
+
+class _Lane:
+    """A client, which has one connection to a server that speaks HTTP/2; and who is on it."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.waiting = 0
+        self.reading: WeakSet[UpstreamResponse] = WeakSet()
+
+    @property
+    def is_full(self) -> bool:
+        return self.waiting + len(self.reading) >= _MOST_STREAMS
 
 
 class UpstreamResponse:
     """A response whose body is read piece by piece."""
 
-    def __init__(self, request: StreamRequest, response: Response) -> None:
+    def __init__(self, lane: _Lane, request: StreamRequest, response: Response) -> None:
+        lane.reading.add(self)
+        self._lane = lane
         self._request = request
         self._reader = response.body_reader
         self._ahead: deque[bytes] = deque()
@@ -100,14 +126,15 @@ class UpstreamResponse:
         """Let go of the connection: back into the pool if the body was read to its end. Doing it twice is fine."""
         if not self._is_closed:
             self._is_closed = True
+            self._lane.reading.discard(self)
             await self._request.__aexit__(None, None, None)
 
 
 class Upstreams:
-    """Clients by timeouts: providers that agree in them share a pool."""
+    """Lanes by timeouts: providers that agree in them share a pool, and have several when much is under way."""
 
     def __init__(self) -> None:
-        self._clients: dict[Timeouts, Client] = {}
+        self._lanes: defaultdict[Timeouts, list[_Lane]] = defaultdict(list)
 
     async def send(
         self, provider: Provider, method: str, url: str, headers: list[tuple[str, str]], body: bytes
@@ -119,10 +146,12 @@ class Upstreams:
         """
         began = time.monotonic()
         for _ in range(_MOST_STALE):
-            request = self._request(provider, method, url, headers, body)
+            lane = self._lane(provider.timeouts, url)
+            request = _request(lane.client, method, url, headers, body)
+            lane.waiting += 1
             try:
                 async with asyncio.timeout(provider.timeouts.first_byte):
-                    return UpstreamResponse(request, await request.__aenter__())
+                    return UpstreamResponse(lane, request, await request.__aenter__())
             except ConnectTimeoutError:
                 raise _unreachable(provider) from None
             except (RequestTimeoutError, TimeoutError):
@@ -130,28 +159,32 @@ class Upstreams:
             except PyreqwestError as error:
                 if not _is_closed(error):
                     raise _unreachable(provider) from None
+            finally:
+                lane.waiting -= 1
             if time.monotonic() - began > _STALE_SECONDS:
                 break
         raise Declined(502, "upstream_failed", f"{provider.name} closed the connection before it answered.")
 
-    def _request(
-        self, provider: Provider, method: str, url: str, headers: list[tuple[str, str]], body: bytes
-    ) -> StreamRequest:
-        builder = self._client(provider.timeouts).request(method, url).headers(headers)
-        if body:
-            builder = builder.body_bytes(body)
-        return builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
-
     async def close(self) -> None:
-        for client in self._clients.values():
-            await client.close()
-        self._clients.clear()
+        for lane in chain.from_iterable(self._lanes.values()):
+            await lane.client.close()
+        self._lanes.clear()
 
-    def _client(self, timeouts: Timeouts) -> Client:
-        client = self._clients.get(timeouts)
-        if client is None:
-            client = self._clients[timeouts] = _built(timeouts)
-        return client
+    def _lane(self, timeouts: Timeouts, url: str) -> _Lane:
+        """The first with room, so that few connections serve all there is. HTTP/2 is spoken only where there is TLS."""
+        lanes = self._lanes[timeouts]
+        with_room = next((lane for lane in lanes if not lane.is_full), None)
+        if with_room is None and (url.startswith("https:") or not lanes):
+            with_room = _Lane(_built(timeouts))
+            lanes.append(with_room)
+        return with_room or lanes[0]
+
+
+def _request(client: Client, method: str, url: str, headers: list[tuple[str, str]], body: bytes) -> StreamRequest:
+    builder = client.request(method, url).headers(headers)
+    if body:
+        builder = builder.body_bytes(body)
+    return builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
 
 
 def _readable(headers: HeaderMap) -> list[tuple[str, str]]:
@@ -176,7 +209,8 @@ def _built(timeouts: Timeouts) -> Client:
         .follow_redirects(False)
         .referer(False)
         .http2(True)
-        .http2_adaptive_window(True)
+        .http2_initial_stream_window_size(_STREAM_WINDOW)
+        .http2_initial_connection_window_size(_CONNECTION_WINDOW)
         .gzip(False)
         .brotli(False)
         .zstd(False)

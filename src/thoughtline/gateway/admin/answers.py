@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from thoughtline.catalogue import ContinuityWord
 from thoughtline.replay.findings import Finding
 from thoughtline.settings import ContinuityMode, TagMode
 from thoughtline.turns import FormatName
@@ -243,12 +244,13 @@ class ReplayView(Answer, frozen=True):
 
 
 class ContinuityView(Answer, frozen=True):
-    """`[continuity]`. `available` says whether this version does anything with it."""
+    """`[continuity]`. `models`: those the file says it for. `available`: whether this version does anything with it."""
 
     enabled: bool
     count: int
     mode: ContinuityMode
     max_chars: int
+    models: dict[str, ContinuityWord]
     available: bool
 
 

@@ -96,6 +96,7 @@ def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> Sett
             settings.continuity.count,
             settings.continuity.mode,
             settings.continuity.max_chars,
+            settings.continuity.models,
             HAS_CONTINUITY,
         ),
         tags=TagsView(settings.tags or ("markers" if settings.continuity.enabled else "off"), HAS_CONTINUITY),

@@ -1,0 +1,49 @@
+"""The key of envelopes: one for all that share a store, as soon as there is a store to share."""
+
+from __future__ import annotations
+
+import time
+
+from tests.gateway.world import running
+from thoughtline.errors import StoreUnavailable
+from thoughtline.gateway.envelope_key import envelope_key
+from thoughtline.settings import Settings
+from thoughtline.stores import MemoryStore, Note, StoreSettings
+
+
+def test_replicas_that_begin_at_the_same_moment_seal_alike(shared_url: str) -> None:
+    """Each may have found no key and made one: the one that stands in the store is soon everybody's."""
+    with running({}, store_url=shared_url) as one, running({}, store_url=shared_url) as other:
+        assert one.state.envelope_key == other.state.envelope_key != b""
+        one.app.state = one.state._replace(envelope_key=b"made in the same moment")
+        for gateway in (one, other):
+            gateway.wait_for(gateway.app.refresh())
+        assert one.state.envelope_key == other.state.envelope_key != b"made in the same moment"
+
+
+class Ailing(MemoryStore):
+    """Gives no notes while it is down."""
+
+    is_down = True
+
+    async def notes(self, namespace: str) -> tuple[Note, ...]:
+        if self.is_down:
+            raise StoreUnavailable("nobody answers")
+        return await super().notes(namespace)
+
+
+async def test_a_store_that_is_down_at_the_start() -> None:
+    """A process seals with its own key, which is the store's when that is back; the next one finds it there."""
+    store = Ailing(StoreSettings(), time.time)
+    own = await envelope_key(Settings(), store)
+    assert await envelope_key(Settings(), store, own) == own
+    store.is_down = False
+    assert await envelope_key(Settings(), store, own) == own
+    assert await envelope_key(Settings(), store) == own
+
+
+async def test_the_key_of_an_encrypted_store() -> None:
+    """Whoever has it seals alike, with nothing in the store."""
+    settings = Settings(store=StoreSettings(encryption_key="0123456789abcdef0123456789abcdef"))
+    store = Ailing(StoreSettings(), time.time)
+    assert await envelope_key(settings, store) == await envelope_key(settings, store, b"own")

@@ -1,0 +1,217 @@
+"""Upstreams behind TLS: HTTP/2 where it is offered, HTTP/1.1 elsewhere, and nothing where no certificate is trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from tests.gateway.forgetting import TWO_TURNS, Forgetful
+from tests.gateway.tls_front import Front, front
+from tests.gateway.upstreams import Got, Out, upstream
+from tests.gateway.world import Running, running
+from tests.sim.faces import CASES, HTTP, Case
+from tests.sim.serving import served
+
+AT_ONCE = 24
+MORE = 150
+"""More than the 128 that nginx takes at once over a connection."""
+
+DEEPSEEK, CLAUDE = (
+    next(case for case in CASES if case.id.startswith(start)) for start in ("deepseek-openai_chat", "anthropic-bound")
+)
+CHAT = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "hello"}]}
+EVENTS = [
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the system's own store is trusted")
+
+Trust = Callable[[Front], None]
+Place = tuple[Running, Front]
+
+
+@pytest.fixture
+def trust(monkeypatch: pytest.MonkeyPatch) -> Trust:
+    """What a user sets whose provider has a certificate of the house."""
+    return lambda nginx: monkeypatch.setenv("SSL_CERT_FILE", str(nginx.authority))
+
+
+@contextlib.contextmanager
+def before(provider: str, url: str, trust: Trust, http2: str = "on", requests: int = 1000) -> Iterator[Place]:
+    """A gateway, and the front between it and its provider."""
+    with front(url, http2=http2, requests=requests) as nginx:
+        trust(nginx)
+        with running({provider: nginx.url}) as gateway:
+            yield gateway, nginx
+
+
+def talk_at_once(gateway: Running, case: Case) -> None:
+    """Many clients that strip everything, half of them streaming, each of two turns: all are restored."""
+    simulation = served(case.simulator, case.profile).app.simulation
+
+    def talk(number: int) -> httpx.Response:
+        opening = TWO_TURNS.format(mark=f"{case.id} {gateway.url} {number}")
+        dialogue = Forgetful(f"{gateway.url}/{case.simulator}", case, opening)
+        dialogue.go_on(dialogue.ask(is_streaming=number % 2 == 0))
+        return dialogue.post()
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = list(pool.map(talk, range(AT_ONCE)))
+    assert {answer.status_code for answer in answers} == {200}
+    verdicts = [line["verdicts"] for line in list(simulation.log)[-2 * AT_ONCE :]]
+    assert sorted(verdicts) == AT_ONCE * [[]] + AT_ONCE * [["whole"]]
+
+
+@pytest.mark.parametrize("case", [DEEPSEEK, CLAUDE], ids=lambda case: case.id)
+def test_many_at_once_over_one_connection(case: Case, trust: Trust) -> None:
+    """Whole and streamed, in HTTP/2; what was said comes back."""
+    with before(case.simulator, served(case.simulator, case.profile).url, trust) as (gateway, nginx):
+        talk_at_once(gateway, case)
+        seen = nginx.seen(2 * AT_ONCE)
+    assert {one.protocol for one in seen} == {"HTTP/2.0"}
+    assert len({one.connection for one in seen}) == 1
+
+
+def test_an_upstream_that_offers_nothing_else_gets_http1(trust: Trust) -> None:
+    """By ALPN, with all that holds in HTTP/2 but for the one connection."""
+    with before("deepseek", served("deepseek").url, trust, http2="off") as (gateway, nginx):
+        talk_at_once(gateway, DEEPSEEK)
+        seen = nginx.seen(2 * AT_ONCE)
+    assert {one.protocol for one in seen} == {"HTTP/1.1"}
+
+
+def test_a_connection_that_is_given_up_under_way(trust: Trust) -> None:
+    """A server that has had enough of a connection says so while requests are on their way: they take another one."""
+    with before("deepseek", served("deepseek").url, trust, requests=AT_ONCE // 2) as (gateway, nginx):
+        talk_at_once(gateway, DEEPSEEK)
+        seen = nginx.seen(2 * AT_ONCE)
+    assert {one.protocol for one in seen} == {"HTTP/2.0"}
+    assert len({one.connection for one in seen}) >= 4
+
+
+def _ask(
+    gateway: Running, *, is_streaming: bool, client: httpx.Client = HTTP
+) -> contextlib.AbstractContextManager[httpx.Response]:
+    url, body = f"{gateway.url}/deepseek/v1/chat/completions", {**CHAT, "stream": is_streaming}
+    return client.stream("POST", url, json=body, headers={"authorization": "Bearer k"})
+
+
+def test_a_stream_goes_on_as_it_comes(trust: Trust) -> None:
+    """The provider says the second event only when the client has the first; all bytes are the provider's."""
+    has_first = threading.Event()
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.stream()
+        await out.chunk(EVENTS[0])
+        await out.until(has_first.is_set)
+        await out.chunk(EVENTS[1])
+        await out.end()
+
+    with upstream(answer) as up, before("deepseek", up.url, trust) as (gateway, nginx):
+        with _ask(gateway, is_streaming=True) as response:
+            pieces = response.iter_raw()
+            heard = next(pieces)
+            assert heard == EVENTS[0]
+            has_first.set()
+            heard += b"".join(pieces)
+        assert nginx.seen(1)[0].protocol == "HTTP/2.0"
+    assert heard == b"".join(EVENTS)
+
+
+async def test_more_at_once_than_a_connection_takes(trust: Trust) -> None:
+    """Nobody waits for the end of somebody else's answer: none of these ends before all of them have arrived."""
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.stream()
+        await out.chunk(EVENTS[0])
+        await out.until(lambda: len(up.got) == MORE)
+        await out.chunk(EVENTS[1])
+        await out.end()
+
+    with upstream(answer) as up, before("deepseek", up.url, trust) as (gateway, nginx):
+        async with httpx.AsyncClient(limits=httpx.Limits(), timeout=30) as client:
+            url, body = f"{gateway.url}/deepseek/v1/chat/completions", {**CHAT, "stream": True}
+            answers = await asyncio.gather(*(client.post(url, json=body) for _ in range(MORE)))
+        seen = nginx.seen(MORE)
+    assert {answer.content for answer in answers} == {b"".join(EVENTS)}
+    assert {one.protocol for one in seen} == {"HTTP/2.0"}
+    assert len({one.connection for one in seen}) == 2
+
+
+def narrow() -> httpx.Client:
+    """A client whose system takes little that it has not read."""
+    options = [(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)]
+    return httpx.Client(transport=httpx.HTTPTransport(socket_options=options))
+
+
+def test_a_client_that_does_not_read_holds_nobody_up(trust: Trust) -> None:
+    """Its answer comes to stand still; those of others over the same connection go on long after that."""
+    whole = json.dumps({"id": "c", "choices": []}).encode()
+    sent: list[int] = []
+
+    async def answer(got: Got, out: Out) -> None:
+        if not json.loads(got.body)["stream"]:
+            await out.whole(200, whole)
+            return
+        await out.stream()
+        for piece in range(1024):
+            await out.chunk(b": " + b"x" * 2**16 + b"\n\n")
+            sent.append(piece)
+        await out.end()
+
+    with upstream(answer) as up, before("deepseek", up.url, trust) as (gateway, nginx):
+        with narrow() as client, _ask(gateway, is_streaming=True, client=client):
+            seen: list[int] = []
+            while seen[-100:].count(len(sent)) < 100:
+                seen.append(len(sent))
+                with _ask(gateway, is_streaming=False) as response:
+                    assert response.read() == whole
+            assert len(sent) < 1024
+        assert {one.connection for one in nginx.seen(len(seen))} == {1}
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+def test_what_breaks_off_breaks_off_for_the_client(is_streaming: bool, trust: Trust) -> None:
+    """It never looks like an end; and the connection serves the next one."""
+    whole = json.dumps({"id": "c", "choices": []}).encode()
+
+    async def answer(got: Got, out: Out) -> None:
+        if len(up.got) > 1:
+            await out.whole(200, whole)
+        elif is_streaming:
+            await out.stream()
+            await out.chunk(EVENTS[0])
+            out.cut()
+        else:
+            await out.head(200, ("content-type", "application/json"), ("content-length", "999"))
+            await out.write(whole)
+            out.cut()
+
+    with upstream(answer) as up, before("deepseek", up.url, trust) as (gateway, nginx):
+        with _ask(gateway, is_streaming=is_streaming) as response, pytest.raises(httpx.RemoteProtocolError):
+            response.read()
+        with _ask(gateway, is_streaming=False) as response:
+            assert response.read() == whole
+        first, second = nginx.seen(2)
+    assert first == second
+
+
+def test_a_certificate_that_nobody_vouches_for() -> None:
+    """Nothing is sent to whoever shows it."""
+    with (
+        front(served("deepseek").url) as nginx,
+        running({"deepseek": nginx.url}) as gateway,
+        _ask(gateway, is_streaming=False) as response,
+    ):
+        error = json.loads(response.read())["error"]
+    assert (response.status_code, error["code"]) == (502, "upstream_unreachable")

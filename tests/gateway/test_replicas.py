@@ -1,0 +1,37 @@
+"""Several gateways on one store: which of them a client is led to makes no difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gateway.conftest import provider_of
+from tests.gateway.forgetting import TEN_TURNS, TURNS, Forgetful
+from tests.gateway.world import running
+from tests.sim.faces import CASES, Case
+from tests.sim.serving import served
+
+DEEPSEEK, CLAUDE, RESPONSES = (
+    next(case for case in CASES if case.id.startswith(start))
+    for start in ("deepseek-openai_chat", "anthropic-bound", "openai-openai_responses")
+)
+THOUGHTLESS = (4, 8)
+"""Turns of the script that think nothing."""
+
+
+@pytest.mark.parametrize("case", [DEEPSEEK, CLAUDE, RESPONSES], ids=lambda case: case.id)
+def test_each_turn_at_another_one(shared_url: str, case: Case) -> None:
+    """A client that strips everything, led to one gateway and the other by turns, and at last to one that has just
+    started: all of its reasoning comes back as it was said."""
+    simulator = served(case.simulator, case.profile)
+    behind = {provider_of(case): simulator.url}
+    dialogue = Forgetful("", case, TEN_TURNS.format(mark=f"{case.id} {shared_url}"))
+    with running(behind, store_url=shared_url) as one, running(behind, store_url=shared_url) as other:
+        for turn in range(TURNS - 1):
+            dialogue.base = f"{(one, other)[turn % 2].url}/{provider_of(case)}"
+            dialogue.go_on(dialogue.ask(is_streaming=turn % 4 < 2))
+    with running(behind, store_url=shared_url) as again:
+        dialogue.base = f"{again.url}/{provider_of(case)}"
+        dialogue.ask()
+    verdicts = simulator.app.simulation.log[-1]["verdicts"]
+    assert len(verdicts) == TURNS - 1
+    assert {verdict for turn, verdict in enumerate(verdicts) if turn not in THOUGHTLESS} == {"whole"}
