@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Raw, Struct
 
-from thoughtline.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta
+from thoughtline.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta
 from thoughtline.formats import think_tags
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.messages import (
@@ -17,8 +17,10 @@ from thoughtline.formats.openai_chat.messages import (
     decode_part,
     field_reasoning,
 )
+from thoughtline.formats.openai_chat.notes import decode_annotations, decode_logprobs, with_addresses
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.items import Item, ReasoningText, Text
+from thoughtline.notes import Notes, together
 from thoughtline.providers import Dialect
 
 _LEGACY = -1
@@ -52,6 +54,7 @@ class Delta(Struct, gc=False):
     extra_content: Raw = NULL
     refusal: str | None = None
     function_call: FunctionDelta | None = None
+    annotations: Raw = NULL
 
 
 class _Piecewise:
@@ -104,13 +107,17 @@ class MessageDraft:
         "_refusal",
         "_splitter",
         "_text",
+        "addresses",
         "choice",
         "is_done",
+        "notes",
     )
 
     def __init__(self, choice: int, dialect: Dialect) -> None:
         self.choice = choice
         self.is_done = False
+        self.notes: list[Notes] = []
+        self.addresses = NULL
         self._dialect = dialect
         self._next_position = 0
         self._has_given = False
@@ -149,6 +156,16 @@ class MessageDraft:
             self._add_structured(delta, bool(thought), events)
         if delta.refusal or delta.function_call is not None or delta.extra_content is not NULL:
             self._add_rare(delta, events)
+        if delta.annotations is not NULL:
+            self.notes.append(decode_annotations(delta.annotations))
+
+    def add_logprobs(self, logprobs: Raw, events: list[Event]) -> None:
+        """Tokens of the words that this delta brought, or of thinking, which are nobody else's."""
+        found = decode_logprobs(logprobs)
+        self.notes.append(found)
+        last = events[-1] if events else None
+        if found.tokens and isinstance(last, TextDelta) and last.choice == self.choice:
+            events[-1] = TextDelta(self.choice, last.position, last.text, (*last.tokens, *found.tokens))
 
     def _position_of_reasoning(self) -> int:
         if self._reasoning_position < 0:
@@ -263,6 +280,9 @@ class MessageDraft:
             self._splitter = None
             self.add_thinking(thought, events)
             self.add_content(text, events)
+        notes = with_addresses(together(self.notes), self.addresses)
+        if notes:
+            events.append(Noted(self.choice, notes))
         self._give_contents(events)
         message = self._message()
         self._calls.sort(key=lambda call: call.index if call.index is not None else call.position)
