@@ -7,6 +7,7 @@ they are one value, by places in the words: of one item, or of all the words of 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -41,9 +42,9 @@ class Token(Struct, frozen=True, gc=False):
     top: tuple[Token, ...] = ()
 
     @property
-    def size(self) -> int:
-        """How many bytes of the words it is."""
-        return len(self.data) if self.data is not None else len(self.text.encode())
+    def spelled(self) -> bytes:
+        """What it is of the words: some are pieces of a character."""
+        return bytes(self.data) if self.data is not None else self.text.encode()
 
 
 class Notes(Struct, frozen=True, gc=False):
@@ -55,6 +56,14 @@ class Notes(Struct, frozen=True, gc=False):
 
     def __bool__(self) -> bool:
         return bool(self.citations or self.tokens or self.others)
+
+    def of_words(self, words: str) -> Notes:
+        """The same with the tokens of these words alone: local servers list those of thinking and of calls too."""
+        if not self.tokens:
+            return self
+        tokens = run_of(self.tokens, words)
+        lost = () if len(tokens) == len(self.tokens) else ("probabilities of tokens that are no words",)
+        return Notes(self.citations, tokens, tuple(dict.fromkeys((*self.others, *lost))))
 
     def moved(self, by: int) -> Notes:
         """The same for a longer text, of which these words are a part that begins there."""
@@ -72,6 +81,17 @@ def together(pieces: Iterable[Notes]) -> Notes:
     citations = dict.fromkeys(one for piece in found for one in piece.citations)
     others = dict.fromkeys(one for piece in found for one in piece.others)
     return Notes(tuple(citations), tuple(token for piece in found for token in piece.tokens), tuple(others))
+
+
+def run_of(tokens: tuple[Token, ...], words: str) -> tuple[Token, ...]:
+    """The tokens that spell these words; all of them if they can't be told apart."""
+    spelled = [token.spelled for token in tokens]
+    start = b"".join(spelled).rfind(words.encode())
+    if not words or start < 0:
+        return tokens if words else ()
+    ends = list(accumulate(map(len, spelled), initial=0))
+    end = start + len(words.encode())
+    return tokens[ends.index(start) : ends.index(end)] if start in ends and end in ends else tokens
 
 
 def placed(start: int | None, end: int | None) -> tuple[int, int] | tuple[None, None]:

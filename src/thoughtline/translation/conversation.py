@@ -127,6 +127,7 @@ class _Work:
         self._sealer = sealer
         self._ids = OutgoingIds(rule_of(to, contract.dialect))
         self._was_model = False
+        self._has_notes = False
         self.findings: list[Finding] = []
 
     @property
@@ -169,6 +170,8 @@ class _Work:
 
     def _media(self, turn: Turn, at: int, item: Unknown) -> list[Item]:
         media = self._from.decode_media(item)
+        if self._from.notes.wants(item):
+            self._find(turn, at, f"{self._target} does not cite documents")
         if isinstance(media, str):
             return [Text(media)]
         encoded = self._to.encode_media(media) if media is not None else None
@@ -191,6 +194,7 @@ class _Work:
             opened += [Placed((0, 0), held) for held in self._open(turn, at, item)]
             match item:
                 case Text():
+                    self._note(turn, at, item)
                     items += [self._to.encode_words(item.text)] if item.text else []
                 case ToolCall():
                     items.append(self._call(turn, at, item))
@@ -205,6 +209,12 @@ class _Work:
         if all(isinstance(item, REASONING_KINDS) for item in items):
             return []  # a turn that was cut before it said anything: no wire takes one
         return [_Part("assistant", tuple(items), tuple(opened))]
+
+    def _note(self, turn: Turn, at: int, item: Text) -> None:
+        """Notes on what the model said are for the client and stay behind; the first of them is found."""
+        if not self._has_notes and item.raw and self._from.notes.decode(item):
+            self._has_notes = True
+            self._find(turn, at, "where earlier words came from is not sent: it is for the client")
 
     def _open(self, turn: Turn, at: int, item: Item) -> list[Opened]:
         seal = seal_of(item)

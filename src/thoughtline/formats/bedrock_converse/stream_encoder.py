@@ -12,6 +12,7 @@ from thoughtline.events import (
     Event,
     Failed,
     ItemDone,
+    Noted,
     Other,
     ReasoningDelta,
     Started,
@@ -54,6 +55,8 @@ class StreamEncoder:
                 return self._leave() + (_event("messageStop", closing) if event.finish else b"")
             case UsageReported():
                 return _event("metadata", object_of([("usage", encode_usage(event.usage))]))
+            case Noted():
+                return b""  # Converse has no place for it
             case Failed():
                 return _exception(bytes(event.error))
             case Other():

@@ -81,9 +81,20 @@ class Noting(Struct, gc=False):
     logprobsResult: Raw = NULL  # noqa: N815
     urlContextMetadata: Raw = NULL  # noqa: N815
 
+    @property
+    def has_notes(self) -> bool:
+        return (
+            self.groundingMetadata is not NULL
+            or self.citationMetadata is not NULL
+            or self.logprobsResult is not NULL
+            or self.urlContextMetadata is not NULL
+        )
+
 
 def decode_notes(noting: Noting, items: Sequence[Item]) -> Notes:
     """The notes of an answer, by places in all its words joined."""
+    if not noting.has_notes:
+        return NO_NOTES
     found: list[Notes] = []
     try:
         if is_given(noting.groundingMetadata):
@@ -96,7 +107,7 @@ def decode_notes(noting: Noting, items: Sequence[Item]) -> Notes:
         found.append(Notes(others=("notes in a shape of their own",)))
     if is_given(noting.urlContextMetadata):
         found.append(Notes(others=("urlContextMetadata",)))
-    return together(found) if found else NO_NOTES
+    return together(found)
 
 
 def _decode_grounding(raw: Raw, items: Sequence[Item]) -> Notes:

@@ -20,7 +20,7 @@ from thoughtline.formats.openai_chat.messages import (
 from thoughtline.formats.openai_chat.notes import decode_annotations, decode_logprobs, with_addresses
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.items import Item, ReasoningText, Text
-from thoughtline.notes import Notes, together
+from thoughtline.notes import Notes, Token, together
 from thoughtline.providers import Dialect
 
 _LEGACY = -1
@@ -107,6 +107,8 @@ class MessageDraft:
         "_refusal",
         "_splitter",
         "_text",
+        "_tokens",
+        "_words",
         "addresses",
         "choice",
         "is_done",
@@ -117,6 +119,8 @@ class MessageDraft:
         self.choice = choice
         self.is_done = False
         self.notes: list[Notes] = []
+        self._tokens: tuple[Token, ...] = ()
+        self._words = ""
         self.addresses = NULL
         self._dialect = dialect
         self._next_position = 0
@@ -159,13 +163,19 @@ class MessageDraft:
         if delta.annotations is not NULL:
             self.notes.append(decode_annotations(delta.annotations))
 
-    def add_logprobs(self, logprobs: Raw, events: list[Event]) -> None:
-        """Tokens of the words that this delta brought, or of thinking, which are nobody else's."""
+    def add_with_logprobs(self, delta: Delta, logprobs: Raw, events: list[Event]) -> None:
+        """The same with the tokens of the delta. They go with its words, or with the next ones where it has none."""
+        said: list[Event] = []
+        self.add(delta, said)
         found = decode_logprobs(logprobs)
         self.notes.append(found)
-        last = events[-1] if events else None
-        if found.tokens and isinstance(last, TextDelta) and last.choice == self.choice:
-            events[-1] = TextDelta(self.choice, last.position, last.text, (*last.tokens, *found.tokens))
+        self._tokens += found.tokens
+        last = said[-1] if said else None
+        if isinstance(last, TextDelta):
+            said[-1] = TextDelta(self.choice, last.position, last.text, self._tokens)
+        if said:
+            self._tokens = ()
+        events += said
 
     def _position_of_reasoning(self) -> int:
         if self._reasoning_position < 0:
@@ -280,9 +290,7 @@ class MessageDraft:
             self._splitter = None
             self.add_thinking(thought, events)
             self.add_content(text, events)
-        notes = with_addresses(together(self.notes), self.addresses)
-        if notes:
-            events.append(Noted(self.choice, notes))
+        self._give_notes(events)
         self._give_contents(events)
         message = self._message()
         self._calls.sort(key=lambda call: call.index if call.index is not None else call.position)
@@ -291,6 +299,13 @@ class MessageDraft:
             positions.insert(0, self._take_position())
         for position, item in zip(positions, answer_tail(message), strict=True):
             events.append(ItemDone(self.choice, position, item))
+
+    def _give_notes(self, events: list[Event]) -> None:
+        notes = with_addresses(together(self.notes), self.addresses)
+        if notes:
+            pieces = [one.pieces for one in self._contents if isinstance(one, _Piecewise) and one.kind == "text"]
+            words = self._words + "".join(piece for some in pieces for piece in some)
+            events.append(Noted(self.choice, notes.of_words(words)))
 
     def _give_contents(self, events: list[Event]) -> None:
         """The reasoning of the fields, once, and the content so far."""
@@ -308,6 +323,7 @@ class MessageDraft:
             return ItemDone(self.choice, self._take_position(), content)
         text = "".join(content.pieces)
         is_text = content.kind == "text"
+        self._words += text if is_text else ""
         item = Text(text) if is_text else ReasoningText(text, format=self._dialect.reasoning_format)
         return ItemDone(self.choice, content.position, item)
 

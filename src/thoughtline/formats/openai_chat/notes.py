@@ -94,8 +94,9 @@ def encode_annotations(citations: tuple[Citation, ...]) -> bytes:
 
 
 def _shaped(one: Citation) -> dict[str, object]:
-    place = {"start_index": one.start, "end_index": one.end} if one.start is not None else {}
-    return {"url": one.url, "title": one.title, **place} | ({"content": one.quote} if one.quote else {})
+    page: dict[str, object] = {"url": one.url, "title": one.title}
+    page |= {"start_index": one.start, "end_index": one.end} if one.start is not None else {}
+    return page | ({"content": one.quote} if one.quote else {})
 
 
 def encode_logprobs(tokens: tuple[Token, ...]) -> bytes:

@@ -24,7 +24,7 @@ from thoughtline.formats.openai_chat.message_encoder import encode_message
 from thoughtline.formats.openai_chat.messages import Message, decode_items
 from thoughtline.formats.openai_chat.notes import decode_notes, encode_annotations, encode_logprobs
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
-from thoughtline.items import Item, ReasoningText
+from thoughtline.items import Item, ReasoningText, Text
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.turns import Candidate, Finish, Reply, Turn
 
@@ -65,7 +65,7 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     elif response.finish_reason is not None and bytes(response.message)[:1] == b"{":
         message = decode(_message_decoder, response.message, "/message")
         finish = _whole_finish(response.finish_reason)
-        notes = decode_notes(message.annotations, NULL, message.citations)
+        notes = decode_notes(message.annotations, NULL, message.citations)  # of Cohere's, whose tokens are ids
         candidates = (Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish, notes),)
     else:
         candidates = ()
@@ -80,6 +80,7 @@ def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: 
     message = choice.message or Message("assistant")
     items = _answer_items(message, dialect, f"/choices/{position}/message")
     notes = decode_notes(message.annotations, choice.logprobs, citations)
+    notes = notes.of_words("".join(item.text for item in items if isinstance(item, Text)))
     return Candidate(Turn("assistant", items), choice.index, _whole_finish(choice.finish_reason), notes)
 
 

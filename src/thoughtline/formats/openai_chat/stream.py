@@ -59,11 +59,12 @@ class StreamDecoder(PayloadStreamDecoder):
             if draft is None:
                 draft = self._open(choice.index, chunk, events)
             if choice.delta is not None and not draft.is_done:
-                draft.add(choice.delta, events)
-                if chunk.citations is not NULL:
-                    draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
-                if choice.logprobs is not NULL and len(choice.logprobs) > _NOTHING:
-                    draft.add_logprobs(choice.logprobs, events)
+                if choice.logprobs is NULL or len(choice.logprobs) == _NOTHING:
+                    draft.add(choice.delta, events)
+                else:
+                    draft.add_with_logprobs(choice.delta, choice.logprobs, events)
+            if chunk.citations is not NULL:
+                draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
             if choice.finish_reason and not draft.is_done:
                 draft.end(events)
                 events.append(TurnDone(choice.index, decode_finish(choice.finish_reason)))

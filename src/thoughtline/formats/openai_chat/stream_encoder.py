@@ -48,7 +48,7 @@ class _Choice:
         self.calls: dict[int, int] = {}
         self.is_thinking = False
         self.has_role = False
-        self.has_tokens = False
+        self.tokens = 0
         self.notes = NO_NOTES
 
 
@@ -112,7 +112,7 @@ class StreamEncoder:
         said = b",".join([b'"%b":%b' % (key.encode(), value) for key, value in delta])
         logprobs = b""
         if tokens:
-            choice.has_tokens = True
+            choice.tokens += len(tokens)
             logprobs = b'"logprobs":%b,' % encode_logprobs(tokens)
         choices = b'"choices":[{"index":%d,"delta":{%b},%b"finish_reason":%b}]' % (index, said, logprobs, finish)
         return b"data: %b,%b}\n\n" % (self._head, one_line(choices))
@@ -215,7 +215,7 @@ class StreamEncoder:
         choice = self._choice(index)
         notes = choice.notes
         told = [("annotations", encode_annotations(notes.citations))] if notes.citations else []
-        tokens = () if choice.has_tokens else notes.tokens
+        tokens = notes.tokens[choice.tokens :]
         return self._delta(index, -1, told, b"null", tokens) if told or tokens else b""
 
     def _turn_done(self, event: TurnDone) -> bytes:

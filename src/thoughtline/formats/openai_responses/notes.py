@@ -60,9 +60,7 @@ def _decode_annotations(raw: Raw) -> Notes:
         return Notes(others=("annotations in a shape of their own",))
     pages = [one for one in found if one.type == "url_citation" and one.url]
     others = dict.fromkeys(f"annotations of kind {one.type}" for one in found if one not in pages)
-    citations = [
-        Citation(one.url or "", one.title or "", "", *placed(one.start_index, one.end_index)) for one in pages
-    ]
+    citations = [Citation(one.url or "", one.title or "", "", *placed(one.start_index, one.end_index)) for one in pages]
     return Notes(tuple(citations), (), tuple(others))
 
 

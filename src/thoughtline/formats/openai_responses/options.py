@@ -13,7 +13,6 @@ from thoughtline.options import (
     EFFORTS,
     WEB_SEARCH,
     BuiltInTool,
-    Citation,
     CustomTool,
     FunctionTool,
     Media,
@@ -276,51 +275,6 @@ def encode_media(media: Media) -> Unknown | None:
 def encode_words(text: str) -> Text:
     """What the model said, for a request: a message by itself, for one with parts must have an id."""
     return Text(text, raw=Raw(encode({"type": "message", "role": "assistant", "content": text})))
-
-
-class _Annotation(Struct, gc=False):
-    type: str = ""
-    url: str | None = None
-    title: str | None = None
-    start_index: int = 0
-    end_index: int = 0
-
-
-class _CitedPart(Struct, gc=False):
-    text: str | None = None
-    annotations: list[_Annotation] | None = None
-
-
-class _CitedMessage(Struct, gc=False):
-    content: list[_CitedPart] | None = None
-
-
-_cited_decoder = msgspec.json.Decoder(_CitedMessage)
-
-
-def decode_citations(item: Text) -> tuple[Citation, ...]:
-    """The pages that a message's words came from, by their places in the joined words."""
-    if not item.raw or b'"url_citation"' not in bytes(item.raw):
-        return ()
-    found: list[Citation] = []
-    base = 0
-    for part in decode(_cited_decoder, item.raw).content or ():
-        for one in part.annotations or ():
-            if one.type == "url_citation" and one.url:
-                start, end = base + one.start_index, base + one.end_index
-                found.append(Citation(one.url, one.title or "", item.text[start:end], start, end))
-        base += len(part.text or "")
-    return tuple(found)
-
-
-def encode_cited(text: str, citations: tuple[Citation, ...]) -> Text:
-    """A message of words with the pages they came from."""
-    told = [
-        {"type": "url_citation", "url": one.url, "title": one.title, "start_index": one.start, "end_index": one.end}
-        for one in citations
-    ]
-    part = {"type": "output_text", "text": text, "annotations": told}
-    return Text(text, raw=Raw(encode({"type": "message", "role": "assistant", "content": [part]})))
 
 
 def decode_result(item: ToolResult) -> ResultContent:
