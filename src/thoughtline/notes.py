@@ -76,8 +76,8 @@ NO_NOTES = Notes()
 def together(pieces: Iterable[Notes]) -> Notes:
     """All these notes in one; what is said twice of the same words counts once."""
     found = [piece for piece in pieces if piece]
-    if len(found) < 2:
-        return found[0] if found else NO_NOTES
+    if not found:
+        return NO_NOTES
     citations = dict.fromkeys(one for piece in found for one in piece.citations)
     others = dict.fromkeys(one for piece in found for one in piece.others)
     return Notes(tuple(citations), tuple(token for piece in found for token in piece.tokens), tuple(others))
