@@ -283,7 +283,7 @@ def test_notes_that_nobody_else_has_are_found_once(case: str, write: Write, to: 
 
 def test_cohere_cites_in_its_own_way() -> None:
     """Documents of the request, in events of their own: found, whole and streamed."""
-    events = [
+    events: list[Json] = [
         {"type": "message-start", "id": "1"},
         {"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": WORDS}}}},
         {"type": "citation-start", "index": 0, "delta": {"message": {"citations": {"start": 0}}}},

@@ -25,7 +25,7 @@ from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.matching import Found
 from thoughtline.replay.visible import digest, is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.conversation import Conversation, Placed, translate_turns
+from thoughtline.translation.conversation import NOTES_STAY, Conversation, Placed, translate_turns
 from thoughtline.translation.effort import Settled, knob_for, settle
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.spokes import SPOKES, bodies_of
@@ -279,9 +279,8 @@ def _cache_marks(transcript: Transcript, to: FormatName) -> tuple[Finding, ...]:
 
 def _history_notes(transcript: Transcript) -> tuple[Finding, ...]:
     """Notes that stand beside messages; those on items are found with them."""
-    message = "where earlier words came from is not sent: it is for the client"
     places = SPOKES[transcript.format].notes.in_history(transcript.body)
-    return tuple(Finding("untranslatable", place, message, "") for place in places[:1])
+    return tuple(Finding("untranslatable", place, NOTES_STAY, "") for place in places[:1])
 
 
 # --- envelopes --------------------------------------------------------------------------------------------------------

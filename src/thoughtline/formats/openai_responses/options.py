@@ -29,7 +29,8 @@ from thoughtline.options import (
 )
 from thoughtline.providers import Dialect
 
-_ASKED_ANYWAY = ("message.output_text.logprobs", "reasoning.encrypted_content")
+_LOGPROBS = "message.output_text.logprobs"
+_ASKED_ANYWAY = (_LOGPROBS, "reasoning.encrypted_content")
 _TIERS = ("auto", "default", "flex", "scale", "priority")
 _SHARED_BUILT_IN = {"web_search": WEB_SEARCH, "web_search_preview": WEB_SEARCH, "web_search_2025_08_26": WEB_SEARCH}
 
@@ -69,6 +70,8 @@ def decode_options(body: bytes) -> ReadOptions:
     text = reader.inner("text")
     tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
     include = reader.names("include")
+    if _LOGPROBS in include:
+        reader.places["logprobs"] = reader.places["include"]
     options = Options(
         model=reader.take(str, "model") or "",
         is_streaming=bool(reader.take(bool, "is_streaming", "stream")),
@@ -76,7 +79,7 @@ def decode_options(body: bytes) -> ReadOptions:
         max_tokens=reader.take(int, "max_tokens", "max_output_tokens"),
         temperature=reader.take(float, "temperature"),
         top_p=reader.take(float, "top_p"),
-        logprobs=True if "message.output_text.logprobs" in include else None,
+        logprobs=True if _LOGPROBS in include else None,
         top_logprobs=reader.take(int, "top_logprobs"),
         tools=tools,
         tool_choice=_decode_choice(reader.raw("tool_choice")),
@@ -157,7 +160,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     writer.put("parallel_tool_calls", "parallel_tool_calls", options.parallel_tool_calls if tools else None)
     _write_text(writer, options)
     writer.put("store", "store", bool(options.store))
-    extra = ("message.output_text.logprobs",) if options.logprobs else ()
+    extra = (_LOGPROBS,) if options.logprobs else ()
     writer.carry("logprobs")
     wanted = () if options.store else ("reasoning.encrypted_content",)
     writer.put("include", "include", list(dict.fromkeys((*options.include, *extra, *wanted))) or None)
