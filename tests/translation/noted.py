@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tests.translation.sdk_types import payloads
 from tests.translation.world import NOW
 from thoughtline.formats import FORMATS
+from thoughtline.formats.aws_event_stream import encode_message
 from thoughtline.translation import StreamTranslator, Translated, Way, stream_reply, translate_reply, whole_reply
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.turns import FormatName, Reply
@@ -38,6 +39,8 @@ class Source(NamedTuple):
 
     @property
     def frames(self) -> list[bytes]:
+        if self.format == "bedrock_converse":
+            return [_message_of(*event) for one in self.stream for event in one.items()]
         if self.format == "ollama_chat":
             return [json.dumps(one).encode() + b"\n" for one in self.stream]
         return [b"data: " + json.dumps(one).encode() + b"\n\n" for one in self.stream]
@@ -47,6 +50,11 @@ class Source(NamedTuple):
         bodies = FORMATS[self.format].bodies
         assert bodies is not None
         return bodies.decode_response(json.dumps(self.body).encode(), FORMATS[self.format].dialect)
+
+
+def _message_of(name: str, payload: Json) -> bytes:
+    headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
+    return encode_message(headers, json.dumps(payload).encode())
 
 
 def way_to(source: FormatName, to: FormatName) -> Way:
@@ -171,6 +179,29 @@ GROUNDING = {
         }
     ],
 }
+_web = {"title": TITLE, "sourceContent": [{"text": "It is warm."}], "location": {"web": {"url": URL}}}
+
+
+def converse_source(citation: Json) -> Source:
+    blocks = [{"text": BEFORE}, {"citationsContent": {"content": [{"text": CITED}], "citations": [citation]}}]
+    message = {"role": "assistant", "content": [*blocks, {"text": AFTER}]}
+    usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+    deltas: list[tuple[int, Json]] = [
+        (0, {"text": BEFORE}),
+        (1, {"text": CITED}),
+        (1, {"citation": citation}),
+        (2, {"text": AFTER}),
+    ]
+    events: list[Json] = [{"messageStart": {"role": "assistant"}}]
+    for index, delta in deltas:
+        events.append({"contentBlockDelta": {"contentBlockIndex": index, "delta": delta}})
+        if "text" not in delta or index != 1:
+            events.append({"contentBlockStop": {"contentBlockIndex": index}})
+    events += [{"messageStop": {"stopReason": "end_turn"}}, {"metadata": {"usage": usage}}]
+    body = {"output": {"message": message}, "stopReason": "end_turn", "usage": usage}
+    return Source("bedrock_converse", body, events)
+
+
 _message = responses_message(annotations=[URL_CITATION])
 CITING: dict[FormatName, Source] = {
     "openai_chat": Source(
@@ -202,6 +233,7 @@ CITING: dict[FormatName, Source] = {
             gemini_body("", finishReason="STOP", groundingMetadata=GROUNDING),
         ],
     ),
+    "bedrock_converse": converse_source(_web),
 }
 
 _likely = responses_message(logprobs=openai_tokens(0, 1))

@@ -101,7 +101,7 @@ def test_an_order_to_compact_is_refused_where_nobody_can(to: FormatName) -> None
 
 # --- answers ----------------------------------------------------------------------------------------------------------
 
-_message = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
+_message: Json = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
 _message |= {"content": [{"type": "output_text", "text": "It rains.", "annotations": []}]}
 _whole = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "status": "completed"}
 _whole |= {"output": [ITEM, _message], "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}

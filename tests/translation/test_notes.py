@@ -28,6 +28,7 @@ from tests.translation.noted import (
     Source,
     chat_body,
     chat_chunk,
+    converse_source,
     events_of,
     gathered,
     gemini_body,
@@ -79,8 +80,9 @@ def expected_loss(source: FormatName, to: FormatName) -> list[str]:
     if to == "ollama_chat":
         return [NO_CITATIONS]
     if to == "anthropic_messages":
-        return [NO_PLACE]
-    return [NO_QUOTE] if source == "anthropic_messages" and to != "openai_chat" else []
+        return [] if source == "bedrock_converse" else [NO_PLACE]
+    is_quoted = source in ("anthropic_messages", "bedrock_converse")
+    return [NO_QUOTE] if is_quoted and to != "openai_chat" else []
 
 
 @clients
@@ -96,7 +98,7 @@ def test_a_page_is_cited_for_the_same_words(source: FormatName, write: Write, to
         assert lost(out) == [NO_CITATIONS]
         return
     told = CITED_BY[to](events_of(to, out.body))
-    if to == "anthropic_messages" and source != to:
+    if NO_PLACE in lost(out):
         assert told == [(URL, TITLE, WORDS)]
     else:
         assert told == [(URL, TITLE, CITED)]
@@ -218,6 +220,10 @@ OTHERS: dict[str, tuple[Source, str]] = {
     "a document of the request": (
         messages_source({"text": WORDS, "citations": [CHARACTERS, CHARACTERS]}),
         "citations of kind char_location",
+    ),
+    "a document of Converse's": (
+        converse_source({"title": "d", "location": {"documentPage": {"start": 1}}}),
+        "citations of kind documentPage",
     ),
     "a parsed file of OpenRouter's": (
         annotated({"type": "file", "file": {"hash": "h"}}, {"type": "file", "file": {"hash": "i"}}),

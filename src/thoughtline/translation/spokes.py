@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.formats.anthropic_messages import notes as messages_notes
 from thoughtline.formats.anthropic_messages import options as anthropic_messages
+from thoughtline.formats.bedrock_converse import notes as converse_notes
 from thoughtline.formats.bedrock_converse import options as bedrock_converse
 from thoughtline.formats.gemini_generate import options as gemini_generate
 from thoughtline.formats.ollama_chat import options as ollama_chat
@@ -151,6 +152,7 @@ SPOKES: dict[FormatName, Spoke] = {
         bedrock_converse.encode_result,
         has_turns_of_blocks=True,
         is_object=True,
+        notes=NotePlace(decode=converse_notes.decode_notes),
     ),
 }
 
