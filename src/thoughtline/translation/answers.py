@@ -31,7 +31,7 @@ from thoughtline.notes import NO_NOTES, Notes, Token
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.conversation import as_object, readable, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
-from thoughtline.translation.notebook import NoteBook
+from thoughtline.translation.notebook import NoteBook, find
 from thoughtline.translation.spokes import SPOKES
 from thoughtline.translation.ways import Held, Way
 from thoughtline.turns import Finish
@@ -230,7 +230,7 @@ class Answer:
         else:
             kind = item.kind if isinstance(item, Unknown) else type(item).__name__
             message = f"{self._way.to} has no place for what came as {kind or 'an unknown kind'}"
-            self._findings.append(Finding("untranslatable", "", message, ""))
+            find(self._findings, kind, message)
 
     def _text_done(self, source: int, text: str, notes: Notes = NO_NOTES) -> None:
         """Words are whole. In a Responses list the words that follow join them: they are one message."""
@@ -281,9 +281,7 @@ class Answer:
 
     def _call_done(self, source: int, item: ToolCall) -> None:
         if item.is_custom and not self._spoke.custom_tools:
-            self._findings.append(
-                Finding("untranslatable", "", "a call with free text stands as one with an object", "")
-            )
+            find(self._findings, "calls", "a call with free text stands as one with an object")
             item = replace(item, arguments=msgspec.json.encode({"input": item.arguments}).decode(), is_custom=False)
         if source in self._waiting:
             del self._waiting[source]

@@ -13,6 +13,16 @@ from thoughtline.replay.findings import Finding
 from thoughtline.translation.spokes import SPOKES
 from thoughtline.translation.ways import Way
 
+_LONGEST = 64
+"""No kind of item has a longer name; one that has is a provider's mistake, and goes into no log."""
+
+
+def find(findings: list[Finding], what: str, message: str) -> None:
+    """Note what an answer lost on its way: once, however often it was there."""
+    finding = Finding("untranslatable", f"answer/{what[:_LONGEST]}", message, "")
+    if finding not in findings:
+        findings.append(finding)
+
 
 class NoteBook:
     """What was heard about the words of an answer, and how much of it was passed on."""
@@ -87,6 +97,4 @@ class NoteBook:
         return citations
 
     def _lose(self, what: str) -> None:
-        finding = Finding("untranslatable", "", f"{self._to} has no place for {what}", "")
-        if finding not in self._findings:
-            self._findings.append(finding)
+        find(self._findings, "notes", f"{self._to} has no place for {what}")
