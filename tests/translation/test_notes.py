@@ -189,6 +189,16 @@ def test_places_in_bytes_are_checked(case: str, write: Write) -> None:
     assert lost(out) == ([] if words else [NO_WORDS])
 
 
+@pytest.mark.parametrize("write", [stream, gathered])
+def test_grounding_that_comes_in_pieces(write: Write) -> None:
+    """Chunks that each bring a part of it: pages of one are kept beside the queries of the other."""
+    first, last = gemini_body(groundingMetadata=GROUNDING), {"groundingMetadata": {"webSearchQueries": ["q"]}}
+    source = Source("gemini_generate", {}, [first, gemini_body("", finishReason="STOP", **last)])
+    out = checked("openai_chat", write, source)
+    assert CITED_BY["openai_chat"](events_of("openai_chat", out.body)) == [(URL, TITLE, CITED)]
+    assert lost(out) == ["groundingMetadata.webSearchQueries"]
+
+
 def test_places_are_those_of_a_part() -> None:
     """In a whole answer of several parts, thoughts among them, Gemini's places are within one part."""
     answer = Source("openai_chat", chat_body({"annotations": [ANNOTATION], "reasoning_content": "hm"}), [])

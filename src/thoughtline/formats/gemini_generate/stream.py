@@ -29,7 +29,7 @@ from thoughtline.formats.gemini_generate.notes import Noting, decode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
 from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
 from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage
-from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.formats.json_text import NULL, is_given, members, set_members
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.items import NO_RAW, Item, ReasoningText, Text, ToolCall
 from thoughtline.notes import Notes, together
@@ -118,7 +118,7 @@ class _Draft:
         for name in ("groundingMetadata", "citationMetadata", "urlContextMetadata"):
             raw = getattr(noting, name)
             if is_given(raw):
-                setattr(kept, name, raw.copy())
+                setattr(kept, name, _with(getattr(kept, name), raw.copy()))
         if is_given(noting.logprobsResult):
             found = decode_notes(Noting(logprobsResult=noting.logprobsResult), ())
             self._tokens.append(found)
@@ -181,6 +181,11 @@ class _Draft:
         self.is_done = True
         self._native = native or self._native
         events.append(TurnDone(self.choice, decode_finish(self._native, self._items)))
+
+
+def _with(before: Raw, more: Raw) -> Raw:
+    """An object of notes with the members that a later chunk brought."""
+    return Raw(set_members(before, members(more).items())) if is_given(before) else more
 
 
 class StreamDecoder(PayloadStreamDecoder):
