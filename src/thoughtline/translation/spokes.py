@@ -84,7 +84,13 @@ SPOKES: dict[FormatName, Spoke] = {
         has_turns_of_blocks=False,
         is_object=False,
         custom_tools=True,
-        notes=NotePlace(True, True, True, "needed", in_history=chat_notes.noted_places),
+        notes=NotePlace(
+            has_citations=True,
+            has_tokens=True,
+            has_quotes=True,
+            places="needed",
+            in_history=chat_notes.noted_places,
+        ),
     ),
     "openai_responses": Spoke(
         openai_responses.decode_options,
@@ -98,7 +104,13 @@ SPOKES: dict[FormatName, Spoke] = {
         custom_tools=True,
         built_in=_SEARCH,
         encode_words=openai_responses.encode_words,
-        notes=NotePlace(True, True, False, "needed", responses_notes.decode_notes, responses_notes.encode_noted),
+        notes=NotePlace(
+            has_citations=True,
+            has_tokens=True,
+            places="needed",
+            decode=responses_notes.decode_notes,
+            encode=responses_notes.encode_noted,
+        ),
     ),
     "anthropic_messages": Spoke(
         anthropic_messages.decode_options,
@@ -111,13 +123,12 @@ SPOKES: dict[FormatName, Spoke] = {
         is_object=True,
         built_in=_SEARCH,
         notes=NotePlace(
-            True,
-            False,
-            True,
-            "none",
-            messages_notes.decode_notes,
-            messages_notes.encode_noted,
-            messages_notes.wants_citations,
+            has_citations=True,
+            has_quotes=True,
+            places="none",
+            decode=messages_notes.decode_notes,
+            encode=messages_notes.encode_noted,
+            wants=messages_notes.wants_citations,
         ),
     ),
     "gemini_generate": Spoke(
@@ -130,7 +141,7 @@ SPOKES: dict[FormatName, Spoke] = {
         has_turns_of_blocks=True,
         is_object=True,
         built_in=_SEARCH,
-        notes=NotePlace(True, True, False, "kept"),
+        notes=NotePlace(has_citations=True, has_tokens=True),
     ),
     "ollama_chat": Spoke(
         ollama_chat.decode_options,
@@ -141,7 +152,7 @@ SPOKES: dict[FormatName, Spoke] = {
         ollama_chat.encode_result,
         has_turns_of_blocks=False,
         is_object=True,
-        notes=NotePlace(False, True),
+        notes=NotePlace(has_tokens=True),
     ),
     "bedrock_converse": Spoke(
         bedrock_converse.decode_options,
