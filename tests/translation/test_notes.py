@@ -401,6 +401,16 @@ def test_a_token_that_is_half_a_character() -> None:
     assert [one["bytes"] for one in delta["logprobs"]] == [[0xC3], [0xA9]]
 
 
+def test_tokens_of_words_that_a_call_followed() -> None:
+    """The message of a Responses client ends with the call, and has its tokens all the same."""
+    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    chunks = [chat_chunk({"content": WORDS}, logprobs={"content": openai_tokens(0, 1)})]
+    chunks += [chat_chunk({"tool_calls": [call]}), chat_chunk({}, "tool_calls")]
+    out = checked("openai_responses", stream, Source("openai_chat", {}, chunks))
+    done = [event["item"] for event in events_of("openai_responses", out.body) if event["type"].endswith("item.done")]
+    assert done[0]["content"][0]["logprobs"] == openai_tokens(0, 1)
+
+
 def test_every_answer_has_its_own_notes() -> None:
     """Several answers of one response keep their notes apart."""
     first, second = chat_body({"annotations": [ANNOTATION]})["choices"][0], chat_body({})["choices"][0]
