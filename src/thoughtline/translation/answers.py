@@ -150,10 +150,9 @@ class Answer:
         self._events.append(self._words(opened, event))
 
     def _words(self, opened: _Open, event: TextDelta) -> TextDelta:
-        if not event.tokens:
-            return TextDelta(self._choice, opened.position, event.text)
-        opened.tokens += event.tokens
-        return TextDelta(self._choice, opened.position, event.text, self._book.told(event.tokens))
+        if event.tokens:
+            opened.tokens += event.tokens
+        return TextDelta(self._choice, opened.position, event.text, event.tokens)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         opened = self._open
