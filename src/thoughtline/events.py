@@ -1,6 +1,6 @@
 """What a stream says, in words that all formats share.
 
-    Started → (TextDelta | ReasoningDelta | CallDelta)* → ItemDone* → UsageReported? → TurnDone
+    Started → (TextDelta | ReasoningDelta | CallDelta)* → Noted? → ItemDone* → UsageReported? → TurnDone
 
 `choice` tells the answers of an `n > 1` stream apart; `position` tells the items of one answer apart. Deltas are for
 those who pass a stream on; `ItemDone` brings each item whole, merged as its format demands, with its JSON. Folding the
@@ -14,6 +14,7 @@ from typing import TypeAlias
 from msgspec import Raw, Struct
 
 from thoughtline.items import Item
+from thoughtline.notes import Notes, Token
 from thoughtline.turns import Finish, Usage
 
 
@@ -26,9 +27,12 @@ class Started(Struct, frozen=True, gc=False):
 
 
 class TextDelta(Struct, frozen=True, gc=False):
+    """More words. `tokens` are those that they are made of, where a client asked for them."""
+
     choice: int
     position: int
     text: str
+    tokens: tuple[Token, ...] = ()
 
 
 class ReasoningDelta(Struct, frozen=True, gc=False):
@@ -59,6 +63,13 @@ class ItemDone(Struct, frozen=True, gc=False):
     item: Item
 
 
+class Noted(Struct, frozen=True, gc=False):
+    """All the notes that stand beside an answer, by places in its words joined. One that comes again is the better."""
+
+    choice: int
+    notes: Notes
+
+
 class UsageReported(Struct, frozen=True, gc=False):
     usage: Usage
 
@@ -83,5 +94,5 @@ class Other(Struct, frozen=True, gc=False):
 
 
 Event: TypeAlias = (
-    Started | TextDelta | ReasoningDelta | CallDelta | ItemDone | UsageReported | TurnDone | Failed | Other
+    Started | TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | UsageReported | TurnDone | Failed | Other
 )

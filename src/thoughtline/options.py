@@ -168,16 +168,6 @@ class WrittenResult(NamedTuple):
     rest: tuple[Media, ...] = ()
 
 
-class Citation(Struct, frozen=True, gc=False):
-    """Where some words came from: `start` and `end` are characters of the text that they stand in."""
-
-    url: str
-    title: str = ""
-    quote: str = ""
-    start: int = 0
-    end: int = 0
-
-
 class ProviderError(Struct, frozen=True, gc=False):
     """What an error body says, whichever envelope it came in."""
 

@@ -43,6 +43,8 @@ from thoughtline.turns import FormatName, Transcript
 
 MOST_HEALINGS = 2
 _MAX_RESOLVED = 4096
+MAX_FINDINGS = 64
+"""As many as are told of one exchange."""
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
 
 
@@ -178,7 +180,7 @@ class Prepared(Struct, frozen=True, gc=False):
             healed=1 if self.healings else 0,
             checkpoints=len(self.quotation.quotes),
             added_chars=len(self.quotation.text),
-            findings=tuple((finding.rule, finding.place) for finding in findings[:64]),
+            findings=tuple((finding.rule, finding.place) for finding in findings[:MAX_FINDINGS]),
         )
 
 

@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.items import NO_RAW, Item, Role
+from thoughtline.notes import NO_NOTES, Notes
 
 FormatName = Literal[
     "openai_chat",
@@ -129,11 +130,15 @@ class Usage(Struct, frozen=True, gc=False):
 
 
 class Candidate(Struct, frozen=True, gc=False):
-    """One answer of a response; most have one, `n > 1` has several. `finish` is missing where the answer was cut."""
+    """One answer of a response; most have one, `n > 1` has several. `finish` is missing where the answer was cut.
+
+    `notes` are those that stand beside the answer and not on its words.
+    """
 
     turn: Turn
     index: int = 0
     finish: Finish | None = None
+    notes: Notes = NO_NOTES
 
     @property
     def is_complete(self) -> bool:

@@ -36,6 +36,17 @@ class _OllamaMessage(BaseModel):
     tool_calls: list[_OllamaCall] | None = None
 
 
+class _OllamaLikely(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    token: str
+    logprob: float
+    bytes: list[int] | None = None
+
+
+class _OllamaToken(_OllamaLikely):
+    top_logprobs: list[_OllamaLikely] | None = None
+
+
 class _OllamaLine(BaseModel):
     """Ollama's API docs, response of `/api/chat`."""
 
@@ -47,6 +58,7 @@ class _OllamaLine(BaseModel):
     done_reason: str | None = None
     prompt_eval_count: int | None = None
     eval_count: int | None = None
+    logprobs: list[_OllamaToken] | None = None
 
 
 def check_body(format: FormatName, body: bytes) -> None:

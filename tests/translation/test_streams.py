@@ -34,11 +34,9 @@ from thoughtline.items import DEEPSEEK_V1, Item, ReasoningText, Text, ToolCall, 
 from thoughtline.replay.capture import fold
 from thoughtline.translation import (
     StreamTranslator,
-    Translated,
     Way,
     reply_events,
     stream_reply,
-    translate_reply,
     whole_reply,
 )
 from thoughtline.translation.calls import CallIds, rule_of
@@ -347,45 +345,6 @@ def test_the_first_event_of_a_stream_that_fails_at_once(to: FormatName) -> None:
         [Failed(Raw(b'{"message":"no"}'))], way_to(to, "ollama_chat" if to != "ollama_chat" else "openai_chat")
     )
     assert b"no" in stream
-
-
-PAGE = {
-    "type": "web_search_result_location",
-    "url": "https://a.example",
-    "title": "A",
-    "cited_text": "q",
-    "encrypted_index": "x",
-}
-CITED = (
-    Text("Look: ", raw=Raw(b'{"type":"text","text":"Look: "}')),
-    Text("warm", raw=Raw(json.dumps({"type": "text", "text": "warm", "citations": [PAGE]}).encode())),
-)
-
-
-@pytest.mark.parametrize("write", [translate_reply, stream_reply])
-def test_citations_where_the_client_has_a_place_for_them(write: Callable[[Reply, Way], Translated]) -> None:
-    """Words of neighbouring blocks are one message of a Responses client's, each citation at its words; a chat client
-    has the words and a finding."""
-    reply = Reply(
-        "anthropic_messages",
-        (Candidate(Turn("assistant", CITED), 0, Finish("stop", "end_turn")),),
-        b"",
-        "m",
-        "m",
-        USAGE,
-    )
-    out = write(reply, way_to("openai_responses", "anthropic_messages"))
-    (check_body if write is translate_reply else check_stream)("openai_responses", out.body)
-    last = json.loads(out.body if write is translate_reply else list(payloads("openai_responses", out.body))[-1])
-    (message,) = last.get("response", last)["output"]
-    (part,) = message["content"]
-    assert part["text"] == "Look: warm"
-    assert [(one["url"], part["text"][one["start_index"] : one["end_index"]]) for one in part["annotations"]] == [
-        ("https://a.example", "warm")
-    ]
-    assert [finding.rule for finding in write(reply, way_to("openai_chat", "anthropic_messages")).findings] == [
-        "untranslatable"
-    ]
 
 
 # --- whole from stream, stream from whole -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -105,6 +106,22 @@ def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
     if next((value for name, value in raw if name == b"content-type"), b"").partition(b";")[0].lower() in _PAGES:
         kept.append((b"content-security-policy", b"sandbox"))
     return kept
+
+
+FINDINGS = b"x-thoughtline-findings"
+
+
+def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
+    """These headers with more findings counted, rule by rule, among those that they tell of."""
+    counts: Counter[str] = Counter()
+    told_before = next((value for name, value in reversed(headers) if name == FINDINGS), b"")
+    for part in told_before.decode("latin-1").split(", "):
+        rule, _, count = part.partition("=")
+        counts[rule] += int(count) if count.isdecimal() else 0
+    counts.update(rules)
+    told = ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
+    others = [(name, value) for name, value in headers if name != FINDINGS]
+    return [*others, (FINDINGS, told.encode())] if told else headers
 
 
 @lru_cache(1024)

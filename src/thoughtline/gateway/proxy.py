@@ -23,7 +23,7 @@ from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_o
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.headers import Headers, header_value, response_headers
+from thoughtline.gateway.headers import Headers, header_value, response_headers, with_findings
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay, tell
@@ -32,7 +32,7 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import TranslatingRelay, client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.records import Outcome
-from thoughtline.replayer import Prepared
+from thoughtline.replayer import MAX_FINDINGS, Prepared
 from thoughtline.sessions import Session, session_of
 from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
@@ -333,8 +333,11 @@ class Exchange:
 
     def _outcome(self) -> Outcome:
         upstream = self._passing_seconds + sum(attempt.upstream_seconds for attempt in self._attempts)
+        lost = self._relay.findings if self._relay is not None else ()
+        findings = (*self._done.findings, *((finding.rule, finding.place) for finding in lost))
         return replace(
             self._done,
+            findings=findings[:MAX_FINDINGS],
             request=self.id,
             route=self._last.target.route if self._last else "",
             attempts=max(1, len(self._attempts)),
@@ -358,7 +361,8 @@ class Exchange:
         last = self._last
         if last is not None and last.choice.model:
             headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
-        return headers
+        found = self._done.findings
+        return with_findings(headers, [rule for rule, _ in found]) if found else headers
 
     def _summary(self) -> bytes:
         done = self._done

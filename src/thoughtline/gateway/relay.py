@@ -21,6 +21,7 @@ from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.replay.findings import Finding
 from thoughtline.watching import MAX_BYTES, StreamWatch, Watch
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class Relay:
         self.held_seconds = 0.0
         self.bytes_down = 0
         self.note = ""
+        self.findings: tuple[Finding, ...] = ()
         self.has_started = False
         self._open_encoding()
 

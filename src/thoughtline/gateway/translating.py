@@ -18,11 +18,10 @@ from thoughtline.events import CallDelta, Event, ReasoningDelta, TextDelta
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.departure import Departure
-from thoughtline.gateway.headers import Headers
+from thoughtline.gateway.headers import Headers, with_findings
 from thoughtline.gateway.relay import MAX_WHOLE_BYTES, Keep, Relay, Tagged
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.records import Key
-from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity
 from thoughtline.replayer import Carried, Destination, Prepared, Replayer
 from thoughtline.translation import (
@@ -148,7 +147,6 @@ class TranslatingRelay(Relay):
         self._keep_answer = keep_answer
         self._answered: list[Event] = []
         self._has_begun = False
-        self.findings: tuple[Finding, ...] = ()
 
     async def pass_whole(self, send: Send) -> None:
         """A whole response of the provider's: whole for the client, or as a stream."""
@@ -213,6 +211,7 @@ class TranslatingRelay(Relay):
         return self._gathered_bytes > MAX_WHOLE_BYTES
 
     async def _send_all(self, send: Send, body: bytes) -> None:
+        self._headers = with_findings(self._headers, [finding.rule for finding in self.findings])
         if not self._spoken.is_streaming:
             body = self._tagged.whole(body) if self._tagged else body
             self._headers = [*self._headers, (b"content-length", str(len(body)).encode())]
@@ -229,11 +228,13 @@ class TranslatingRelay(Relay):
                 if self._is_too_long(piece):
                     raise LimitExceeded("a stream that is too long to be translated").from_upstream()
                 chunk = translator.feed(self._plain(piece))
+                self.findings = translator.findings  # before the turn is saved, which tells of them
                 await self._pass_chunk(send, chunk.data, chunk.ending, chunk.events)
                 if self._departure.has_left and self._is_drained():
                     self.note = "the client left; not read to the end"
                     break
             chunk = translator.finish()
+            self.findings = translator.findings
             await self._pass_chunk(send, chunk.data, chunk.ending, chunk.events)
         except UpstreamCut:
             await self._fail(send, translator, "the upstream broke off")

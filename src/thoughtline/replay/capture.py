@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
+from thoughtline.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
 from thoughtline.items import Item, ReasoningText
+from thoughtline.notes import NO_NOTES, Notes
 from thoughtline.records import Outcome, Record, RecordId, encode_record
 from thoughtline.replay.keys import Identity, Spot, frame_of, walk
 from thoughtline.replay.visible import digest
@@ -19,6 +20,7 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
     started = Started()
     items: dict[int, list[Item]] = {}
     finishes: dict[int, Finish | None] = {}
+    notes: dict[int, Notes] = {}
     usage: Usage | None = None
     error = None
     for event in events:
@@ -27,6 +29,8 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
                 items.setdefault(event.choice, []).append(event.item)
             case TurnDone():
                 finishes[event.choice] = event.finish
+            case Noted():
+                notes[event.choice] = event.notes
             case Started():
                 started = event
             case UsageReported():
@@ -36,7 +40,9 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
             case _:
                 pass
     candidates = tuple(
-        Candidate(Turn("assistant", tuple(items.get(choice, ()))), choice, finishes.get(choice))
+        Candidate(
+            Turn("assistant", tuple(items.get(choice, ()))), choice, finishes.get(choice), notes.get(choice, NO_NOTES)
+        )
         for choice in sorted(items.keys() | finishes.keys())
     )
     return Reply(format, candidates, b"", started.id, started.model, usage, error, started.created)

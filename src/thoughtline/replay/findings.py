@@ -32,8 +32,9 @@ RuleCode = Literal[
 class Finding(Struct, frozen=True, gc=False):
     """What is wrong, or what was done about it.
 
-    `place` is a JSON pointer into the request. `answer` is what the provider would say to it, word for word where that
-    is known; empty where it would say nothing. `remedy` is for people.
+    `place` is a JSON pointer into the request, or names what an answer lost (`answer/notes`). `answer` is what the
+    provider would say to it, word for word where that is known; empty where it would say nothing. `remedy` is for
+    people.
     """
 
     rule: RuleCode

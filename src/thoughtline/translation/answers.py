@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from thoughtline.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta, TurnDone
+from thoughtline.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
 from thoughtline.formats.json_text import is_json
 from thoughtline.items import (
     NO_RAW,
@@ -27,10 +27,11 @@ from thoughtline.items import (
     ToolCall,
     Unknown,
 )
-from thoughtline.options import Citation
+from thoughtline.notes import NO_NOTES, Notes, Token
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.conversation import as_object, readable, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
+from thoughtline.translation.notebook import NoteBook, find
 from thoughtline.translation.spokes import SPOKES
 from thoughtline.translation.ways import Held, Way
 from thoughtline.turns import Finish
@@ -52,7 +53,8 @@ class _Open:
         self.pieces: list[str] = []
         self.call = CallDelta(0, 0, "")
         self.held: list[Held] = []
-        self.citations: list[Citation] = []
+        self.notes: list[Notes] = []
+        self.tokens: list[Token] = []
         self.base = 0
         self.is_summary = False
         self.is_told = False
@@ -73,6 +75,7 @@ class Answer:
         self._spoke = SPOKES[way.to]
         self._source = SPOKES[way.source]
         self._findings = findings
+        self._book = NoteBook(way, findings)
         self._events: list[Event] = []
         self._open: _Open | None = None
         self._closed: set[int] = set()
@@ -98,13 +101,13 @@ class Answer:
             return None
         if opened.kind == "text" and isinstance(event, TextDelta):
             opened.pieces.append(event.text)
-            return TextDelta(self._choice, opened.position, event.text)
+            return self._words(opened, event)
         if opened.kind == "reasoning" and isinstance(event, ReasoningDelta):
             opened.pieces.append(event.text)
             return ReasoningDelta(self._choice, opened.position, event.text, opened.is_summary)
         return None
 
-    def take(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | TurnDone) -> None:
+    def take(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> None:
         match event:
             case TextDelta():
                 self._text(event)
@@ -114,6 +117,8 @@ class Answer:
                 self._call(event)
             case ItemDone():
                 self._item(event)
+            case Noted():
+                self._book.hear(event.notes)
             case TurnDone():
                 self._end(event)
             case _:
@@ -142,7 +147,12 @@ class Answer:
             opened = self._enter("text", event.position)
         opened.pieces.append(event.text)
         opened.is_told = True
-        self._events.append(TextDelta(self._choice, opened.position, event.text))
+        self._events.append(self._words(opened, event))
+
+    def _words(self, opened: _Open, event: TextDelta) -> TextDelta:
+        if event.tokens:
+            opened.tokens += event.tokens
+        return TextDelta(self._choice, opened.position, event.text, event.tokens)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         opened = self._open
@@ -211,7 +221,7 @@ class Answer:
         elif event.position in self._closed:
             self._sealed_late(item)
         elif isinstance(item, Text):
-            self._text_done(event.position, item.text, self._source.decode_citations(item))
+            self._text_done(event.position, item.text, self._source.notes.decode(item))
         elif isinstance(item, ToolCall):
             self._call_done(event.position, item)
         elif isinstance(item, Unknown) and item.kind == "refusal":
@@ -219,9 +229,9 @@ class Answer:
         else:
             kind = item.kind if isinstance(item, Unknown) else type(item).__name__
             message = f"{self._way.to} has no place for what came as {kind or 'an unknown kind'}"
-            self._findings.append(Finding("untranslatable", "", message, ""))
+            find(self._findings, kind, message)
 
-    def _text_done(self, source: int, text: str, citations: tuple[Citation, ...] = ()) -> None:
+    def _text_done(self, source: int, text: str, notes: Notes = NO_NOTES) -> None:
         """Words are whole. In a Responses list the words that follow join them: they are one message."""
         opened = self._open
         if opened is not None and self._is_open(source, "text"):
@@ -234,9 +244,7 @@ class Answer:
         opened = self._open
         if opened is None or opened.kind != "text":
             return
-        opened.citations += [
-            replace(one, start=one.start + opened.base, end=one.end + opened.base) for one in citations
-        ]
+        opened.notes.append(notes.moved(opened.base))
         opened.is_done = True
         self._closed.add(source)
         if self._slot != "element":
@@ -244,17 +252,6 @@ class Answer:
 
     def _joins(self, opened: _Open) -> bool:
         return self._slot == "element" and opened.kind == "text" and opened.is_done
-
-    def _cited(self, opened: _Open) -> Text:
-        """The words, with where they came from if the client's format has a place for that."""
-        citations = tuple(opened.citations)
-        if not citations:
-            return Text(opened.text)
-        if self._spoke.encode_cited is None or (opened.is_told and self._slot == "block"):
-            message = f"{self._way.to} has no place for citations here; the words are kept, where they came from is not"
-            self._findings.append(Finding("untranslatable", "", message, ""))
-            return Text(opened.text)
-        return self._spoke.encode_cited(opened.text, citations)
 
     def _reasoning_done(self, source: int, item: Reasoning) -> None:
         """A piece of reasoning is whole. It stays open until something else comes: its ciphertext may follow."""
@@ -283,9 +280,7 @@ class Answer:
 
     def _call_done(self, source: int, item: ToolCall) -> None:
         if item.is_custom and not self._spoke.custom_tools:
-            self._findings.append(
-                Finding("untranslatable", "", "a call with free text stands as one with an object", "")
-            )
+            find(self._findings, "calls", "a call with free text stands as one with an object")
             item = replace(item, arguments=msgspec.json.encode({"input": item.arguments}).decode(), is_custom=False)
         if source in self._waiting:
             del self._waiting[source]
@@ -331,7 +326,7 @@ class Answer:
         match opened.kind:
             case "text":
                 self._letters += letters_of(opened.text)
-                self._give(opened.position, self._cited(opened))
+                self._give(opened.position, self._book.written(opened.text, opened.notes, opened.tokens))
             case "reasoning":
                 self._leave_reasoning(opened)
             case "call":
@@ -417,6 +412,8 @@ class Answer:
             if token:
                 self._give(self._next, Text("", Seal(token, self._way.dialect.reasoning_format)))
                 self._next += 1
+        if notes := self._book.beside():
+            self._events.append(Noted(self._choice, notes))
         self._events.append(TurnDone(self._choice, self._finish(event.finish)))
 
     def _give_late(self) -> None:

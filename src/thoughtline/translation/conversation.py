@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from thoughtline.errors import Untranslatable
-from thoughtline.formats.json_text import is_json
+from thoughtline.formats.json_text import NULL, is_given, is_json, members
 from thoughtline.items import (
     REASONING_KINDS,
     Item,
@@ -35,6 +35,7 @@ from thoughtline.translation.envelopes import NO_SEALER, Opened, Place, Sealer, 
 from thoughtline.translation.spokes import SPOKES, Spoke
 from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
 
+NOTES_STAY = "citations and probabilities of earlier words are not sent: they are for the client"
 _OPENING = "(The conversation goes on.)"
 """What a user says where a wire wants the user to speak first, and nobody did."""
 
@@ -127,6 +128,8 @@ class _Work:
         self._sealer = sealer
         self._ids = OutgoingIds(rule_of(to, contract.dialect))
         self._was_model = False
+        self._has_notes = False
+        self._has_spoken = False
         self.findings: list[Finding] = []
 
     @property
@@ -169,6 +172,8 @@ class _Work:
 
     def _media(self, turn: Turn, at: int, item: Unknown) -> list[Item]:
         media = self._from.decode_media(item)
+        if self._from.notes.wants(item):
+            self._find(turn, at, f"{self._target} does not cite documents")
         if isinstance(media, str):
             return [Text(media)]
         encoded = self._to.encode_media(media) if media is not None else None
@@ -181,6 +186,11 @@ class _Work:
         if item.kind == "item_reference":
             problem = "an item kept at the provider can't be looked up by another"
             raise Untranslatable(problem, place_of(self._format, turn, at), "send the item itself")
+        if item.kind == "compaction_trigger":
+            problem = "the upstream compacts no conversations"
+            raise Untranslatable(
+                problem, place_of(self._format, turn, at), "ask a provider that does, or sum up yourself"
+            )
         what = media.kind if media is not None else f"part of kind {item.kind or 'unknown'}"
         self._find(turn, at, f"{self._target} has no place for this {what}")
 
@@ -191,11 +201,17 @@ class _Work:
             opened += [Placed((0, 0), held) for held in self._open(turn, at, item)]
             match item:
                 case Text():
+                    self._has_spoken = True
+                    self._note(turn, at, item)
                     items += [self._to.encode_words(item.text)] if item.text else []
                 case ToolCall():
+                    self._has_spoken = True
                     items.append(self._call(turn, at, item))
                 case Unknown(kind="refusal"):
                     items.append(self._to.encode_words(refusal_of(item)))
+                case Unknown(kind="compaction"):
+                    words = self._compacted(turn, at, item)
+                    items += [self._to.encode_words(words)] if words else []
                 case Unknown():
                     items += self._media(turn, at, item)
                 case ToolResult():
@@ -205,6 +221,27 @@ class _Work:
         if all(isinstance(item, REASONING_KINDS) for item in items):
             return []  # a turn that was cut before it said anything: no wire takes one
         return [_Part("assistant", tuple(items), tuple(opened))]
+
+    def _compacted(self, turn: Turn, at: int, item: Unknown) -> str:
+        """A conversation in few words. Anthropic's are in the clear and go on as words; what is sealed only its maker
+        can read: without it, and without the turns that it stands for, the model would know nothing of them."""
+        known = members(item.raw)
+        content = known.get("content", NULL)
+        if bytes(content)[:1] == b'"':
+            self._find(turn, at, "a compaction stands as words; what is sealed in it is not sent")
+            return msgspec.json.decode(content, type=str)
+        if is_given(known.get("encrypted_content", NULL)) and not self._has_spoken:
+            problem = "a compacted conversation that only its maker can read"
+            remedy = "send the turns that it stands for, or ask the provider that made it"
+            raise Untranslatable(problem, place_of(self._format, turn, at), remedy)
+        self._find(turn, at, "a compaction is not sent: only its maker can read it; the turns before it are")
+        return ""
+
+    def _note(self, turn: Turn, at: int, item: Text) -> None:
+        """Notes on what the model said are for the client and stay behind; the first of them is found."""
+        if not self._has_notes and item.raw and self._from.notes.decode(item):
+            self._has_notes = True
+            self._find(turn, at, NOTES_STAY)
 
     def _open(self, turn: Turn, at: int, item: Item) -> list[Opened]:
         seal = seal_of(item)

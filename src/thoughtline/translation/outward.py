@@ -16,6 +16,7 @@ from thoughtline.events import (
     Event,
     Failed,
     ItemDone,
+    Noted,
     Other,
     ReasoningDelta,
     Started,
@@ -68,7 +69,7 @@ class Outward:
             case TurnDone() if self._way.source == "gemini_generate":
                 self._ended[event.choice] = event  # with code execution it says so and then goes on
                 return []
-            case TextDelta() | ReasoningDelta() | CallDelta() | ItemDone() | TurnDone():
+            case TextDelta() | ReasoningDelta() | CallDelta() | ItemDone() | Noted() | TurnDone():
                 return [*self._start(Started()), *self._answer(event)]
             case _:
                 assert_never(event)
@@ -98,7 +99,7 @@ class Outward:
         self._usage = plain if self._way.wants_usage else None
         return []
 
-    def _answer(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | TurnDone) -> list[Event]:
+    def _answer(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> list[Event]:
         if event.choice > 0 and self._way.to in _ONE_ANSWER:
             return []
         answer = self._answers.get(event.choice)

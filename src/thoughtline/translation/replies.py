@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
+from thoughtline.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
 from thoughtline.formats import FORMATS
 from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text
 from thoughtline.options import ProviderError
@@ -38,6 +38,7 @@ def reply_events(reply: Reply) -> list[Event]:
     """A whole response as the events of a stream that says the same."""
     events: list[Event] = [Started(reply.id, reply.model, reply.created)]
     for candidate in reply.candidates:
+        events += [Noted(candidate.index, candidate.notes)] if candidate.notes else []
         events += [ItemDone(candidate.index, at, item) for at, item in enumerate(candidate.turn.items)]
     if reply.usage is not None:
         events.append(UsageReported(reply.usage))

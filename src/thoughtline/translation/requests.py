@@ -25,14 +25,15 @@ from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.matching import Found
 from thoughtline.replay.visible import digest, is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.conversation import Conversation, Placed, translate_turns
+from thoughtline.translation.conversation import NOTES_STAY, Conversation, Placed, translate_turns
 from thoughtline.translation.effort import Settled, knob_for, settle
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.spokes import SPOKES, bodies_of
 from thoughtline.turns import FormatName, Transcript
 
 _CLAUDE = ("anthropic", "anthropic-adaptive", "anthropic-bound", "bedrock-claude")
-_NO_FORCED_TOOL = (*_CLAUDE, "deepseek", "deepseek-anthropic", "deepseek-responses", "deepseek-v3.2", "kimi")
+_DEEPSEEK = ("deepseek", "deepseek-anthropic", "deepseek-responses", "deepseek-v3.2")
+_NO_FORCED_TOOL = (*_CLAUDE, *_DEEPSEEK, "kimi")
 """Where a tool can't be forced on a model that thinks: Anthropic's, DeepSeek's and Moonshot's refusals."""
 
 _OPENAI = ("openai-responses", "azure-responses", "openai-chat")
@@ -85,7 +86,7 @@ def translate_request(
     _refuse_what_changes_meaning(read, to)
     conversation = translate_turns(transcript, to, contract, sealer)
     body, findings = _body(read, options, to, contract)
-    marks = _cache_marks(transcript, to)
+    marks = (*_cache_marks(transcript, to), *_history_notes(transcript))
     draft = Transcript(to, conversation.turns, body, is_reshaped=True)
     bodies = bodies_of(to)
     final = bodies.decode_request(bodies.encode_request(draft, contract.dialect), contract.dialect)
@@ -143,7 +144,7 @@ def _body(read: ReadOptions, options: Options, to: FormatName, contract: Contrac
     """The body without its conversation."""
     findings: list[Finding] = []
     options = _with_limit(_without_defaults(options, to), contract)
-    options = _narrowed(_without_logprobs(options, read, findings), to)
+    options = _narrowed(_agreed_logprobs(options, read, findings), to)
     options, thinking = _unforced(options, contract, read, findings)
     settled = settle(thinking, contract, options.model, options.max_tokens)
     findings += [_finding(read, "thinking", problem) for problem in settled.problems]
@@ -191,14 +192,13 @@ def _narrowed(options: Options, to: FormatName) -> Options:
     return replace(options, tools=tools, tool_choice=replace(choice, allowed=()))
 
 
-def _without_logprobs(options: Options, read: ReadOptions, findings: list[Finding]) -> Options:
-    """Each format counts tokens and their chances in its own way: an answer in another's words has none."""
-    for name in ("logprobs", "top_logprobs"):
-        if getattr(options, name) is not None:
-            if getattr(options, name):
-                findings.append(_finding(read, name, "probabilities of tokens are not translated"))
-            options = replace(options, **{name: None})
-    return options
+def _agreed_logprobs(options: Options, read: ReadOptions, findings: list[Finding]) -> Options:
+    """The likeliest tokens come with those chosen or not at all: chat and Ollama refuse the one without the other."""
+    if options.logprobs:
+        return options if options.top_logprobs else replace(options, top_logprobs=None)
+    if options.top_logprobs:
+        findings.append(_finding(read, "top_logprobs", "top_logprobs asks for nothing where logprobs is not asked for"))
+    return replace(options, logprobs=None, top_logprobs=None)
 
 
 def _with_limit(options: Options, contract: Contract) -> Options:
@@ -230,12 +230,14 @@ def _unforced(
 def _cooled(
     options: Options, contract: Contract, settled: Settled, read: ReadOptions, findings: list[Finding]
 ) -> Options:
-    """Sampling settings that a model refuses: Claude while it thinks, OpenAI's reasoning models always."""
+    """Settings that a model refuses: Claude's and DeepSeek's while they think, OpenAI's reasoning models always."""
     refused: tuple[str, ...] = ()
     if contract.name in _CLAUDE and settled.is_thinking:
         refused = ("temperature", "top_p", "top_k")
     elif contract.name in _OPENAI and _OPENAI_REASONS.search(options.model):
         refused = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs")
+    elif contract.name in _DEEPSEEK and settled.is_thinking:
+        refused = ("logprobs", "top_logprobs")
     for name in refused:
         if getattr(options, name) is not None and not (name == "temperature" and options.temperature == 1):
             findings.append(_finding(read, name, f"{name} can't be set on a model that thinks"))
@@ -273,6 +275,12 @@ def _cache_marks(transcript: Transcript, to: FormatName) -> tuple[Finding, ...]:
     if b'"cache_control"' not in transcript.body:
         return ()
     return (Finding("untranslatable", "", f"{to} has no marks for prompt caching", ""),)
+
+
+def _history_notes(transcript: Transcript) -> tuple[Finding, ...]:
+    """Notes that stand beside messages; those on items are found with them."""
+    places = SPOKES[transcript.format].notes.in_history(transcript.body)
+    return tuple(Finding("untranslatable", place, NOTES_STAY, "") for place in places[:1])
 
 
 # --- envelopes --------------------------------------------------------------------------------------------------------

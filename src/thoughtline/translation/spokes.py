@@ -3,23 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.formats.anthropic_messages import notes as messages_notes
 from thoughtline.formats.anthropic_messages import options as anthropic_messages
+from thoughtline.formats.bedrock_converse import notes as converse_notes
 from thoughtline.formats.bedrock_converse import options as bedrock_converse
 from thoughtline.formats.gemini_generate import options as gemini_generate
 from thoughtline.formats.ollama_chat import options as ollama_chat
+from thoughtline.formats.openai_chat import notes as chat_notes
 from thoughtline.formats.openai_chat import options as openai_chat
+from thoughtline.formats.openai_responses import notes as responses_notes
 from thoughtline.formats.openai_responses import options as openai_responses
 from thoughtline.items import Text, ToolResult, Unknown
-from thoughtline.options import Citation, Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
+from thoughtline.notes import NO_NOTES, Notes
+from thoughtline.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
 from thoughtline.providers import Dialect
 from thoughtline.turns import FormatName
 
 
-def _no_citations(item: Text) -> tuple[Citation, ...]:
+def _no_notes(item: Text) -> Notes:
+    return NO_NOTES
+
+
+def _no_wish(item: Unknown) -> bool:
+    return False
+
+
+def _no_places(body: bytes) -> tuple[str, ...]:
     return ()
+
+
+class NotePlace(NamedTuple):
+    """Where a format has notes on an answer. `decode` and `encode` are for those that stand on the words themselves;
+    the others stand beside the answer, where its codec reads and writes them.
+
+    `places` says whether a citation must name its words, may, or is about all that it stands on. `wants` tells a
+    document of a request that asks for citations, `in_history` where a history has notes that no item shows.
+    """
+
+    has_citations: bool = False
+    has_tokens: bool = False
+    has_quotes: bool = False
+    places: Literal["needed", "kept", "none"] = "kept"
+    decode: Callable[[Text], Notes] = _no_notes
+    encode: Callable[[str, Notes], Text] | None = None
+    wants: Callable[[Unknown], bool] = _no_wish
+    in_history: Callable[[bytes], tuple[str, ...]] = _no_places
 
 
 class Spoke(NamedTuple):
@@ -37,8 +68,7 @@ class Spoke(NamedTuple):
     custom_tools: bool = False
     built_in: frozenset[str] = frozenset()
     encode_words: Callable[[str], Text] = Text
-    decode_citations: Callable[[Text], tuple[Citation, ...]] = _no_citations
-    encode_cited: Callable[[str, tuple[Citation, ...]], Text] | None = None
+    notes: NotePlace = NotePlace()
 
 
 _SEARCH = frozenset({"web_search"})
@@ -54,6 +84,13 @@ SPOKES: dict[FormatName, Spoke] = {
         has_turns_of_blocks=False,
         is_object=False,
         custom_tools=True,
+        notes=NotePlace(
+            has_citations=True,
+            has_tokens=True,
+            has_quotes=True,
+            places="needed",
+            in_history=chat_notes.noted_places,
+        ),
     ),
     "openai_responses": Spoke(
         openai_responses.decode_options,
@@ -67,8 +104,13 @@ SPOKES: dict[FormatName, Spoke] = {
         custom_tools=True,
         built_in=_SEARCH,
         encode_words=openai_responses.encode_words,
-        decode_citations=openai_responses.decode_citations,
-        encode_cited=openai_responses.encode_cited,
+        notes=NotePlace(
+            has_citations=True,
+            has_tokens=True,
+            places="needed",
+            decode=responses_notes.decode_notes,
+            encode=responses_notes.encode_noted,
+        ),
     ),
     "anthropic_messages": Spoke(
         anthropic_messages.decode_options,
@@ -80,8 +122,14 @@ SPOKES: dict[FormatName, Spoke] = {
         has_turns_of_blocks=True,
         is_object=True,
         built_in=_SEARCH,
-        decode_citations=anthropic_messages.decode_citations,
-        encode_cited=anthropic_messages.encode_cited,
+        notes=NotePlace(
+            has_citations=True,
+            has_quotes=True,
+            places="none",
+            decode=messages_notes.decode_notes,
+            encode=messages_notes.encode_noted,
+            wants=messages_notes.wants_citations,
+        ),
     ),
     "gemini_generate": Spoke(
         gemini_generate.decode_options,
@@ -93,6 +141,7 @@ SPOKES: dict[FormatName, Spoke] = {
         has_turns_of_blocks=True,
         is_object=True,
         built_in=_SEARCH,
+        notes=NotePlace(has_citations=True, has_tokens=True),
     ),
     "ollama_chat": Spoke(
         ollama_chat.decode_options,
@@ -103,6 +152,7 @@ SPOKES: dict[FormatName, Spoke] = {
         ollama_chat.encode_result,
         has_turns_of_blocks=False,
         is_object=True,
+        notes=NotePlace(has_tokens=True),
     ),
     "bedrock_converse": Spoke(
         bedrock_converse.decode_options,
@@ -113,6 +163,7 @@ SPOKES: dict[FormatName, Spoke] = {
         bedrock_converse.encode_result,
         has_turns_of_blocks=True,
         is_object=True,
+        notes=NotePlace(decode=converse_notes.decode_notes),
     ),
 }
 

@@ -10,6 +10,7 @@ from thoughtline.events import (
     Event,
     Failed,
     ItemDone,
+    Noted,
     Other,
     ReasoningDelta,
     Started,
@@ -81,7 +82,7 @@ class StreamEncoder:
             case TurnDone():
                 self._finish = event.finish
                 return b""
-            case UsageReported():
+            case UsageReported() | Noted():
                 return b""
             case Failed():
                 return _part("error", [("errorText", encode(bytes(event.error).decode().strip('"')))])

@@ -18,12 +18,11 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.option_members import Reader, Writer, hold_media, text_of
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import Text, ToolResult, Unknown
+from thoughtline.items import ToolResult, Unknown
 from thoughtline.options import (
     EFFORTS,
     WEB_SEARCH,
     BuiltInTool,
-    Citation,
     CustomTool,
     FunctionTool,
     Media,
@@ -249,38 +248,6 @@ def encode_media(media: Media) -> Unknown | None:
         return None
     titled = {"title": media.name} if media.kind == "document" and media.name else {}
     return Unknown(media.kind, Raw(encode({"type": media.kind, "source": source} | titled)))
-
-
-class _Citation(Struct, gc=False):
-    url: str | None = None
-    title: str | None = None
-    cited_text: str | None = None
-
-
-class _Cited(Struct, gc=False):
-    citations: list[_Citation] | None = None
-
-
-_cited_decoder = msgspec.json.Decoder(_Cited)
-
-
-def decode_citations(item: Text) -> tuple[Citation, ...]:
-    """The pages that a block's words came from; places in documents of the request have no address."""
-    if not item.raw or b'"citations"' not in bytes(item.raw):
-        return ()
-    found = decode(_cited_decoder, item.raw).citations or ()
-    size = len(item.text)
-    return tuple(Citation(one.url, one.title or "", one.cited_text or "", 0, size) for one in found if one.url)
-
-
-def encode_cited(text: str, citations: tuple[Citation, ...]) -> Text:
-    """A block of words with the pages they came from."""
-    kind = "web_search_result_location"
-    told = [
-        {"type": kind, "url": one.url, "title": one.title, "cited_text": one.quote, "encrypted_index": ""}
-        for one in citations
-    ]
-    return Text(text, raw=Raw(encode({"type": "text", "text": text, "citations": told})))
 
 
 def decode_result(item: ToolResult) -> ResultContent:

@@ -48,6 +48,8 @@ class _Delta(Struct, gc=False):
     signature: str | None = None
     partial_json: str | None = None
     citation: Raw = NULL
+    content: Raw = NULL
+    encrypted_content: Raw = NULL
     stop_reason: str | None = None
 
 
@@ -83,7 +85,7 @@ _message_decoder = msgspec.json.Decoder(_Message)
 class _Draft:
     """A block that grows."""
 
-    __slots__ = ("citations", "is_call", "json", "signature", "start", "texts", "thoughts")
+    __slots__ = ("citations", "compaction", "is_call", "json", "signature", "start", "texts", "thoughts")
 
     def __init__(self, start: Raw, is_call: bool) -> None:
         self.start = start.copy()
@@ -93,6 +95,12 @@ class _Draft:
         self.json: list[str] = []
         self.signature: str | None = None
         self.citations: list[Raw] = []
+        self.compaction: dict[str, bytes] = {}
+
+    def compact(self, content: Raw, sealed: Raw) -> None:
+        """A compaction, which comes in one delta."""
+        told = {"content": content, "encrypted_content": sealed}
+        self.compaction |= {name: bytes(raw) for name, raw in told.items() if is_given(raw)}
 
     def whole(self) -> tuple[Raw, str | None]:
         """The block as it would have come whole, and the arguments text where that is no JSON (a call cut short)."""
@@ -105,6 +113,7 @@ class _Draft:
         if self.signature is not None or "signature" in known:
             # `content_block_start` has an empty one: no signature until its delta has come
             changes.append(("signature", encode(self.signature) if self.signature else None))
+        changes += self.compaction.items()
         if self.citations:
             changes.append(("citations", array(self.citations)))
         arguments = "".join(self.json)
@@ -157,6 +166,8 @@ class StreamDecoder(PayloadStreamDecoder):
             draft.signature = delta.signature
         elif delta.type == "citations_delta" and is_given(delta.citation):
             draft.citations.append(delta.citation.copy())
+        elif delta.type == "compaction_delta":
+            draft.compact(delta.content, delta.encrypted_content)
         else:
             events.append(Other(Raw(payload)))
 

@@ -11,6 +11,7 @@ from thoughtline.events import (
     Event,
     Failed,
     ItemDone,
+    Noted,
     Other,
     ReasoningDelta,
     Started,
@@ -21,7 +22,7 @@ from thoughtline.events import (
 from thoughtline.formats.anthropic_messages.blocks import encode_block
 from thoughtline.formats.anthropic_messages.usage import encode_finish, encode_usage
 from thoughtline.formats.framing import sse
-from thoughtline.formats.json_text import encode, members, object_of, set_members
+from thoughtline.formats.json_text import NULL, Json, elements, encode, is_array, members, object_of, set_members
 from thoughtline.formats.streaming import BlockCursor
 from thoughtline.items import Item, ReasoningText, Text, ToolCall
 from thoughtline.providers import ANTHROPIC, Dialect
@@ -62,6 +63,8 @@ class StreamEncoder:
             case UsageReported():
                 self._usage = event.usage
                 return b""
+            case Noted():
+                return b""  # what a block says of itself stands on it
             case Failed():
                 return sse(object_of([("type", b'"error"'), ("error", event.error)]), "error")
             case Other():
@@ -136,15 +139,24 @@ class StreamEncoder:
         if isinstance(item, ReasoningText) and item.signature:
             encode_block(item, self._dialect)  # refuses a seal of another maker
             signed = self._grow(encode({"type": "signature_delta", "signature": item.signature}))
+        elif isinstance(item, Text) and item.raw:
+            signed = self._cite(item.raw)
         return signed + self._leave()
+
+    def _cite(self, block: Json) -> bytes:
+        """Where the words of a block came from, which comes with its end."""
+        citations = members(block).get("citations", NULL)
+        told = elements(citations) if is_array(citations) else []
+        return b"".join(self._grow(object_of([("type", b'"citations_delta"'), ("citation", one)])) for one in told)
 
     def _whole(self, choice: int, position: int, item: Item) -> bytes:
         """An item that no delta announced."""
         block = encode_block(item, self._dialect)
         match item:
             case Text():
-                start = self._enter(choice, position, set_members(block, [("text", b'""')]))
-                return start + self._grow(encode({"type": "text_delta", "text": item.text})) + self._leave()
+                start = self._enter(choice, position, set_members(block, [("text", b'""'), ("citations", None)]))
+                grown = self._grow(encode({"type": "text_delta", "text": item.text}))
+                return start + grown + self._cite(block) + self._leave()
             case ReasoningText():
                 return self._whole_thinking(choice, position, item, block)
             case ToolCall():

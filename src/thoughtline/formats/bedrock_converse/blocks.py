@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.formats.bedrock_converse.notes import Piece
 from thoughtline.formats.json_text import NULL, arguments_object, array, decode, encode, is_given, members, object_of
 from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, ToolResult, Unknown
 from thoughtline.providers import Dialect
@@ -40,11 +41,16 @@ class _ToolResult(Struct, gc=False):
     content: Raw = NULL
 
 
+class _Cited(Struct, gc=False):
+    content: list[Piece] | None = None
+
+
 class _Block(Struct, gc=False):
     text: str | None = None
     reasoningContent: ReasoningMember | None = None  # noqa: N815
     toolUse: ToolUse | None = None  # noqa: N815
     toolResult: _ToolResult | None = None  # noqa: N815
+    citationsContent: _Cited | None = None  # noqa: N815
 
 
 _block_decoder = msgspec.json.Decoder(_Block)
@@ -63,6 +69,8 @@ def decode_block(raw: Raw, dialect: Dialect) -> Item:
         return ToolResult(block.toolResult.content, block.toolResult.toolUseId, raw=raw)
     if block.text is not None:
         return Text(block.text, raw=raw)
+    if block.citationsContent is not None:
+        return Text("".join(piece.text for piece in block.citationsContent.content or ()), raw=raw)
     return Unknown(next(iter(members(raw)), ""), raw)
 
 

@@ -21,6 +21,7 @@ from thoughtline.events import (
 from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
 from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, unwrap
 from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
+from thoughtline.formats.bedrock_converse.notes import cited_block
 from thoughtline.formats.json_text import NULL, encode, is_given, object_of
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
@@ -40,6 +41,7 @@ class _Delta(Struct, gc=False):
     text: str | None = None
     reasoningContent: ReasoningMember | None = None  # noqa: N815
     toolUse: _CallDelta | None = None  # noqa: N815
+    citation: Raw = NULL
 
 
 class _Start(Struct, gc=False):
@@ -108,13 +110,14 @@ def _named(message: Message) -> bytes:
 class _Draft:
     """A block that grows."""
 
-    __slots__ = ("blobs", "call", "is_text", "json", "signature", "texts", "thoughts")
+    __slots__ = ("blobs", "call", "citations", "is_text", "json", "signature", "texts", "thoughts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.thoughts: list[str] = []
         self.json: list[str] = []
         self.blobs: list[str] = []
+        self.citations: list[Raw] = []
         self.signature: str | None = None
         self.call: ToolUse | None = None
         self.is_text = False
@@ -127,7 +130,10 @@ class _Draft:
             return [ReasoningText("".join(self.thoughts), self.signature, made_by)]
         if self.blobs:
             return [ReasoningEncrypted(blob, made_by) for blob in self.blobs]
-        return [Text("".join(self.texts))] if self.is_text else []
+        text = "".join(self.texts)
+        if self.citations:
+            return [Text(text, raw=cited_block(text, self.citations))]
+        return [Text(text)] if self.is_text else []
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -201,6 +207,8 @@ class StreamDecoder(PayloadStreamDecoder):
         elif delta.toolUse is not None and delta.toolUse.input is not None:
             draft.json.append(delta.toolUse.input)
             events.append(CallDelta(0, index, delta.toolUse.input))
+        elif is_given(delta.citation):
+            draft.citations.append(delta.citation.copy())
 
     def _think(self, draft: _Draft, index: int, reasoning: ReasoningMember, events: list[Event]) -> None:
         if reasoning.text is not None:

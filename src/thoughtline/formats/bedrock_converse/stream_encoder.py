@@ -12,6 +12,7 @@ from thoughtline.events import (
     Event,
     Failed,
     ItemDone,
+    Noted,
     Other,
     ReasoningDelta,
     Started,
@@ -22,6 +23,7 @@ from thoughtline.events import (
 from thoughtline.formats.aws_event_stream import encode_message
 from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
 from thoughtline.formats.bedrock_converse.bodies import encode_finish, encode_usage
+from thoughtline.formats.bedrock_converse.notes import citations_of
 from thoughtline.formats.json_text import encode, object_of
 from thoughtline.formats.streaming import BlockCursor
 from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
@@ -54,6 +56,8 @@ class StreamEncoder:
                 return self._leave() + (_event("messageStop", closing) if event.finish else b"")
             case UsageReported():
                 return _event("metadata", object_of([("usage", encode_usage(event.usage))]))
+            case Noted():
+                return b""  # Converse has no place for it
             case Failed():
                 return _exception(bytes(event.error))
             case Other():
@@ -98,6 +102,8 @@ class StreamEncoder:
             return b""
         if isinstance(item, ReasoningText) and item.signature is not None:
             said += self._grow({"reasoningContent": {"signature": item.signature}})
+        elif isinstance(item, Text):
+            said += b"".join(self._grow({"citation": one}) for one in citations_of(item.raw))
         return said + self._leave()
 
     def _whole(self, choice: int, position: int, item: Item) -> bytes:

@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 from thoughtline.errors import DecodeError
 from thoughtline.formats.conversation import encode_conversation
+from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
 from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage, encode_finish, encode_usage
 from thoughtline.formats.json_text import (
@@ -50,7 +51,7 @@ class _Request(Struct, gc=False):
     generation_config: Raw = NULL
 
 
-class _Candidate(Struct, gc=False):
+class _Candidate(Noting, gc=False):
     content: _Content | None = None
     index: int = 0
     finishReason: str | None = None  # noqa: N815 - the wire's spelling
@@ -147,7 +148,10 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
 def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) -> Candidate:
     parts = candidate.content.parts if candidate.content else NULL
     items = _decode_parts(parts, dialect, f"/candidates/{position}/content/parts")
-    return Candidate(Turn("assistant", items), candidate.index, decode_finish(candidate.finishReason, items))
+    finish = decode_finish(candidate.finishReason, items)
+    words = "".join(item.text for item in items if isinstance(item, Text)) if candidate.has_notes else ""
+    notes = decode_notes(candidate, items).of_words(words)
+    return Candidate(Turn("assistant", items), candidate.index, finish, notes)
 
 
 def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:
@@ -190,5 +194,6 @@ def encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
             ("content", object_of([("parts", parts), ("role", b'"model"')])),
             ("finishReason", encode_finish(candidate.finish) if candidate.finish else None),
             ("index", encode(candidate.index)),
+            *encode_notes(candidate.notes, candidate.turn.items),
         ]
     )

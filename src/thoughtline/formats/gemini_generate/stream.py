@@ -16,6 +16,7 @@ from thoughtline.events import (
     Event,
     Failed,
     ItemDone,
+    Noted,
     Other,
     ReasoningDelta,
     Started,
@@ -24,12 +25,14 @@ from thoughtline.events import (
     UsageReported,
 )
 from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, JsonArray, ServerSentEvents
+from thoughtline.formats.gemini_generate.notes import Noting, decode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
 from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
 from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage
-from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.formats.json_text import NULL, is_given, members, set_members
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.items import NO_RAW, Item, ReasoningText, Text, ToolCall
+from thoughtline.notes import Notes, together
 from thoughtline.providers import GEMINI, Dialect
 
 MAX_CANDIDATES = 128
@@ -39,7 +42,7 @@ class _Content(Struct, gc=False):
     parts: list[Raw] | None = None
 
 
-class _Candidate(Struct, gc=False):
+class _Candidate(Noting, gc=False):
     content: _Content | None = None
     index: int = 0
     finishReason: str | None = None  # noqa: N815 - the wire's spelling
@@ -93,6 +96,8 @@ class _Draft:
         self._call: ToolCall | None = None
         self._arguments = PartialArguments()
         self._items: list[Item] = []
+        self._noting = Noting()
+        self._tokens: list[Notes] = []
         self._native: str | None = None
 
     def add(self, raw: Raw, events: list[Event]) -> None:
@@ -106,6 +111,27 @@ class _Draft:
             return
         self._end_item(events)
         self._done(typed_part(part, raw.copy(), self._dialect), events)
+
+    def note(self, noting: Noting, events: list[Event], before: int) -> None:
+        """The notes of a chunk. Tokens are those of its words; where the words came from is told of all so far."""
+        kept = self._noting
+        for name in ("groundingMetadata", "citationMetadata", "urlContextMetadata"):
+            raw = getattr(noting, name)
+            if is_given(raw):
+                setattr(kept, name, _with(getattr(kept, name), raw.copy()))
+        if is_given(noting.logprobsResult):
+            found = decode_notes(Noting(logprobsResult=noting.logprobsResult), ())
+            self._tokens.append(found)
+            last = events[-1] if len(events) > before else None
+            if isinstance(last, TextDelta):
+                events[-1] = TextDelta(self.choice, last.position, last.text, found.tokens)
+
+    def _give_notes(self, events: list[Event]) -> None:
+        said = [*self._items, *([Text("".join(self._pieces))] if self._pieces and not self._is_thought else [])]
+        notes = together((decode_notes(self._noting, said), *self._tokens))
+        if notes:
+            words = "".join(item.text for item in said if isinstance(item, Text))
+            events.append(Noted(self.choice, notes.of_words(words)))
 
     def _add_text(self, text: str, is_thought: bool, raw: Raw, events: list[Event]) -> None:
         if self._pieces and is_thought != self._is_thought:
@@ -150,10 +176,16 @@ class _Draft:
 
     def end(self, native: str | None, events: list[Event]) -> None:
         """The candidate is over, as far as the provider says. With code execution it says so and then goes on."""
+        self._give_notes(events)
         self._end_item(events)
         self.is_done = True
         self._native = native or self._native
         events.append(TurnDone(self.choice, decode_finish(self._native, self._items)))
+
+
+def _with(before: Raw, more: Raw) -> Raw:
+    """An object of notes with the members that a later chunk brought."""
+    return Raw(set_members(before, members(more).items())) if is_given(before) else more
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -194,9 +226,12 @@ class StreamDecoder(PayloadStreamDecoder):
         draft = self._drafts.get(candidate.index)
         if draft is None:
             draft = self._drafts[candidate.index] = _Draft(candidate.index, self._dialect)
+        before = len(events)
         for raw in candidate.content.parts or () if candidate.content else ():
             draft.is_done = False
             draft.add(raw, events)
+        if candidate.has_notes:
+            draft.note(candidate, events, before)
         return bool(candidate.finishReason) and not draft.is_done
 
     def _close(self, events: list[Event]) -> None:

@@ -9,6 +9,7 @@ from thoughtline.events import (
     Event,
     Failed,
     ItemDone,
+    Noted,
     Other,
     ReasoningDelta,
     Started,
@@ -17,10 +18,12 @@ from thoughtline.events import (
     UsageReported,
 )
 from thoughtline.formats.framing import sse
+from thoughtline.formats.gemini_generate.notes import encode_notes, encode_tokens
 from thoughtline.formats.gemini_generate.parts import encode_part
 from thoughtline.formats.gemini_generate.usage import encode_finish, encode_usage
 from thoughtline.formats.json_text import array, encode, object_of
 from thoughtline.items import Item, ReasoningText, Seal, Text, ToolCall
+from thoughtline.notes import NO_NOTES, Notes, Token
 from thoughtline.providers import GEMINI, Dialect
 
 
@@ -35,6 +38,9 @@ class StreamEncoder:
         self._has_written = False
         self._usage: bytes | None = None
         self._ended: list[bytes] = []
+        self._words: dict[int, list[Item]] = {}
+        self._noted: dict[int, Notes] = {}
+        self._tokens: dict[int, int] = {}
 
     def encode(self, event: Event) -> bytes:
         """The bytes that say what this event says."""
@@ -44,14 +50,18 @@ class StreamEncoder:
                 return b""
             case TextDelta():
                 self._told.add((event.choice, event.position))
-                return self._part(event.choice, encode({"text": event.text}))
+                return self._part(event.choice, encode({"text": event.text}), event.tokens)
             case ReasoningDelta():
                 self._told.add((event.choice, event.position))
                 return self._part(event.choice, encode({"text": event.text, "thought": True}))
             case CallDelta():
                 return b""  # a call comes whole
             case ItemDone():
+                self._remember(event)
                 return self._item_done(event)
+            case Noted():
+                self._noted[event.choice] = event.notes
+                return b""
             case TurnDone():
                 return self._turn_done(event)
             case UsageReported():
@@ -86,7 +96,7 @@ class StreamEncoder:
             return b""
         content = object_of([("parts", b"[]"), ("role", b'"model"')])
         known = [("content", content), ("finishReason", encode_finish(event.finish)), ("index", encode(event.choice))]
-        self._ended.append(object_of(known))
+        self._ended.append(object_of([*known, *self._notes(event.choice)]))
         return self._ending() if self._usage is not None else b""
 
     def _ending(self) -> bytes:
@@ -97,9 +107,25 @@ class StreamEncoder:
         members += [("usageMetadata", usage)] if usage is not None else []
         return self._chunk(members) if members else b""
 
-    def _part(self, choice: int, part: bytes) -> bytes:
+    def _remember(self, event: ItemDone) -> None:
+        """Words, for the places of notes: a stream counts from the beginning of all of them."""
+        if isinstance(event.item, Text):
+            self._words.setdefault(event.choice, []).append(event.item)
+
+    def _notes(self, choice: int) -> list[tuple[str, bytes]]:
+        """What stands beside the answer, but for tokens that went with their words."""
+        notes = self._noted.get(choice, NO_NOTES)
+        words = Text("".join(item.text for item in self._words.get(choice, ()) if isinstance(item, Text)))
+        rest = Notes(notes.citations, notes.tokens[self._tokens.get(choice, 0) :])
+        return encode_notes(rest, (words,))
+
+    def _part(self, choice: int, part: bytes, tokens: tuple[Token, ...] = ()) -> bytes:
         content = object_of([("parts", array([part])), ("role", b'"model"')])
-        candidate = object_of([("content", content), ("index", encode(choice))])
+        known = [("content", content), ("index", encode(choice))]
+        if tokens:
+            self._tokens[choice] = self._tokens.get(choice, 0) + len(tokens)
+            known += [("logprobsResult", encode_tokens(tokens))]
+        candidate = object_of(known)
         return self._chunk([("candidates", array([candidate]))])
 
     def _chunk(self, members: list[tuple[str, bytes]]) -> bytes:

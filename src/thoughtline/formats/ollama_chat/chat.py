@@ -1,31 +1,17 @@
-"""Messages, bodies and streams of Ollama's chat."""
+"""Messages and bodies of Ollama's chat."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import assert_never
 
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
-from thoughtline.events import (
-    CallDelta,
-    Event,
-    Failed,
-    ItemDone,
-    Other,
-    ReasoningDelta,
-    Started,
-    TextDelta,
-    TurnDone,
-    UsageReported,
-)
 from thoughtline.formats import think_tags
 from thoughtline.formats.conversation import encode_conversation, text_member
-from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines, one_line
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
@@ -38,9 +24,10 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
-from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.formats.thinking import thinking_switch
+from thoughtline.formats.token_lists import decode_tokens, encode_tokens
 from thoughtline.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
+from thoughtline.notes import Token
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
 
@@ -79,7 +66,7 @@ class _Request(Struct, gc=False):
     think: Raw = NULL
 
 
-class _Response(Struct, gc=False):
+class Response(Struct, gc=False):
     """A whole response or one line of a stream; `response` and `thinking` are those of `/api/generate`."""
 
     message: _Message | None = None
@@ -91,10 +78,11 @@ class _Response(Struct, gc=False):
     prompt_eval_count: int | None = None
     eval_count: int | None = None
     error: Raw = NULL
+    logprobs: Raw = NULL
 
 
 _request_decoder = msgspec.json.Decoder(_Request)
-_response_decoder = msgspec.json.Decoder(_Response)
+response_decoder = msgspec.json.Decoder(Response)
 _call_decoder = msgspec.json.Decoder(_Call)
 _message_decoder = msgspec.json.Decoder(_Message)
 
@@ -116,18 +104,18 @@ def _decode_items(message: _Message, dialect: Dialect) -> tuple[Item, ...]:
         items.append(Text(content))
     items += [Unknown("image", raw) for raw in message.images or ()]
     for position, raw in enumerate(message.tool_calls or ()):
-        items.append(_decode_call(raw, f"/tool_calls/{position}"))
+        items.append(decode_call(raw, f"/tool_calls/{position}"))
     return tuple(items)
 
 
-def _decode_call(raw: Raw, place: str = "") -> ToolCall:
+def decode_call(raw: Raw, place: str = "") -> ToolCall:
     call = decode(_call_decoder, raw, place)
     function = call.function or _Function()
     arguments = str(bytes(function.arguments), "utf-8", "replace") if is_given(function.arguments) else "{}"
     return ToolCall(function.name or "", arguments, call.id, raw=raw)
 
 
-def _encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
+def encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
     if turn.role == "tool":
         return _encode_result(turn.items, before)
     old = _decode_items(decode(_message_decoder, before), dialect) if before is not None else None
@@ -181,7 +169,7 @@ def _encode_call(call: ToolCall) -> bytes:
 
 def _is_call(raw: Raw, call: ToolCall) -> bool:
     try:
-        return _decode_call(raw) == call
+        return decode_call(raw) == call
     except DecodeError:
         return False
 
@@ -228,7 +216,7 @@ def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
     """The body of a request: unedited turns keep their bytes."""
 
     def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
-        return [_encode_message(turn, before[0] if before else None, dialect)]
+        return [encode_message(turn, before[0] if before else None, dialect)]
 
     def encode_system(turn: Turn, before: bytes | None) -> bytes:
         return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
@@ -240,19 +228,20 @@ def encode_request(transcript: Transcript, dialect: Dialect = OLLAMA) -> bytes:
 @of_upstream
 def decode_response(body: bytes, dialect: Dialect = OLLAMA) -> Reply:
     """A whole response, errors included."""
-    response = decode(_response_decoder, body)
+    response = decode(response_decoder, body)
     if is_given(response.error):
         return Reply("ollama_chat", (), body, None, response.model, None, response.error.copy())
-    message = _message_of(response)
+    message = message_of(response)
     try:
         items = tuple(item for item in _decode_items(message, dialect) if not _is_empty(item))
     except DecodeError as error:
         raise error.within("/message") from None
-    candidate = Candidate(Turn("assistant", items), 0, _finish(response, items))
-    return Reply("ollama_chat", (candidate,), body, None, response.model, _usage(response))
+    notes = decode_tokens(response.logprobs).of_words(message.content or "")
+    candidate = Candidate(Turn("assistant", items), 0, finish_of(response, items), notes)
+    return Reply("ollama_chat", (candidate,), body, None, response.model, usage_of(response))
 
 
-def _message_of(response: _Response) -> _Message:
+def message_of(response: Response) -> _Message:
     message = response.message or _Message("assistant", response.response, response.thinking)
     message.role = "assistant"
     return message
@@ -262,7 +251,7 @@ def _is_empty(item: Item) -> bool:
     return isinstance(item, ReasoningText) and not item.text
 
 
-def _finish(response: _Response, items: Sequence[Item]) -> Finish | None:
+def finish_of(response: Response, items: Sequence[Item]) -> Finish | None:
     if not response.done:
         return None
     native = response.done_reason or "stop"
@@ -271,7 +260,7 @@ def _finish(response: _Response, items: Sequence[Item]) -> Finish | None:
     return Finish(_REASONS.get(native, "other"), native)
 
 
-def _usage(response: _Response) -> Usage | None:
+def usage_of(response: Response) -> Usage | None:
     if response.prompt_eval_count is None and response.eval_count is None:
         return None
     return Usage(response.prompt_eval_count or 0, response.eval_count or 0)
@@ -288,10 +277,10 @@ def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
         return set_members(reply.body, [("response", texts["content"]), ("thinking", texts["thinking"])])
     if known:
         before = known.get("message")
-        message = _encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
+        message = encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
         return set_members(reply.body, [("message", message)])
-    message = _encode_message(candidate.turn, None, dialect)
-    return _line(reply.model, message, candidate.finish, reply.usage, reply.created)
+    message = encode_message(candidate.turn, None, dialect)
+    return line_of(reply.model, message, candidate.finish, reply.usage, reply.created, candidate.notes.tokens)
 
 
 def _plain(reply: Reply) -> tuple[Candidate, ...]:
@@ -299,7 +288,14 @@ def _plain(reply: Reply) -> tuple[Candidate, ...]:
     return tuple(replace(one, turn=replace(one.turn, is_edited=False, original=None)) for one in reply.candidates)
 
 
-def _line(model: str | None, message: bytes, finish: Finish | None, usage: Usage | None, created: int) -> bytes:
+def line_of(
+    model: str | None,
+    message: bytes,
+    finish: Finish | None,
+    usage: Usage | None,
+    created: int,
+    tokens: tuple[Token, ...] = (),
+) -> bytes:
     at = datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     known: list[tuple[str, bytes | None]] = [("model", encode(model or "")), ("created_at", encode(at))]
     known += [("message", message), ("done", encode(finish is not None))]
@@ -307,126 +303,6 @@ def _line(model: str | None, message: bytes, finish: Finish | None, usage: Usage
         known.append(("done_reason", encode("length" if finish.reason == "length" else "stop")))
     if usage is not None:
         known += [("prompt_eval_count", encode(usage.input)), ("eval_count", encode(usage.output))]
+    if tokens:
+        known.append(("logprobs", encode_tokens(tokens)))
     return object_of(known)
-
-
-# --- streams ---------------------------------------------------------------------------------------------------------
-
-
-class StreamDecoder(PayloadStreamDecoder):
-    """Bytes of an Ollama stream in, events out."""
-
-    has_end_mark = False
-
-    def __init__(self, dialect: Dialect = OLLAMA, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(JsonLines(limit))
-        self._dialect = dialect
-        self._splitter = think_tags.Splitter() if dialect.carrier == "think_tags" else None
-        self._thoughts: list[str] = []
-        self._texts: list[str] = []
-        self._calls: list[ToolCall] = []
-        self._is_started = False
-        self._is_done = False
-
-    def _take(self, payload: bytes, events: list[Event]) -> None:
-        line = _response_decoder.decode(payload)
-        if is_given(line.error):
-            events.append(Failed(line.error.copy()))
-            return
-        if not self._is_started:
-            self._is_started = True
-            events.append(Started(None, line.model))
-        message = _message_of(line)
-        self._add(message.thinking or "", message.content or "", events)
-        for raw in message.tool_calls or ():
-            call = _decode_call(raw.copy())
-            self._calls.append(call)
-            events.append(CallDelta(0, 1 + len(self._calls), call.arguments, call.id, call.name))
-        if line.done and not self._is_done:
-            usage = _usage(line)
-            if usage is not None:
-                events.append(UsageReported(usage))
-            self._end(line, events)
-
-    def _add(self, thought: str, content: str, events: list[Event]) -> None:
-        if self._splitter is not None and content:
-            tagged, content = self._splitter.feed(content)
-            thought += tagged
-        if thought:
-            self._thoughts.append(thought)
-            events.append(ReasoningDelta(0, 0, thought))
-        if content:
-            self._texts.append(content)
-            events.append(TextDelta(0, 1, content))
-
-    def _end(self, line: _Response | None, events: list[Event]) -> None:
-        self._is_done = True
-        if self._splitter is not None:
-            splitter, self._splitter = self._splitter, None
-            self._add(*splitter.finish(), events)
-        items: list[tuple[int, Item]] = []
-        if self._thoughts:
-            items.append((0, ReasoningText("".join(self._thoughts), None, self._dialect.reasoning_format)))
-        if self._texts:
-            items.append((1, Text("".join(self._texts))))
-        items += enumerate(self._calls, start=2)
-        events += [ItemDone(0, position, item) for position, item in items]
-        events.append(TurnDone(0, _finish(line, self._calls) if line is not None else None))
-
-    def _close(self, events: list[Event]) -> None:
-        if self._is_started and not self._is_done:
-            self._end(None, events)
-
-
-class StreamEncoder:
-    """Events in, lines of an Ollama stream out. Reasoning goes into `thinking`, whatever the dialect reads."""
-
-    def __init__(self, dialect: Dialect = OLLAMA) -> None:
-        self._model: str | None = None
-        self._created = 0
-        self._told: set[int] = set()
-        self._finish: Finish | None = None
-        self._usage: Usage | None = None
-
-    def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
-        match event:
-            case Started():
-                self._model, self._created = event.model, event.created
-                return b""
-            case TextDelta():
-                return self._say(event.choice, event.position, Text(event.text))
-            case ReasoningDelta():
-                return self._say(event.choice, event.position, ReasoningText(event.text))
-            case CallDelta():
-                return b""  # a call comes whole
-            case ItemDone():
-                _encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # refuses what has no place
-                is_told = event.position in self._told
-                return b"" if is_told else self._say(event.choice, event.position, event.item)
-            case TurnDone():
-                self._finish = event.finish
-                return b""
-            case UsageReported():
-                self._usage = event.usage
-                return b""
-            case Failed():
-                return one_line(object_of([("error", event.error)])) + b"\n"
-            case Other():
-                return b""
-            case _:
-                assert_never(event)
-
-    def finish(self) -> bytes:
-        """The last line; nothing if the turn was cut."""
-        if self._finish is None:
-            return b""
-        message = b'{"role":"assistant","content":""}'
-        return _line(self._model, message, self._finish, self._usage, self._created) + b"\n"
-
-    def _say(self, choice: int, position: int, item: Item) -> bytes:
-        if choice != 0:
-            raise EncodeError("an Ollama stream holds one answer")
-        self._told.add(position)
-        message = _encode_message(Turn("assistant", (item,)), None, OLLAMA)
-        return one_line(_line(self._model, message, None, None, self._created)) + b"\n"

@@ -8,7 +8,9 @@ from msgspec import Raw, Struct
 from thoughtline.events import Event, TurnDone, UsageReported
 from thoughtline.formats.json_text import NULL, decode, is_given
 from thoughtline.formats.openai_chat.draft import FunctionDelta, MessageDraft, ToolCallDelta
+from thoughtline.formats.openai_chat.notes import OWN_CITATIONS
 from thoughtline.formats.openai_chat.usage import decode_finish
+from thoughtline.notes import Notes
 from thoughtline.turns import Usage
 
 
@@ -85,6 +87,8 @@ def take_cohere_event(payload: bytes, draft: MessageDraft, events: list[Event]) 
     if isinstance(message.tool_calls, _Call):
         call = message.tool_calls
         draft.add_call(ToolCallDelta(event.index, call.id, call.function), events)
+    if event.type == "citation-start":
+        draft.notes.append(Notes(others=(OWN_CITATIONS,)))
     if event.type == "message-end" and not draft.is_done:
         draft.end(events)
         events.append(TurnDone(draft.choice, decode_finish(delta.finish_reason or "other")))

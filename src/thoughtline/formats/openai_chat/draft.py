@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Raw, Struct
 
-from thoughtline.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta
+from thoughtline.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta
 from thoughtline.formats import think_tags
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.messages import (
@@ -17,8 +17,10 @@ from thoughtline.formats.openai_chat.messages import (
     decode_part,
     field_reasoning,
 )
+from thoughtline.formats.openai_chat.notes import decode_annotations, decode_logprobs, with_addresses
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.items import Item, ReasoningText, Text
+from thoughtline.notes import Notes, Token, together
 from thoughtline.providers import Dialect
 
 _LEGACY = -1
@@ -52,6 +54,7 @@ class Delta(Struct, gc=False):
     extra_content: Raw = NULL
     refusal: str | None = None
     function_call: FunctionDelta | None = None
+    annotations: Raw = NULL
 
 
 class _Piecewise:
@@ -104,13 +107,21 @@ class MessageDraft:
         "_refusal",
         "_splitter",
         "_text",
+        "_tokens",
+        "_words",
+        "addresses",
         "choice",
         "is_done",
+        "notes",
     )
 
     def __init__(self, choice: int, dialect: Dialect) -> None:
         self.choice = choice
         self.is_done = False
+        self.notes: list[Notes] = []
+        self._tokens: tuple[Token, ...] = ()
+        self._words = ""
+        self.addresses = NULL
         self._dialect = dialect
         self._next_position = 0
         self._has_given = False
@@ -149,6 +160,22 @@ class MessageDraft:
             self._add_structured(delta, bool(thought), events)
         if delta.refusal or delta.function_call is not None or delta.extra_content is not NULL:
             self._add_rare(delta, events)
+        if delta.annotations is not NULL:
+            self.notes.append(decode_annotations(delta.annotations))
+
+    def add_with_logprobs(self, delta: Delta, logprobs: Raw, events: list[Event]) -> None:
+        """The same with the tokens of the delta. They go with its words, or with the next ones where it has none."""
+        said: list[Event] = []
+        self.add(delta, said)
+        found = decode_logprobs(logprobs)
+        self.notes.append(found)
+        self._tokens += found.tokens
+        last = said[-1] if said else None
+        if isinstance(last, TextDelta):
+            said[-1] = TextDelta(self.choice, last.position, last.text, self._tokens)
+        if said:
+            self._tokens = ()
+        events += said
 
     def _position_of_reasoning(self) -> int:
         if self._reasoning_position < 0:
@@ -263,6 +290,7 @@ class MessageDraft:
             self._splitter = None
             self.add_thinking(thought, events)
             self.add_content(text, events)
+        self._give_notes(events)
         self._give_contents(events)
         message = self._message()
         self._calls.sort(key=lambda call: call.index if call.index is not None else call.position)
@@ -271,6 +299,13 @@ class MessageDraft:
             positions.insert(0, self._take_position())
         for position, item in zip(positions, answer_tail(message), strict=True):
             events.append(ItemDone(self.choice, position, item))
+
+    def _give_notes(self, events: list[Event]) -> None:
+        notes = with_addresses(together(self.notes), self.addresses)
+        if notes:
+            pieces = [one.pieces for one in self._contents if isinstance(one, _Piecewise) and one.kind == "text"]
+            words = self._words + "".join(piece for some in pieces for piece in some)
+            events.append(Noted(self.choice, notes.of_words(words)))
 
     def _give_contents(self, events: list[Event]) -> None:
         """The reasoning of the fields, once, and the content so far."""
@@ -288,6 +323,7 @@ class MessageDraft:
             return ItemDone(self.choice, self._take_position(), content)
         text = "".join(content.pieces)
         is_text = content.kind == "text"
+        self._words += text if is_text else ""
         item = Text(text) if is_text else ReasoningText(text, format=self._dialect.reasoning_format)
         return ItemDone(self.choice, content.position, item)
 

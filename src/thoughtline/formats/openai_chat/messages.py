@@ -82,6 +82,8 @@ class Message(Struct, gc=False):
     tool_call_id: str | None = None
     name: str | None = None
     provider_specific_fields: Raw = NULL
+    annotations: Raw = NULL
+    citations: Raw = NULL
 
 
 class _ThinkingText(Struct, gc=False):

@@ -38,8 +38,6 @@ _PLAIN = (
     "frequency_penalty",
     "presence_penalty",
     "n",
-    "logprobs",
-    "top_logprobs",
     "logit_bias",
     "verbosity",
     "service_tier",
@@ -213,6 +211,8 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     # OpenAI's reasoning models refuse `max_tokens`; most others know no other name for it.
     writer.put("max_tokens", "max_completion_tokens" if dialect == NO_REASONING else "max_tokens", options.max_tokens)
     writer.same(*_PLAIN)
+    if dialect not in (MISTRAL, COHERE):  # the one refuses members it does not know, the other's tokens are ids
+        writer.same("logprobs", "top_logprobs")
     writer.put("stop", "stop", list(options.stop) or None)
     writer.put("cache_key", "prompt_cache_key", options.cache_key if dialect == NO_REASONING else None)
     tools = [encode_tool(tool) for tool in options.tools if not isinstance(tool, BuiltInTool)]

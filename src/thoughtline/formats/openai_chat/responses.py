@@ -17,12 +17,14 @@ from thoughtline.formats.json_text import (
     object_of,
     of_upstream,
     replace_at,
+    set_members,
     span_at,
 )
 from thoughtline.formats.openai_chat.message_encoder import encode_message
 from thoughtline.formats.openai_chat.messages import Message, decode_items
+from thoughtline.formats.openai_chat.notes import decode_notes, encode_annotations, encode_logprobs
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
-from thoughtline.items import Item, ReasoningText
+from thoughtline.items import Item, ReasoningText, Text
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.turns import Candidate, Finish, Reply, Turn
 
@@ -31,6 +33,7 @@ class _Choice(Struct, gc=False):
     message: Message | None = None
     index: int = 0
     finish_reason: str | None = None
+    logprobs: Raw = NULL
 
 
 class _Response(Struct, gc=False):
@@ -41,6 +44,7 @@ class _Response(Struct, gc=False):
     model: str | None = None
     usage: Raw = NULL
     error: Raw = NULL
+    citations: Raw = NULL
 
 
 _decoder = msgspec.json.Decoder(_Response)
@@ -55,12 +59,14 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     response = decode(_decoder, whole)
     if response.choices is not None:
         candidates = tuple(
-            _decode_choice(choice, position, dialect) for position, choice in enumerate(response.choices)
+            _decode_choice(choice, position, dialect, response.citations)
+            for position, choice in enumerate(response.choices)
         )
     elif response.finish_reason is not None and bytes(response.message)[:1] == b"{":
         message = decode(_message_decoder, response.message, "/message")
         finish = _whole_finish(response.finish_reason)
-        candidates = (Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish),)
+        notes = decode_notes(message.annotations, NULL, message.citations)  # of Cohere's, whose tokens are ids
+        candidates = (Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish, notes),)
     else:
         candidates = ()
     error = response.error.copy() if is_given(response.error) else None
@@ -70,10 +76,12 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     return Reply("openai_chat", candidates, body, response.id, response.model, usage, error)
 
 
-def _decode_choice(choice: _Choice, position: int, dialect: Dialect) -> Candidate:
+def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: Raw) -> Candidate:
     message = choice.message or Message("assistant")
     items = _answer_items(message, dialect, f"/choices/{position}/message")
-    return Candidate(Turn("assistant", items), choice.index, _whole_finish(choice.finish_reason))
+    notes = decode_notes(message.annotations, choice.logprobs, citations)
+    notes = notes.of_words("".join(item.text for item in items if isinstance(item, Text)))
+    return Candidate(Turn("assistant", items), choice.index, _whole_finish(choice.finish_reason), notes)
 
 
 def _whole_finish(native: str | None) -> Finish:
@@ -124,10 +132,15 @@ def _encode_new(reply: Reply, dialect: Dialect) -> bytes:
 
 
 def _encode_choice(candidate: Candidate, dialect: Dialect) -> bytes:
+    notes = candidate.notes
+    message = encode_message("assistant", candidate.turn.items, None, dialect)
+    if notes.citations:
+        message = set_members(message, [("annotations", encode_annotations(notes.citations))])
     return object_of(
         [
             ("index", encode(candidate.index)),
-            ("message", encode_message("assistant", candidate.turn.items, None, dialect)),
+            ("message", message),
+            ("logprobs", encode_logprobs(notes.tokens) if notes.tokens else None),
             ("finish_reason", encode_finish(candidate.finish)),
         ]
     )

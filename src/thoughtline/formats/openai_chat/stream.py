@@ -21,11 +21,14 @@ from thoughtline.providers import REASONING_CONTENT, Dialect
 MAX_CHOICES = 128
 """OpenAI allows `n` up to 128; an index beyond that is no choice."""
 
+_NOTHING = len(b"null")
+
 
 class _Choice(Struct, gc=False):
     delta: Delta | None = None
     index: int = 0
     finish_reason: str | None = None
+    logprobs: Raw = NULL
 
 
 class _Chunk(Struct, gc=False):
@@ -35,6 +38,7 @@ class _Chunk(Struct, gc=False):
     usage: Raw = NULL
     error: Raw = NULL
     type: str | None = None
+    citations: Raw = NULL
 
 
 _decode_chunk = msgspec.json.Decoder(_Chunk).decode
@@ -55,7 +59,12 @@ class StreamDecoder(PayloadStreamDecoder):
             if draft is None:
                 draft = self._open(choice.index, chunk, events)
             if choice.delta is not None and not draft.is_done:
-                draft.add(choice.delta, events)
+                if choice.logprobs is NULL or len(choice.logprobs) == _NOTHING:
+                    draft.add(choice.delta, events)
+                else:
+                    draft.add_with_logprobs(choice.delta, choice.logprobs, events)
+            if chunk.citations is not NULL:
+                draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
             if choice.finish_reason and not draft.is_done:
                 draft.end(events)
                 events.append(TurnDone(choice.index, decode_finish(choice.finish_reason)))

@@ -10,6 +10,7 @@ from thoughtline.events import (
     Event,
     Failed,
     ItemDone,
+    Noted,
     Other,
     ReasoningDelta,
     Started,
@@ -20,9 +21,11 @@ from thoughtline.events import (
 from thoughtline.formats.framing import one_line, sse
 from thoughtline.formats.json_text import array, encode, members, object_of
 from thoughtline.formats.openai_chat.message_encoder import encode_call, encode_message
+from thoughtline.formats.openai_chat.notes import encode_annotations, encode_logprobs
 from thoughtline.formats.openai_chat.usage import encode_finish, encode_usage
 from thoughtline.formats.reasoning_details import encode_detail
 from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
+from thoughtline.notes import NO_NOTES, Token
 from thoughtline.providers import REASONING_CONTENT, Dialect
 
 
@@ -45,6 +48,8 @@ class _Choice:
         self.calls: dict[int, int] = {}
         self.is_thinking = False
         self.has_role = False
+        self.tokens = 0
+        self.notes = NO_NOTES
 
 
 class StreamEncoder:
@@ -62,15 +67,19 @@ class StreamEncoder:
                 self._head = _head_of(event)
                 return b""
             case TextDelta():
-                return self._delta(event.choice, event.position, self._leave_thinking(event.choice, event.text))
+                told = self._leave_thinking(event.choice, event.text)
+                return self._delta(event.choice, event.position, told, b"null", event.tokens)
             case ReasoningDelta():
                 return self._delta(event.choice, event.position, self._thinking(event.choice, event.text))
             case CallDelta():
                 return self._delta(event.choice, event.position, self._call(event))
             case ItemDone():
                 return self._item_done(event)
+            case Noted():
+                self._choice(event.choice).notes = event.notes
+                return b""
             case TurnDone():
-                return self._turn_done(event)
+                return self._notes(event.choice) + self._turn_done(event)
             case UsageReported():
                 return self._chunk([("choices", b"[]"), ("usage", encode_usage(event.usage))])
             case Failed():
@@ -87,14 +96,25 @@ class StreamEncoder:
     def _choice(self, index: int) -> _Choice:
         return self._choices.setdefault(index, _Choice())
 
-    def _delta(self, index: int, position: int, delta: list[tuple[str, bytes]], finish: bytes = b"null") -> bytes:
+    def _delta(
+        self,
+        index: int,
+        position: int,
+        delta: list[tuple[str, bytes]],
+        finish: bytes = b"null",
+        tokens: tuple[Token, ...] = (),
+    ) -> bytes:
         choice = self._choice(index)
         choice.told.add(position)
         if not choice.has_role:
             choice.has_role = True
             delta = [("role", b'"assistant"'), *delta]
         said = b",".join([b'"%b":%b' % (key.encode(), value) for key, value in delta])
-        choices = b'"choices":[{"index":%d,"delta":{%b},"finish_reason":%b}]' % (index, said, finish)
+        logprobs = b""
+        if tokens:
+            choice.tokens += len(tokens)
+            logprobs = b'"logprobs":%b,' % encode_logprobs(tokens)
+        choices = b'"choices":[{"index":%d,"delta":{%b},%b"finish_reason":%b}]' % (index, said, logprobs, finish)
         return b"data: %b,%b}\n\n" % (self._head, one_line(choices))
 
     def _chunk(self, rest: list[tuple[str, bytes]]) -> bytes:
@@ -189,6 +209,14 @@ class StreamEncoder:
         keep = ("extra_content",) if position in choice.told else ("id", "type", "function", "extra_content")
         body = object_of([("index", encode(number)), *((key, call.get(key)) for key in keep)])
         return [("tool_calls", array([body]))]
+
+    def _notes(self, index: int) -> bytes:
+        """What stands beside the answer, but for tokens that went with their words."""
+        choice = self._choice(index)
+        notes = choice.notes
+        told = [("annotations", encode_annotations(notes.citations))] if notes.citations else []
+        tokens = notes.tokens[choice.tokens :]
+        return self._delta(index, -1, told, b"null", tokens) if told or tokens else b""
 
     def _turn_done(self, event: TurnDone) -> bytes:
         if event.finish is None:

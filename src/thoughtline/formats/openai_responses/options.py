@@ -13,7 +13,6 @@ from thoughtline.options import (
     EFFORTS,
     WEB_SEARCH,
     BuiltInTool,
-    Citation,
     CustomTool,
     FunctionTool,
     Media,
@@ -30,7 +29,8 @@ from thoughtline.options import (
 )
 from thoughtline.providers import Dialect
 
-_ASKED_ANYWAY = ("message.output_text.logprobs", "reasoning.encrypted_content")
+_LOGPROBS = "message.output_text.logprobs"
+_ASKED_ANYWAY = (_LOGPROBS, "reasoning.encrypted_content")
 _TIERS = ("auto", "default", "flex", "scale", "priority")
 _SHARED_BUILT_IN = {"web_search": WEB_SEARCH, "web_search_preview": WEB_SEARCH, "web_search_2025_08_26": WEB_SEARCH}
 
@@ -70,6 +70,8 @@ def decode_options(body: bytes) -> ReadOptions:
     text = reader.inner("text")
     tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
     include = reader.names("include")
+    if _LOGPROBS in include:
+        reader.places["logprobs"] = reader.places["include"]
     options = Options(
         model=reader.take(str, "model") or "",
         is_streaming=bool(reader.take(bool, "is_streaming", "stream")),
@@ -77,7 +79,7 @@ def decode_options(body: bytes) -> ReadOptions:
         max_tokens=reader.take(int, "max_tokens", "max_output_tokens"),
         temperature=reader.take(float, "temperature"),
         top_p=reader.take(float, "top_p"),
-        logprobs=True if "message.output_text.logprobs" in include else None,
+        logprobs=True if _LOGPROBS in include else None,
         top_logprobs=reader.take(int, "top_logprobs"),
         tools=tools,
         tool_choice=_decode_choice(reader.raw("tool_choice")),
@@ -158,7 +160,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     writer.put("parallel_tool_calls", "parallel_tool_calls", options.parallel_tool_calls if tools else None)
     _write_text(writer, options)
     writer.put("store", "store", bool(options.store))
-    extra = ("message.output_text.logprobs",) if options.logprobs else ()
+    extra = (_LOGPROBS,) if options.logprobs else ()
     writer.carry("logprobs")
     wanted = () if options.store else ("reasoning.encrypted_content",)
     writer.put("include", "include", list(dict.fromkeys((*options.include, *extra, *wanted))) or None)
@@ -276,51 +278,6 @@ def encode_media(media: Media) -> Unknown | None:
 def encode_words(text: str) -> Text:
     """What the model said, for a request: a message by itself, for one with parts must have an id."""
     return Text(text, raw=Raw(encode({"type": "message", "role": "assistant", "content": text})))
-
-
-class _Annotation(Struct, gc=False):
-    type: str = ""
-    url: str | None = None
-    title: str | None = None
-    start_index: int = 0
-    end_index: int = 0
-
-
-class _CitedPart(Struct, gc=False):
-    text: str | None = None
-    annotations: list[_Annotation] | None = None
-
-
-class _CitedMessage(Struct, gc=False):
-    content: list[_CitedPart] | None = None
-
-
-_cited_decoder = msgspec.json.Decoder(_CitedMessage)
-
-
-def decode_citations(item: Text) -> tuple[Citation, ...]:
-    """The pages that a message's words came from, by their places in the joined words."""
-    if not item.raw or b'"url_citation"' not in bytes(item.raw):
-        return ()
-    found: list[Citation] = []
-    base = 0
-    for part in decode(_cited_decoder, item.raw).content or ():
-        for one in part.annotations or ():
-            if one.type == "url_citation" and one.url:
-                start, end = base + one.start_index, base + one.end_index
-                found.append(Citation(one.url, one.title or "", item.text[start:end], start, end))
-        base += len(part.text or "")
-    return tuple(found)
-
-
-def encode_cited(text: str, citations: tuple[Citation, ...]) -> Text:
-    """A message of words with the pages they came from."""
-    told = [
-        {"type": "url_citation", "url": one.url, "title": one.title, "start_index": one.start, "end_index": one.end}
-        for one in citations
-    ]
-    part = {"type": "output_text", "text": text, "annotations": told}
-    return Text(text, raw=Raw(encode({"type": "message", "role": "assistant", "content": [part]})))
 
 
 def decode_result(item: ToolResult) -> ResultContent:

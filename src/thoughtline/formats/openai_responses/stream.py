@@ -27,11 +27,16 @@ from thoughtline.formats.openai_responses.bodies import response_decoder
 from thoughtline.formats.openai_responses.elements import Element, decode_element, element_decoder
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
+from thoughtline.formats.token_lists import decode_tokens
 from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 
 MAX_ELEMENTS = 10_000
 """No answer has so many elements; a stream that opens more is not one."""
+
+
+_NO_TOKENS = len(b"null")
+"""As long as what stands there where nobody asked: `[]` or `null`."""
 
 
 class _Event(Struct, gc=False):
@@ -43,6 +48,7 @@ class _Event(Struct, gc=False):
     item: Raw = NULL
     response: Raw = NULL
     error: Raw = NULL
+    logprobs: Raw = NULL
 
 
 _decode_event = msgspec.json.Decoder(_Event).decode
@@ -64,6 +70,7 @@ _SAYS_NOTHING_NEW = frozenset(
         "response.content_part.added",
         "response.content_part.done",
         "response.output_text.done",
+        "response.output_text.annotation.added",
         "response.refusal.done",
         "response.function_call_arguments.done",
         "response.custom_tool_call_input.done",
@@ -134,7 +141,8 @@ class StreamDecoder(PayloadStreamDecoder):
         draft = self._drafts.get(event.output_index) or self._open(event.output_index, NULL)
         draft.parts.setdefault((kind, part), []).append(delta)
         if kind == "text":
-            events.append(TextDelta(0, position, delta))
+            has_tokens = event.logprobs is not NULL and len(event.logprobs) > _NO_TOKENS
+            events.append(TextDelta(0, position, delta, decode_tokens(event.logprobs).tokens if has_tokens else ()))
         elif kind == "call":
             is_custom = event.type == "response.custom_tool_call_input.delta"
             events.append(CallDelta(0, position, delta, is_custom=is_custom))

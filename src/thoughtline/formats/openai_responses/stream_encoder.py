@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from msgspec import Raw
+
 from thoughtline.errors import EncodeError
 from thoughtline.events import (
     CallDelta,
     Event,
     Failed,
     ItemDone,
+    Noted,
     Other,
     ReasoningDelta,
     Started,
@@ -18,9 +21,10 @@ from thoughtline.events import (
     UsageReported,
 )
 from thoughtline.formats.framing import sse
-from thoughtline.formats.json_text import Json, array, encode, members, object_of, set_members
+from thoughtline.formats.json_text import Json, array, elements, encode, members, object_of, set_members
 from thoughtline.formats.openai_responses.elements import UNSAID, complete_element, encode_elements, encode_reasoning
 from thoughtline.formats.openai_responses.usage import encode_status, encode_usage
+from thoughtline.formats.token_lists import encode_tokens
 from thoughtline.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Text, ToolCall
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.turns import Finish, Usage
@@ -84,6 +88,8 @@ class StreamEncoder:
             case UsageReported():
                 self._usage = event.usage
                 return b""
+            case Noted():
+                return b""  # what a message says of itself stands in it
             case Failed():
                 body = event.error if bytes(event.error)[:1] == b"{" else object_of([("message", event.error)])
                 return sse(set_members(body, [("type", b'"error"')]), "error")
@@ -174,7 +180,8 @@ class StreamEncoder:
         if self._open is None or self._open.part_position != event.position or self._open.kind != "message":
             said = self._enter("message", self._new_message(event.choice)) + self._begin_part(event.position)
         self._remember(event.position, event.text)
-        delta = [*self._part, ("delta", encode(event.text)), ("logprobs", b"[]")]
+        tokens = encode_tokens(event.tokens) if event.tokens else b"[]"
+        delta = [*self._part, ("delta", encode(event.text)), ("logprobs", tokens)]
         return said + self._event("response.output_text.delta", delta)
 
     def _new_message(self, choice: int) -> bytes:
@@ -288,13 +295,25 @@ class StreamEncoder:
         element = encode_elements((item,), self._dialect)[0]
         said = b""
         if isinstance(item, Text):
-            text = encode(item.text)
-            part = object_of([("type", b'"output_text"'), ("text", text), ("annotations", b"[]")])
-            said += self._event("response.output_text.done", [*self._part, ("text", text), ("logprobs", b"[]")])
-            said += self._event("response.content_part.done", [*self._part, ("part", part)])
+            said += self._text_done(item, element)
         elif isinstance(item, ToolCall):
             said += self._call_done(item)
         return said + self._close(element)
+
+    def _text_done(self, item: Text, element: bytes) -> bytes:
+        """The notes on the words, which come with their end, and the end."""
+        text = encode(item.text)
+        part = object_of([("type", b'"output_text"'), ("text", text), ("annotations", b"[]")])
+        tokens, said = b"[]", b""
+        if item.raw and (parts := elements(members(element).get("content", Raw(b"[]")))):
+            part = bytes(parts[0])
+            noted = members(part)
+            tokens = bytes(noted.get("logprobs", Raw(tokens)))
+            for at, one in enumerate(elements(noted.get("annotations", Raw(b"[]")))):
+                told: _Members = [*self._part, ("annotation_index", encode(at)), ("annotation", one)]
+                said += self._event("response.output_text.annotation.added", told)
+        said += self._event("response.output_text.done", [*self._part, ("text", text), ("logprobs", tokens)])
+        return said + self._event("response.content_part.done", [*self._part, ("part", part)])
 
     def _call_done(self, item: ToolCall) -> bytes:
         here: _Members = [("item_id", encode(self._open.name if self._open else "")), *self._here]

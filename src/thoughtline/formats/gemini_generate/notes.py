@@ -1,0 +1,259 @@
+"""The notes of a candidate: `groundingMetadata`, `citationMetadata` and `logprobsResult`.
+
+Google counts places in bytes of a part (https://ai.google.dev/api/generate-content#Segment, checked 2026-11-15); in a
+stream, where parts are pieces, in bytes of all the words. A segment tells its words, so a place can be checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.formats.json_text import NULL, encode, is_given, members, object_of
+from thoughtline.items import Item, Text
+from thoughtline.notes import NO_NOTES, Citation, Notes, Token, placed, together
+
+_NOTED = ("groundingChunks", "groundingSupports")
+
+
+# The members are spelled as the wire spells them.
+class _Page(Struct, gc=False):
+    uri: str = ""
+    title: str | None = None
+
+
+class _Segment(Struct, gc=False):
+    startIndex: int = 0  # noqa: N815
+    endIndex: int | None = None  # noqa: N815
+    partIndex: int = 0  # noqa: N815
+    text: str | None = None
+
+
+class _Support(Struct, gc=False):
+    segment: _Segment | None = None
+    groundingChunkIndices: list[int] | None = None  # noqa: N815
+
+
+class _Grounding(Struct, gc=False):
+    groundingChunks: list[dict[str, Raw]] | None = None  # noqa: N815
+    groundingSupports: list[_Support] | None = None  # noqa: N815
+
+
+class _Source(Struct, gc=False):
+    uri: str | None = None
+    title: str | None = None
+    startIndex: int = 0  # noqa: N815
+    endIndex: int | None = None  # noqa: N815
+
+
+class _Sources(Struct, gc=False):
+    citationSources: list[_Source] | None = None  # noqa: N815
+    citations: list[_Source] | None = None
+
+
+class _Likely(Struct, gc=False):
+    token: str = ""
+    logProbability: float = 0.0  # noqa: N815
+
+
+class _Step(Struct, gc=False):
+    candidates: list[_Likely] | None = None
+
+
+class _Likelihoods(Struct, gc=False):
+    chosenCandidates: list[_Likely] | None = None  # noqa: N815
+    topCandidates: list[_Step] | None = None  # noqa: N815
+
+
+_grounding_decoder = msgspec.json.Decoder(_Grounding)
+_sources_decoder = msgspec.json.Decoder(_Sources)
+_page_decoder = msgspec.json.Decoder(_Page)
+_likelihoods_decoder = msgspec.json.Decoder(_Likelihoods)
+
+
+class Noting(Struct, gc=False):
+    """The members of a candidate that are notes, unread."""
+
+    groundingMetadata: Raw = NULL  # noqa: N815
+    citationMetadata: Raw = NULL  # noqa: N815
+    logprobsResult: Raw = NULL  # noqa: N815
+    urlContextMetadata: Raw = NULL  # noqa: N815
+
+    @property
+    def has_notes(self) -> bool:
+        return (
+            self.groundingMetadata is not NULL
+            or self.citationMetadata is not NULL
+            or self.logprobsResult is not NULL
+            or self.urlContextMetadata is not NULL
+        )
+
+
+def decode_notes(noting: Noting, items: Sequence[Item]) -> Notes:
+    """The notes of an answer, by places in all its words joined."""
+    if not noting.has_notes:
+        return NO_NOTES
+    found: list[Notes] = []
+    try:
+        if is_given(noting.groundingMetadata):
+            found.append(_decode_grounding(noting.groundingMetadata, items))
+        if is_given(noting.citationMetadata):
+            found.append(_decode_sources(noting.citationMetadata, items))
+        if is_given(noting.logprobsResult):
+            found.append(decode_tokens(noting.logprobsResult))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        found.append(Notes(others=("notes in a shape of their own",)))
+    if is_given(noting.urlContextMetadata):
+        found.append(Notes(others=("urlContextMetadata",)))
+    return together(found)
+
+
+def _decode_grounding(raw: Raw, items: Sequence[Item]) -> Notes:
+    grounding = _grounding_decoder.decode(raw)
+    pages = [_page(chunk) for chunk in grounding.groundingChunks or ()]
+    known = members(raw)
+    others = [f"groundingMetadata.{name}" for name, value in known.items() if name not in _NOTED and _says(value)]
+    kinds = [kind for chunk in grounding.groundingChunks or () for kind in chunk if kind != "web"]
+    others += [f"groundingChunks of kind {kind}" for kind in kinds]
+    if b'"confidenceScores"' in bytes(raw):
+        others.append("groundingSupports' confidenceScores")
+    words = _Words(items)
+    cited = [
+        Citation(page.uri, page.title or "", "", *words.place(support.segment or _Segment()))
+        for support in grounding.groundingSupports or ()
+        for page in _supporting(pages, support.groundingChunkIndices or ())
+    ]
+    named = {one.url for one in cited}
+    cited += [Citation(page.uri, page.title or "") for page in pages if page is not None and page.uri not in named]
+    return Notes(tuple(cited), (), tuple(dict.fromkeys(others)))
+
+
+def _says(value: Raw) -> bool:
+    return bytes(value) not in (b"null", b"{}", b"[]")
+
+
+def _page(chunk: dict[str, Raw]) -> _Page | None:
+    page = _page_decoder.decode(chunk["web"]) if "web" in chunk else None
+    return page if page is not None and page.uri else None
+
+
+def _supporting(pages: list[_Page | None], indices: Sequence[int]) -> list[_Page]:
+    found = [pages[at] for at in indices if 0 <= at < len(pages)]
+    return [page for page in found if page is not None]
+
+
+def _decode_sources(raw: Raw, items: Sequence[Item]) -> Notes:
+    sources = _sources_decoder.decode(raw)
+    found = [*(sources.citationSources or ()), *(sources.citations or ())]
+    words = _Words(items)
+    cited = [
+        Citation(one.uri, one.title or "", "", *words.place(_Segment(one.startIndex, one.endIndex)))
+        for one in found
+        if one.uri
+    ]
+    others = () if len(cited) == len(found) else ("citationMetadata without an address",)
+    return Notes(tuple(cited), (), others)
+
+
+class _Words:
+    """The words of an answer: all of them joined, and where each part's begin."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._bases: dict[int, int] = {}
+        size = 0
+        for at, item in enumerate(items):
+            if isinstance(item, Text):
+                self._bases[at] = size
+                size += len(item.text.encode())
+        self._data = "".join(item.text for item in items if isinstance(item, Text)).encode()
+
+    def place(self, segment: _Segment) -> tuple[int, int] | tuple[None, None]:
+        """Where a segment stands, in characters of all the words; nowhere if what it says does not stand there."""
+        if segment.endIndex is None:
+            return None, None
+        for base in (self._bases.get(segment.partIndex, 0), 0):
+            start, end = base + segment.startIndex, base + segment.endIndex
+            if 0 <= start < end <= len(self._data) and self._is_there(start, end, segment.text):
+                return self._characters(start), self._characters(end)
+        return self._found(segment.text)
+
+    def _is_there(self, start: int, end: int, text: str | None) -> bool:
+        try:
+            found = self._data[start:end].decode()
+        except UnicodeDecodeError:
+            return False
+        return text is None or found == text
+
+    def _found(self, text: str | None) -> tuple[int, int] | tuple[None, None]:
+        """Where words stand that stand there once."""
+        data = (text or "").encode()
+        if not data or self._data.count(data) != 1:
+            return None, None
+        start = self._characters(self._data.index(data))
+        return placed(start, start + len(text or ""))
+
+    def _characters(self, place: int) -> int:
+        return len(self._data[:place].decode(errors="ignore"))
+
+
+def decode_tokens(raw: Raw) -> Notes:
+    """The tokens of `logprobsResult`: those chosen, and the likeliest ones of each step."""
+    read = _likelihoods_decoder.decode(raw)
+    tops = [step.candidates or () for step in read.topCandidates or ()]
+    tokens = []
+    for at, chosen in enumerate(read.chosenCandidates or ()):
+        top = tops[at] if at < len(tops) else ()
+        likely = tuple(Token(one.token, one.logProbability) for one in top)
+        tokens.append(Token(chosen.token, chosen.logProbability, None, likely))
+    return Notes(tokens=tuple(tokens))
+
+
+def encode_notes(notes: Notes, items: Sequence[Item]) -> list[tuple[str, bytes]]:
+    """The members of a candidate that say it. Places are those of its parts."""
+    told = [("groundingMetadata", _encode_grounding(notes.citations, items))] if notes.citations else []
+    return [*told, *([("logprobsResult", encode_tokens(notes.tokens))] if notes.tokens else [])]
+
+
+def _encode_grounding(citations: tuple[Citation, ...], items: Sequence[Item]) -> bytes:
+    titles = {one.url: one.title for one in reversed(citations)}
+    urls = list(dict.fromkeys(one.url for one in citations))
+    chunks = [{"web": {"uri": url} | ({"title": titles[url]} if titles[url] else {})} for url in urls]
+    segments: dict[tuple[int, int], list[int]] = {}
+    for one in citations:
+        if one.start is not None and one.end is not None:
+            segments.setdefault((one.start, one.end), []).append(urls.index(one.url))
+    supports = [
+        {"segment": segment, "groundingChunkIndices": indices}
+        for (start, end), indices in segments.items()
+        if (segment := _segment(start, end, items)) is not None
+    ]
+    return object_of([("groundingChunks", encode(chunks)), ("groundingSupports", encode(supports))])
+
+
+def _segment(start: int, end: int, items: Sequence[Item]) -> dict[str, object] | None:
+    """The part that these words stand in, and where; None if they stand in several."""
+    base = 0
+    for at, item in enumerate(items):
+        text = item.text if isinstance(item, Text) else ""
+        if base <= start and end <= base + len(text):
+            before, words = text[: start - base].encode(), text[start - base : end - base]
+            part = {"partIndex": at} if at else {}
+            place = {"startIndex": len(before), "endIndex": len(before) + len(words.encode())}
+            return {**part, **place, "text": words}
+        base += len(text)
+    return None
+
+
+def encode_tokens(tokens: tuple[Token, ...]) -> bytes:
+    """`logprobsResult` of these tokens."""
+    chosen = [_likely(one) for one in tokens]
+    told: list[tuple[str, bytes]] = [("chosenCandidates", encode(chosen))]
+    if any(one.top for one in tokens):
+        told.append(("topCandidates", encode([{"candidates": [_likely(like) for like in one.top]} for one in tokens])))
+    return object_of(told)
+
+
+def _likely(token: Token) -> dict[str, object]:
+    return {"token": token.text, "logProbability": token.logprob}

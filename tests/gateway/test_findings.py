@@ -1,0 +1,116 @@
+"""What a translated exchange lost is told: in the header, in the log, and to the admin of the gateway."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from tests.gateway.managing import Managed, managed
+from tests.gateway.upstreams import Got, Out, upstream
+from tests.gateway.world import moved
+from tests.translation.noted import (
+    ANNOTATION,
+    CITED,
+    CITED_BY,
+    TITLE,
+    URL,
+    WORDS,
+    Json,
+    chat_body,
+    chat_chunk,
+    events_of,
+)
+from thoughtline.settings import Settings
+
+LIKELY = {"content": [{"token": WORDS, "logprob": -0.5, "bytes": None, "top_logprobs": []}]}
+BODY = chat_body({"annotations": [ANNOTATION]}, logprobs=LIKELY)
+CHUNKS = [chat_chunk({"content": WORDS}, logprobs=LIKELY), chat_chunk({"annotations": [ANNOTATION]})]
+STREAM = [b"data: %b\n\n" % json.dumps(one).encode() for one in (*CHUNKS, chat_chunk({}, "stop"))]
+WAYS = [False, True]
+IDS = ["whole", "stream"]
+
+
+async def cite(got: Got, out: Out) -> None:
+    """An answer with notes, as it was asked for."""
+    if json.loads(got.body).get("stream"):
+        await out.stream()
+        for piece in (*STREAM, b"data: [DONE]\n\n"):
+            await out.chunk(piece)
+        await out.end()
+    else:
+        await out.whole(200, json.dumps(BODY).encode())
+
+
+@contextlib.contextmanager
+def citing() -> Iterator[Managed]:
+    """A gateway whose one provider speaks chat alone, and cites."""
+    with upstream(cite) as up:
+        row = replace(moved("vllm", up.url), formats=("openai_chat",))
+        with managed(Settings(providers={"vllm": row}), simulators={}) as gateway:
+            yield gateway
+
+
+def ask(gateway: Managed, path: str, body: Json) -> httpx.Response:
+    headers = {"authorization": "Bearer k", "x-thoughtline-session": "mine"}
+    return gateway.anyone.post(f"/vllm{path}", json={"model": "a-model"} | body, headers=headers)
+
+
+SAYS_HI = {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+
+
+@pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
+def test_what_an_answer_lost(is_streaming: bool) -> None:
+    """A Messages client gets the page; that its place in the block and the tokens are lost is in the log, with the
+    turn in the admin API, and in the header of an answer that was not on its way when it was known."""
+    with citing() as gateway:
+        response = ask(gateway, "/v1/messages", SAYS_HI | {"stream": is_streaming})
+        assert response.status_code == 200, response.text
+        told = CITED_BY["anthropic_messages"](events_of("anthropic_messages", response.content))
+        assert told == [(URL, TITLE, WORDS)]
+        assert response.headers.get("x-thoughtline-findings") == (None if is_streaming else "untranslatable=2")
+        lost = [["untranslatable", "answer/notes"]] * 2
+        assert gateway.gateway.lines[-1]["findings"] == lost
+        (turn,) = gateway.get("/api/sessions/mine")["turns"]
+        assert [[one["rule"], one["place"]] for one in turn["outcome"]["findings"]] == lost
+
+
+@pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
+def test_what_a_request_lost(is_streaming: bool) -> None:
+    """It is known before the answer begins, and so in every header."""
+    history = [*SAYS_HI["messages"], {"role": "assistant", "content": WORDS}, {"role": "user", "content": "and?"}]  # type: ignore[misc]
+    body = {"input": history, "stream": is_streaming, "truncation": "auto"}
+    with citing() as gateway:
+        response = ask(gateway, "/v1/responses", body)
+        assert response.status_code == 200, response.text
+        assert response.headers["x-thoughtline-findings"] == "untranslatable=1"
+        assert gateway.gateway.lines[-1]["findings"] == [["untranslatable", "/truncation"]]
+        told = CITED_BY["openai_responses"](events_of("openai_responses", response.content))
+        assert told == [(URL, TITLE, CITED)]
+
+
+@pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
+def test_nothing_lost_nothing_told(is_streaming: bool) -> None:
+    """No header, no findings, where both sides have a place for all that was said."""
+    with citing() as gateway:
+        for path, body in (("/v1/chat/completions", SAYS_HI), ("/v1/responses", {"input": "hi"})):
+            response = ask(gateway, path, body | {"stream": is_streaming})
+            assert response.status_code == 200, response.text
+            assert "x-thoughtline-findings" not in response.headers
+            assert gateway.gateway.lines[-1].get("findings", []) == []
+
+
+@pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
+def test_a_compacted_conversation_of_another_provider(is_streaming: bool) -> None:
+    """400 in the client's own envelope, with place and remedy; nothing of it goes up or into a log."""
+    body = {"input": [{"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAASEALED"}], "stream": is_streaming}
+    with citing() as gateway:
+        response = ask(gateway, "/v1/responses", body)
+        error = response.json()["error"]
+        assert (response.status_code, error["code"]) == (400, "untranslatable")
+        assert "/input/0" in error["message"]
+        assert "gAAASEALED" not in response.text + json.dumps(gateway.gateway.lines)
