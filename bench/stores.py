@@ -48,7 +48,7 @@ from thoughtline.stores import (
 from thoughtline.stores import sqlite_work as work
 from thoughtline.stores.base import MAX_PER_KEY, RENEW_AFTER
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.rows import Row, key_digest, rows_of, split
+from thoughtline.stores.rows import DIGEST, Row, key_digest, rows_of, split
 from thoughtline.turns import Provenance
 
 SETTINGS = StoreSettings(
@@ -332,8 +332,8 @@ def find_calls(contender: Contender, calls: int, size: int) -> list[Make]:
 
 
 async def filled(name: str, count: int) -> Contender:
-    """With so many entries. Above a thousand one in fifty is a turn that is asked for, the others are rows of the same
-    size that are written without being packed, to get to a million in minutes; in memory all are turns."""
+    """With so many entries, all of which are asked for. Above a thousand one in fifty is a turn, the others are rows of
+    the same size that are written without being packed, to get to a million in minutes; in memory all are turns."""
     contender = CONTENDERS[name]()
     await contender.open()
     empty = await contender.disk_bytes()
@@ -345,14 +345,20 @@ async def filled(name: str, count: int) -> Contender:
             await contender.store.save(turns)
         contender.keys += [random.choice(turn.keys) for turn in turns]
     bodies = rows_of(make_turns(200), PACKER)
-    await contender.fill(shown(f"{name} {count:,}", (filler(random.choice(bodies)) for _ in range(count - real))))
+    await contender.fill(
+        shown(f"{name} {count:,}", (filler(random.choice(bodies), contender) for _ in range(count - real)))
+    )
     contender.bytes_each = (await contender.disk_bytes() - empty) / count
     return contender
 
 
-def filler(row: Row) -> Row:
-    """A row like another, under keys of its own."""
-    return replace(row, identity=os.urandom(16), digests=os.urandom(len(row.digests)))
+def filler(row: Row, contender: Contender) -> Row:
+    """A row like another, under keys of its own, by one of which it will be asked for."""
+    number = next(numbers)
+    keys = [Key(f"filler{part}-v1:{number:064x}") for part in range(len(row.digests) // DIGEST)]
+    if not isinstance(contender, Memory):
+        contender.keys.append(random.choice(keys))
+    return replace(row, identity=os.urandom(16), digests=b"".join(key_digest(TENANT, key) for key in keys))
 
 
 def shown(what: str, rows: Iterator[Row]) -> Iterator[Row]:
