@@ -18,7 +18,7 @@ from thoughtline.clients import address_of, fill, find
 
 pytestmark = pytest.mark.programs
 
-ROWS = (("gemini", "gemini-3-pro-preview"), ("deepseek", "deepseek-v4-pro"))
+ROWS = (("gemini", "gemini-3-pro-preview"), ("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2.6"))
 
 
 @pytest.mark.parametrize(("simulator", "model"), ROWS, ids=[simulator for simulator, _ in ROWS])
@@ -40,7 +40,9 @@ def test_a_task_with_tools(simulator: str, model: str, place: Place) -> None:
     assert upstream.refusals() == []
     before, after = _thoughts(upstream, 2), _thoughts(upstream, 3)
     assert after[:2] == before
-    assert len(after) == 3 and after[2] and "skip" not in str(after)
+    assert len(after) == 3
+    assert after[2]
+    assert "skip" not in str(after)
     assert place.trap.asked == []
 
 
@@ -65,7 +67,12 @@ def test_what_connect_prints(place: Place) -> None:
         return dict(word.split("=", 1) for word in words)
 
     told = GEMINI_CLI._replace(settings=environment)
-    outcome = run(told, ["--skip-trust", "--prompt", "Hello\nscript:\nsay: Here is the answer you asked for."], place, Task("", "", ""))
+    outcome = run(
+        told,
+        ["--skip-trust", "--prompt", "Hello\nscript:\nsay: Here is the answer you asked for."],
+        place,
+        Task("", "", ""),
+    )
     assert (outcome.status, upstream.refusals()) == (0, []), outcome.remarks
     assert outcome.answer == "Here is the answer you asked for."
     assert upstream.watched.seen

@@ -311,8 +311,8 @@ PI = Client(
     "Keeps reasoning; drops a signed block whose text is empty, and sends it as text after a switch of the model.",
     (
         "`api` may be `openai-responses`, `anthropic-messages` (no `/v1`) or `google-generative-ai` (`/v1beta`).",
-        "With `anthropic-messages` it asks Claude models that it does not know for a budget of thinking, which the newest "
-        "refuse; with `openai-completions` the gateway asks as they want it.",
+        "With `anthropic-messages` it asks Claude models that it does not know for a budget of thinking, which the "
+        "newest refuse; with `openai-completions` the gateway asks as they want it.",
     ),
     "0.73.1, by hand on 2026-11-15",
 )
