@@ -167,6 +167,7 @@ KILO = Client(
     (Step("In `kilo.json` of the project:", "json", _OPENCODE_LINES),),
     "Keeps reasoning.",
     _OPENCODE_NOTES,
+    "7.7.9, by hand on 2026-11-15",
 )
 
 GEMINI_CLI = Client(
