@@ -219,8 +219,8 @@ qwen --auth-type openai
     ),
     "Keeps reasoning, but cuts blanks off its end.",
     (
-        "From 0.24 on it needs Node 22; 0.15, which npm installs beside an older Node, asks the proxy of the environment "
-        "for the gateway too, whatever `NO_PROXY` says.",
+        "From 0.24 on it needs Node 22; 0.15, which npm installs beside an older Node, asks the proxy of the "
+        "environment for the gateway too, whatever `NO_PROXY` says.",
         '`{"privacy": {"usageStatisticsEnabled": false}}` in `~/.qwen/settings.json` stops telemetry.',
     ),
     "0.15.10 and 0.24.4, by hand on 2026-11-15",
