@@ -19,7 +19,7 @@ test: check
 
 clients: $(CLIENTS)
 
-# Claude Code and Codex CLI from the npm registry, against the simulators. Loads 340 MB once, and takes 800 MB of disk.
+# Claude Code, Codex and Gemini CLI from the npm registry, against the simulators. Loads 360 MB once, takes 900 MB of disk.
 test-clients: $(INSTALLED) $(CLIENTS)
 	$(BIN)/python -m pytest tests/clients -m ""
 

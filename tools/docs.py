@@ -86,12 +86,14 @@ def simulators() -> str:
 
 def clients() -> str:
     """What to set in each client."""
-    names = [f"| `{row.name}` | {_spoken(row)} | {row.habit} |" for row in CLIENTS]
+    names = [f"| `{row.name}` | {_spoken(row)} | {row.habit} | {row.tried} |" for row in CLIENTS]
     text = (
         "`thoughtline connect CLIENT --provider P --model M --url U` prints this for your provider, model and address. "
         "Under `/{provider}` a model has the provider's own name; at the gateway's root it is `provider/model`.\n"
+        "\nThe last column says which version held a conversation with tools through the gateway, against the strict "
+        "simulators, with these settings. Of the others the settings were read, or the habits seen without a gateway.\n"
     )
-    head = "| client | speaks | what it does to reasoning |\n|---|---|---|"
+    head = "| client | speaks | what it does to reasoning | run as |\n|---|---|---|---|"
     return "\n".join([f"{NOTE}\n# Clients\n", text, head, *names, "", *(_client(row) for row in CLIENTS)])
 
 

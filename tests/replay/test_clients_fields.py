@@ -308,6 +308,36 @@ def test_a11_a_dropped_thought_part_is_no_loss() -> None:
     assert sent.plan.findings == ()
 
 
+@pytest.mark.parametrize(
+    "joined",
+    [
+        ({"text": "It is empty.", "thoughtSignature": SIGNATURE},),
+        ({"text": "It is empty."}, {"text": "", "thoughtSignature": SIGNATURE}),
+        ({"text": "It is empty.", "thoughtSignature": SIGNATURE.replace("+", "-").replace("/", "_")},),
+    ],
+    ids=["joined", "kept", "joined, in the other alphabet"],
+)
+def test_a11_a_signature_joined_to_the_words_goes_back_to_its_own_part(joined: tuple[Json, ...]) -> None:
+    """Gemini's stream ends with an empty part for the signature; pi and others write it on the words. It is sent once,
+    where Gemini had it."""
+    world = World(*GEMINI, "gemini_generate")
+    made = ({"text": "Looked.", "thought": True}, {"text": "It is empty."}, {"text": "", "thoughtSignature": SIGNATURE})
+    ask = gemini_loop(world, *made)
+    sent = world.send(gemini(ask, model(made[0], *joined), asked({"text": "Fine."})))
+    assert sent.messages[1]["parts"] == list(made)
+
+
+def test_a11_a_joined_signature_under_words_of_another_grouping() -> None:
+    """The words of two parts in one: they stay as the client has them, and the signature stands behind, once."""
+    world = World(*GEMINI, "gemini_generate")
+    ask = gemini_loop(world, {"text": "It is"}, {"text": " empty."}, {"text": "", "thoughtSignature": SIGNATURE})
+    sent = world.send(
+        gemini(ask, model({"text": "It is empty.", "thoughtSignature": SIGNATURE}), asked({"text": "Fine."}))
+    )
+    assert sent.messages[1]["parts"][-1] == {"text": "", "thoughtSignature": SIGNATURE}
+    assert json.dumps(sent.messages).count("thoughtSignature") == 1
+
+
 @pytest.mark.parametrize("sentinel", [SKIP, base64.b64encode(SKIP.encode()).decode()])
 def test_a12_a_sentinel_gives_way_to_the_true_signature(sentinel: str) -> None:
     """A12: a value that says "no signature" is a signature that is missing; the true one, if held, takes its place."""

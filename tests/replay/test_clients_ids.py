@@ -66,6 +66,35 @@ def test_b1_equal_ids_and_arguments_in_two_conversations() -> None:
         assert world.send(chat(*stripped(history))).messages == history
 
 
+def test_b1_an_opening_rewritten_under_a_repeated_id() -> None:
+    """B1: Gemini CLI, resumed, writes its first message anew and names no session: the first call, whose id says
+    nothing, is known by the turn that followed it. Another conversation with the same call does not get in the way."""
+    world = World(*KIMI)
+    told(
+        world,
+        user("Elsewhere."),
+        kimi_step("Other thoughts."),
+        result("functions.bash:0"),
+        said("Done.", reasoning="D"),
+    )
+    first, second = kimi_step("List it."), said("Now two.", call("functions.bash:1", "pwd"), reasoning="And where?")
+    history = told(
+        world, user("Files: none."), first, result("functions.bash:0"), second, result("functions.bash:1", "/")
+    )
+    sent = world.send(chat(user("Files: a b c."), *stripped(history[1:])))
+    assert [reasoning_of(sent.messages[at]) for at in (1, 3)] == ["List it.", "And where?"]
+    assert not sent.rules & {"missing", "ambiguous"}
+
+
+def test_b1_a_next_turn_of_another_conversation_proves_nothing() -> None:
+    """B1: the same call and result, and then a turn that nobody knows: whose the first one is can't be said."""
+    world = World(*KIMI)
+    told(world, user("One."), kimi_step("List it."), result("functions.bash:0"), said("All there.", reasoning="Fine."))
+    bare_turns = stripped([kimi_step("?"), result("functions.bash:0"), said("Never said so.")])
+    sent = world.send(chat(user("Two."), *bare_turns, user("Go on.")))
+    assert "List it." not in str(sent.body)
+
+
 def test_b1_what_cannot_be_told_apart_gets_nothing() -> None:
     """B1: with the openings gone nothing tells the two apart: no reasoning of either, and a note that says why."""
     world = World(*KIMI)

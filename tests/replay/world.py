@@ -71,7 +71,8 @@ class Store:
             records.pop(record.id, None)
 
     def find(self, keys: tuple[Key, ...]) -> dict[Key, list[Record]]:
-        return {key: [decode_record(data) for data in self.kept[key].values()] for key in keys if key in self.kept}
+        """All that was asked for, as a store gives it: nothing found is an empty list."""
+        return {key: [decode_record(data) for data in self.kept.get(key, {}).values()] for key in keys}
 
 
 @dataclass

@@ -28,6 +28,7 @@ print(answer.choices[0].message.content)
     ),
     "Gives `reasoning_content` as an extra field; whether it goes back is up to your code.",
     ("Or `OPENAI_BASE_URL` and `OPENAI_API_KEY` in the environment.",),
+    "as locked, by `make test`",
 )
 
 ANTHROPIC_SDK = Client(
@@ -52,6 +53,7 @@ print(answer.content[-1].text)
     ),
     "Gives thinking blocks; whether they go back is up to your code.",
     ("No `/v1` in the base. Or `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` in the environment.",),
+    "as locked, by `make test`",
 )
 
 GOOGLE_SDK = Client(
@@ -76,6 +78,7 @@ print(answer.text)
     ),
     "Gives signatures, and sends them back in URL-safe base64.",
     ("No `/v1beta` in the base.",),
+    "as locked, by `make test`",
 )
 
 LITELLM = Client(

@@ -20,7 +20,8 @@ class Step(NamedTuple):
 
 
 class Client(NamedTuple):
-    """A row. `provider` is the one it is pointed at if none is named; `habit` is what it does to reasoning."""
+    """A row. `provider` is the one it is pointed at if none is named; `habit` is what it does to reasoning; `tried`, as
+    which version it went through a gateway, and how."""
 
     name: str
     title: str
@@ -30,3 +31,4 @@ class Client(NamedTuple):
     steps: tuple[Step, ...]
     habit: str
     notes: tuple[str, ...] = ()
+    tried: str = ""

@@ -34,6 +34,7 @@ export ANTHROPIC_MODEL=<model>
         "ANTHROPIC_DEFAULT_HAIKU_MODEL=<model>`.",
         "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
     ),
+    "2.1.325, by `make test-clients`",
 )
 
 CODEX = Client(
@@ -67,6 +68,7 @@ wire_api = "responses"
         "With `openai_base_url` and the built-in provider it tries a websocket first, then goes on over HTTP.",
         "It warns that it has no metadata for the model; that is no error.",
     ),
+    "0.166.0, by `make test-clients`",
 )
 
 COPILOT_CLI = Client(
@@ -149,7 +151,11 @@ OPENCODE = Client(
     "deepseek",
     (Step("In `opencode.json` of the project, or `~/.config/opencode/opencode.json`:", "json", _OPENCODE_LINES),),
     "Keeps reasoning; after a switch of the model it sends it as visible text.",
-    _OPENCODE_NOTES,
+    (
+        *_OPENCODE_NOTES,
+        "`OPENCODE_DISABLE_MODELS_FETCH=1` keeps it from models.opencode.ai; packages it asks of npm even so.",
+    ),
+    "1.18.33, by hand on 2026-11-15",
 )
 
 KILO = Client(
@@ -161,6 +167,7 @@ KILO = Client(
     (Step("In `kilo.json` of the project:", "json", _OPENCODE_LINES),),
     "Keeps reasoning.",
     _OPENCODE_NOTES,
+    "7.7.9, by hand on 2026-11-15",
 )
 
 GEMINI_CLI = Client(
@@ -185,7 +192,11 @@ export GEMINI_MODEL=<model>
     (
         "No `/v1beta` in the base. Without the setting it stops with `Invalid auth method selected`.",
         "It may ask for a newer model than the one named.",
+        "Without a person to ask, it stops in a folder it was not told to trust: `--skip-trust`, or "
+        "`GEMINI_CLI_TRUST_WORKSPACE=true`.",
+        '`"privacy": {"usageStatisticsEnabled": false}` in the same file stops telemetry, which goes elsewhere.',
     ),
+    "0.61.0, by `make test-clients`",
 )
 
 QWEN_CODE = Client(
@@ -207,7 +218,12 @@ qwen --auth-type openai
         ),
     ),
     "Keeps reasoning, but cuts blanks off its end.",
-    ("From 0.24 on it needs Node 22.",),
+    (
+        "From 0.24 on it needs Node 22; 0.15, which npm installs beside an older Node, asks the proxy of the "
+        "environment for the gateway too, whatever `NO_PROXY` says.",
+        '`{"privacy": {"usageStatisticsEnabled": false}}` in `~/.qwen/settings.json` stops telemetry.',
+    ),
+    "0.15.10 and 0.24.4, by hand on 2026-11-15",
 )
 
 CONTINUE = Client(
@@ -294,5 +310,10 @@ PI = Client(
         Step("Then:", "shell", "pi --provider thoughtline --model <model>"),
     ),
     "Keeps reasoning; drops a signed block whose text is empty, and sends it as text after a switch of the model.",
-    ("`api` may be `openai-responses`, `anthropic-messages` (no `/v1`) or `google-generative-ai` (`/v1beta`).",),
+    (
+        "`api` may be `openai-responses`, `anthropic-messages` (no `/v1`) or `google-generative-ai` (`/v1beta`).",
+        "With `anthropic-messages` it asks Claude models that it does not know for a budget of thinking, which the "
+        "newest refuse; with `openai-completions` the gateway asks as they want it.",
+    ),
+    "0.73.1, by hand on 2026-11-15",
 )

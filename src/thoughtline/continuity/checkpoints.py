@@ -18,7 +18,7 @@ from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.keys import Identity, Step, evidence_of, frame_of, walk
-from thoughtline.replay.matching import Found, Match, match_merged, match_step
+from thoughtline.replay.matching import Found, Match, followed, match_merged, match_step
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
 from thoughtline.replay.weaving import has_sentinel, is_filler
@@ -67,7 +67,7 @@ def needs_of_all(transcript: Transcript, contract: Contract, identity: Identity)
 
 def known_steps(needed: Needs, found: Found) -> tuple[Known, ...]:
     """The steps of a request whose records were found, in their order."""
-    used: set[str] = set()
+    used = set(followed(needed.steps, found, needed.identity))
     known: list[Known] = []
     for step in needed.steps:
         known += _known(step, found, needed.identity, used)

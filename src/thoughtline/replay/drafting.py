@@ -134,9 +134,9 @@ class Draft:
 
     # --- one step -----------------------------------------------------------------------------------------------------
 
-    def take(self, step: Step) -> None:
-        """Restore one step from its record, or leave it."""
-        match = match_step(step, self._found, self._identity, self._used)
+    def take(self, step: Step, proven: Set[str] = frozenset()) -> None:
+        """Restore one step from its record, or leave it. `proven` are records that those of later steps followed."""
+        match = match_step(step, self._found, self._identity, self._used | proven if proven else self._used)
         if isinstance(match, Ambiguous):
             self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")
         elif match is not None:

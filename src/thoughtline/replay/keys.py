@@ -202,6 +202,24 @@ class Trail:
         return Step(positions, items, spot, identity, lineage, shown.is_bare)
 
 
+def said_between(step: Step, following: Step) -> tuple[bytes, ...] | None:
+    """What was said after a step and before the next one, if that is not too long ago to know."""
+    own = brief(shown_of(step.items).content)
+    last = following.spot.last
+    return last[len(last) - last[::-1].index(own) :] if own in last else None
+
+
+def place_after(keys: Sequence[Key], said: Sequence[bytes]) -> Key | None:
+    """Where the next step stands, if the one with these keys came first and then this was said."""
+    lineage = next((one for one in keys if evidence_of(one) == "lineage"), None)
+    if lineage is None:
+        return None
+    found = bytes.fromhex(lineage.partition(":")[2])
+    for one in said:
+        found = digest(found + one)
+    return key("place", found)
+
+
 def seal_key(data: str) -> Key:
     """A token, whichever base64 alphabet spells it."""
     return key("seal", digest(packed("seal", plain_token(data))))

@@ -9,11 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from typing import NamedTuple
 
 from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall, reasoning_of, seal_of
 from thoughtline.records import Key, Record
-from thoughtline.replay.keys import Evidence, Identity, Step, call_key, evidence_of, is_distinctive, plain_token
+from thoughtline.replay.keys import (
+    Evidence,
+    Identity,
+    Step,
+    call_key,
+    evidence_of,
+    is_distinctive,
+    place_after,
+    plain_token,
+    said_between,
+)
 from thoughtline.replay.visible import Visible, is_same_call, shows, shows_glued, visible_of
 
 Found = Mapping[Key, Sequence[Record]]
@@ -51,7 +62,8 @@ class Ambiguous(NamedTuple):
 def match_step(
     step: Step, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
-    """The one record that is this step's. `used` are the records that earlier steps of the request were found to be."""
+    """The one record that is this step's. `used` are the records that earlier steps of the request were found to be,
+    and those that the records of later ones followed."""
     known = match_by_lineage(step, found, identity)
     if known is not None:
         return known
@@ -92,6 +104,26 @@ def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | No
     if step.is_bare or not (own := tuple(_thoughts(step.items))):
         return Match(record)
     return Match(record) if own == tuple(_thoughts(record.items)) else None
+
+
+def followed(steps: Sequence[Step], found: Found, identity: Identity) -> frozenset[str]:
+    """The records that made the same calls as a step, and that the record of the next step came after.
+
+    They tell the first steps of a conversation whose opening was rewritten, where call ids repeat and the session has
+    no name: Gemini CLI 0.61.0, resumed, on Kimi; seen on 2026-11-15.
+    """
+    pairs = [(one, after) for one, after in pairwise(steps) if one.lineage is not None and not found.get(one.lineage)]
+    return frozenset(name for one, after in pairs for name in _followed(one, after, found, identity))
+
+
+def _followed(step: Step, following: Step, found: Found, identity: Identity) -> Iterable[str]:
+    calls = [call_key(item) for item in step.items if isinstance(item, ToolCall)]
+    records = [record for one in calls for record in found.get(one, ())[:MOST_PER_KEY]]
+    between = said_between(step, following) if records else None
+    match = match_step(following, found, identity) if between is not None else None
+    if between is None or not isinstance(match, Match):
+        return ()
+    return [record.id for record in records if place_after(record.keys, between) in match.record.keys]
 
 
 def match_merged(step: Step, found: Found, identity: Identity) -> tuple[Record, ...]:

@@ -18,7 +18,7 @@ from thoughtline.records import Key
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.drafting import Draft
 from thoughtline.replay.keys import Identity, Spot, Step, frame_of, walk
-from thoughtline.replay.matching import Found, match_by_lineage
+from thoughtline.replay.matching import Found, followed, match_by_lineage
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy
 from thoughtline.turns import Transcript
 
@@ -81,8 +81,9 @@ def plan(
         work.strip_everything()
         return work.done()
     if may_restore(transcript, contract):
+        proven = followed(needed.steps, found, needed.identity)
         for step in needed.steps:
-            work.take(step)
+            work.take(step, proven)
         work.climb(policy.ladder if policy.ladder is not None else contract.ladder)
     work.ask_for_ciphertext()
     work.mend_calls()

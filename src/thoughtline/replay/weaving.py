@@ -21,6 +21,7 @@ from thoughtline.items import (
 )
 from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract
+from thoughtline.replay.keys import plain_token
 from thoughtline.replay.visible import is_same_call
 
 SENTINELS = frozenset(
@@ -103,7 +104,8 @@ def _is_as_made(shown: Item, made: Item) -> bool:
 
 
 def _weave_in_any_order(record: Sequence[Item], shown: Sequence[Item]) -> tuple[Item, ...]:
-    rest: list[Item] = [item for item in shown if not isinstance(item, REASONING_KINDS)]
+    order = _with_seals_at_home(record, [item for item in shown if not isinstance(item, REASONING_KINDS)])
+    rest = order.copy()
     woven: list[Item] = []
     for item in record:
         match item:
@@ -117,12 +119,22 @@ def _weave_in_any_order(record: Sequence[Item], shown: Sequence[Item]) -> tuple[
                 _weave_unknown(item, rest, woven)
             case _:
                 pass
-    return _with_strangers(woven, rest, shown)
+    return _with_strangers(woven, rest, order)
 
 
-def _with_strangers(woven: list[Item], rest: list[Item], shown: Sequence[Item]) -> tuple[Item, ...]:
+def _with_seals_at_home(record: Sequence[Item], shown: list[Item]) -> list[Item]:
+    """Texts without the seal that the record has on an empty one: clients join what Gemini streams in two parts, the
+    words and then, for the signature alone, an empty text. Seen of pi 0.73.1 on 2026-11-15."""
+    moved = {plain_token(item.seal.data) for item in record if isinstance(item, Text) and item.seal and not item.text}
+    return [_unsealed(item) if _has_words_under(item, moved) else item for item in shown] if moved else shown
+
+
+def _has_words_under(item: Item, seals: set[str]) -> bool:
+    return isinstance(item, Text) and bool(item.text) and item.seal is not None and plain_token(item.seal.data) in seals
+
+
+def _with_strangers(woven: list[Item], rest: list[Item], order: Sequence[Item]) -> tuple[Item, ...]:
     """What the record does not know stands where the client had it: after the same item as before."""
-    order = [item for item in shown if not isinstance(item, REASONING_KINDS)]
     for stranger in rest:
         before = order[: _index(order, stranger)]
         anchors = [at for at, item in enumerate(woven) if any(_same_place(item, known) for known in before)]

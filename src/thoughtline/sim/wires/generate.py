@@ -21,6 +21,7 @@ from thoughtline.sim.wire import (
 )
 from thoughtline.sim.wires.messages import arguments_of
 
+_ID_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _STOPS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}
 
 
@@ -166,9 +167,14 @@ def _call_part(exchange: Exchange, answer: Answer, call: Call, number: int, sign
     arguments = arguments_of(call)
     body: JsonObject = {"name": call.name, "args": arguments}
     if answer.has_ids and not is_2_5(answer.model):
-        body["id"] = digest(answer.id, str(number))[:8]
+        body["id"] = _call_id(answer.id, number)
     seal = _seal(exchange, call.name, canonical_arguments(arguments)) if signs and number == 0 else {}
     return {"functionCall": body, **seal}
+
+
+def _call_id(answer_id: str, number: int) -> str:
+    """Eight letters and digits, as in `22iommr8` and `dpob6y0z` of recorded answers."""
+    return "".join(_ID_LETTERS[byte % len(_ID_LETTERS)] for byte in bytes.fromhex(digest(answer_id, str(number)))[:8])
 
 
 def _seal(exchange: Exchange, name: str, arguments: str) -> JsonObject:

@@ -1,0 +1,78 @@
+"""Gemini CLI, the real program, at a task with tools. `make test-clients` runs this.
+
+When it resumes it writes its first message anew (the files of the folder stand in it), repeats results, leaves out
+thoughts, and sends a sentinel for each signature. The provider can't know the conversation again, so what it gets is
+compared with what it gave.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from tests.clients.programs import GEMINI_CLI, Place, Task, run
+from tests.clients.upstreams import Upstream, reach, start
+from thoughtline.clients import address_of, fill, find
+
+pytestmark = pytest.mark.programs
+
+ROWS = (("gemini", "gemini-3-pro-preview"), ("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2.6"))
+
+
+@pytest.mark.parametrize(("simulator", "model"), ROWS, ids=[simulator for simulator, _ in ROWS])
+def test_a_task_with_tools(simulator: str, model: str, place: Place) -> None:
+    """Tools run, the answers come, also of a second process that resumes; no request is refused, nobody else is asked,
+    and the reasoning of every turn goes back: of all turns that the program still shows, after it resumed too."""
+    upstream = start(simulator)
+    task = Task(reach(upstream), model, GEMINI_CLI.script(place.work))
+
+    first = run(GEMINI_CLI, GEMINI_CLI.begin("Write a note and look at it."), place, task)
+    assert (first.status, first.answer) == (0, "The note says kept."), first.remarks
+    assert (place.work / "note.txt").read_text() == "kept"
+    assert upstream.verdicts() == [["whole"] * turns for turns in range(3)]
+
+    second = run(GEMINI_CLI, GEMINI_CLI.resume("Now a copy."), place, task)
+    assert (second.status, second.answer) == (0, "The copy is there."), second.remarks
+    assert (place.work / "copy.txt").read_text() == "kept"
+
+    assert upstream.refusals() == []
+    before, after = _thoughts(upstream, 2), _thoughts(upstream, 3)
+    assert after[:2] == before
+    assert len(after) == 3
+    assert after[2]
+    assert "skip" not in str(after)
+    assert place.trap.asked == []
+
+
+def _thoughts(upstream: Upstream, request: int) -> list[list[str]]:
+    """What of the model's own thoughts, or their signatures, stood in a request, turn by turn."""
+    messages = upstream.watched.app.simulation.log[request]["messages"]
+    return [message["thoughts"] for message in messages if message["role"] == "assistant"]
+
+
+def test_what_connect_prints(place: Place) -> None:
+    """The program, told nothing but what `thoughtline connect` says, gets its answer."""
+    client = find("gemini-cli")
+    assert client is not None
+    upstream = start("gemini")
+    address = address_of(client, upstream.url, "gemini")
+    steps = {step.language: fill(step.lines, address) for step in client.steps}
+    (place.home / ".gemini").mkdir()
+    (place.home / ".gemini" / "settings.json").write_text(json.dumps(json.loads(steps["json"])))
+
+    def environment(place: Place, task: Task) -> dict[str, str]:
+        words = shlex.split(steps["shell"].replace("export ", ""))
+        return dict(word.split("=", 1) for word in words)
+
+    told = GEMINI_CLI._replace(settings=environment)
+    outcome = run(
+        told,
+        ["--skip-trust", "--prompt", "Hello\nscript:\nsay: Here is the answer you asked for."],
+        place,
+        Task("", "", ""),
+    )
+    assert (outcome.status, upstream.refusals()) == (0, []), outcome.remarks
+    assert outcome.answer == "Here is the answer you asked for."
+    assert upstream.watched.seen
