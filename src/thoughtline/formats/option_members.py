@@ -128,8 +128,7 @@ class Writer:
         return self._members
 
     def done(self) -> WrittenOptions:
-        names = (field.name for field in msgspec.structs.fields(Options))
-        unwritten = [name for name in names if name not in self._carried]
+        unwritten = [name for name in Options.__struct_fields__ if name not in self._carried]
         dropped = [name for name in unwritten if getattr(self._options, name) != getattr(_NO_OPTIONS, name)]
         return WrittenOptions(tuple(self._members), tuple(dropped))
 
