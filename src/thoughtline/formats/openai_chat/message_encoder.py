@@ -288,7 +288,10 @@ def encode_call(call: ToolCall, olds: Sequence[ToolCall], dialect: Dialect) -> b
         return bytes(old.raw)
     if call.seal is not None and (dialect.carrier != "google_extra" or call.seal.format != GOOGLE_GEMINI_V1):
         raise ForeignSeal(f"a call in the dialect {dialect.name} can't hold the seal of {call.seal.format}")
-    base = bytes(old.raw) if old is not None and old.raw else _new_call(call)
+    is_known = old is not None and bool(old.raw)
+    if not is_known and call.seal is None:
+        return _new_call(call)
+    base = bytes(old.raw) if old is not None and is_known else _new_call(call)
     extra = _with_google_seal(members(base).get("extra_content"), call.seal.data if call.seal else None)
     return set_members(base, [("extra_content", extra)])
 
