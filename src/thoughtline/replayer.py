@@ -128,9 +128,7 @@ class Carried(Struct, frozen=True, gc=False):
 
     def added_to(self, found: Found) -> Found:
         """The store's own record of a turn is the better one."""
-        if not self.records:
-            return found
-        return with_opened({key: records for key, records in found.items() if records}, self.records)
+        return with_opened(found, self.records) if self.records else found
 
     def named(self, transcript: Transcript, found: Found) -> Transcript:
         """With the ids that the calls were made under, where the client has only digests of them."""

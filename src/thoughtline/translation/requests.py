@@ -348,7 +348,7 @@ def with_opened(found: Found, records: tuple[Record, ...]) -> dict[Key, Sequence
     """
     known: dict[Key, Sequence[Record]] = dict(found)
     for record in records:
-        if not any(key in found for key in record.keys[:1]):
+        if not any(found.get(key) for key in record.keys[:1]):
             for key in record.keys:
                 known[key] = (*known.get(key, ()), record)
     return known
