@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from thoughtline.errors import DecodeError
 from thoughtline.formats import FORMATS, Format
-from thoughtline.formats.halves import as_sent, readable
+from thoughtline.formats.halves import MOST_ESCAPES, as_sent, readable
 from thoughtline.items import Text
 from thoughtline.replayer import guess_model
 from thoughtline.sessions import session_of
@@ -71,6 +71,7 @@ def test_a_request_with_a_half_is_read_and_keeps_its_bytes(row: Format) -> None:
         (rb'"\ud83d\ud83d\ude00"', rb'"\uE03d\ud83d\ude00"'),
         (rb'"\\ud83d \udfff"', rb'"\\ud83d \uE7ff"'),
         (rb'"\\\ud83d"', rb'"\\\uE03d"'),
+        (rb'"\\ud83d\ude00"', rb'"\\ud83d\uE600"'),
         (rb'"\ud83d \ue0b0"', rb'"\uE03d \ue0b0"'),
     ],
 )
@@ -87,6 +88,12 @@ def test_spellings(sent: bytes, spelled: bytes) -> None:
 def test_nothing_to_spell(body: bytes) -> None:
     """Without a lone half, or where it could not be told again from what is there already."""
     assert readable(body) is None
+
+
+def test_halves_are_bounded() -> None:
+    """As many as a client would leave are read; a body made of nothing else is not worth anybody's time."""
+    assert readable(b'"' + rb"\ud83d " * (MOST_ESCAPES - 1) + b'"') is not None
+    assert readable(b'"' + rb"\ud83d " * MOST_ESCAPES + b'"') is None
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=()), max_size=40), st.booleans())

@@ -25,59 +25,75 @@ T = TypeVar("T")
 Decode = Callable[[bytes, Dialect], Transcript]
 Encode = Callable[[Transcript, Dialect], bytes]
 
-# Every escape is taken as a whole, so that an escaped backslash before a `u` is not taken for one.
-_AS_SENT = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # both halves of a character
-    rb"|u(?P<half>d[89a-f][0-9a-f]{2}|D[89A-F][0-9A-F]{2})"
-    rb"|u(?P<taken>[EF][0-7][0-9a-fA-F]{2}|[dD][89a-fA-F])"  # our own spelling, or a half that would lose its own
-    rb"|.)",
-    re.DOTALL,
+MOST_ESCAPES = 100_000
+"""Characters spelled as pairs, and halves, that are looked at: what has more keeps nobody waiting, and is not read."""
+
+MOST_BACKSLASHES = 1024
+
+_PAIR_OR_HALF = re.compile(
+    rb"\\u(?:[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>[dD][89a-fA-F][0-9a-fA-F]{2}))"
 )
-_READABLE = re.compile(rb"\\(?:u([EF])([0-7])([0-9a-fA-F]{2})|.)", re.DOTALL)
-_UP = {b"%x" % (digit + 8): b"%d" % digit for digit in range(8)} | {
-    b"%X" % (digit + 8): b"%d" % digit for digit in range(8)
-}
+_SPELLED = re.compile(rb"\\u(?P<half>[EF][0-7][0-9a-fA-F]{2})")
+_ONE_CASE = re.compile(rb"d[89a-f][0-9a-f]{2}|D[89A-F][0-9A-F]{2}")
 
 
 def readable(body: bytes) -> bytes | None:
     """The body with its halves in a spelling that can be read; None if it has none, or they could not be told again."""
-    halves = 0
-
-    def spelled(escape: re.Match[bytes]) -> bytes:
-        nonlocal halves
-        half = escape["half"]
-        if half is None:
-            return escape[0]
-        halves += 1
-        return (b"\\uE" if half[:1] == b"d" else b"\\uF") + _UP[half[1:2]] + half[2:]
-
-    if any(escape["taken"] for escape in _AS_SENT.finditer(body)):
+    places = _places(_PAIR_OR_HALF, body)
+    if not places or _places(_SPELLED, body) != [] or not all(_ONE_CASE.match(body, at) for at in places):
         return None
-    changed = _AS_SENT.sub(spelled, body)
-    return changed if halves else None
+    changed = bytearray(body)
+    for at in places:
+        changed[at : at + 2] = b"%c%d" % (
+            b"E" if body[at : at + 1] == b"d" else b"F",
+            int(body[at + 1 : at + 2], 16) - 8,
+        )
+    return bytes(changed)
 
 
 def as_sent(body: bytes) -> bytes:
     """The body with the halves that the client sent."""
-    return _READABLE.sub(_half, body)
+    changed = bytearray(body)
+    for at in _places(_SPELLED, body) or ():
+        first = b"d%x" % (int(body[at + 1 : at + 2]) + 8)
+        changed[at : at + 2] = first if body[at : at + 1] == b"E" else first.upper()
+    return bytes(changed)
 
 
-def _half(escape: re.Match[bytes]) -> bytes:
-    if escape[1] is None:
-        return escape[0]
-    first = b"%x" % (int(escape[2]) + 8)
-    return b"\\ud" + first + escape[3] if escape[1] == b"E" else b"\\uD" + first.upper() + escape[3]
+def _places(pattern: re.Pattern[bytes], body: bytes) -> list[int] | None:
+    """Where the digits of halves stand; None if there is too much to look at."""
+    places: list[int] = []
+    at = 0
+    for _ in range(MOST_ESCAPES):
+        found = pattern.search(body, at)
+        if found is None:
+            return places
+        is_escape = _is_escape(body, found.start())
+        if is_escape and found["half"] is not None:
+            places.append(found.start("half"))
+        at = found.end() if is_escape else found.start() + 2
+    return None
+
+
+def _is_escape(body: bytes, at: int) -> bool:
+    """Whether the backslash there is one by itself: an even number stands before it, and not more than anybody writes."""
+    before = body[max(0, at - MOST_BACKSLASHES) : at]
+    count = len(before) - len(before.rstrip(b"\\"))
+    return count % 2 == 0 and count < MOST_BACKSLASHES
 
 
 def glanced(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
     """What a decoder finds in a body, half characters or none; None if it can't be read."""
-    for text in (body, None):
-        spelled = readable(body) if text is None else text
-        try:
-            return decoder.decode(spelled) if spelled is not None else None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-    return None
+    found = _read(decoder, body)
+    spelled = readable(body) if found is None else None
+    return found if spelled is None else _read(decoder, spelled)
+
+
+def _read(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def reading(decode: Decode) -> Decode:
