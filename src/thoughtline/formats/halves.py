@@ -76,7 +76,7 @@ def _places(pattern: re.Pattern[bytes], body: bytes) -> list[int] | None:
 
 
 def _is_escape(body: bytes, at: int) -> bool:
-    """Whether the backslash there is one by itself: an even number stands before it, and not more than anybody writes."""
+    """Whether the backslash there is one by itself: an even number stands before it, no more than anybody writes."""
     before = body[max(0, at - MOST_BACKSLASHES) : at]
     count = len(before) - len(before.rstrip(b"\\"))
     return count % 2 == 0 and count < MOST_BACKSLASHES
