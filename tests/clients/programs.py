@@ -115,27 +115,37 @@ def _claude_code_settings(place: Place, task: Task) -> dict[str, str]:
     }
 
 
-def _claude_code_script(work: Path) -> str:
-    """No tool stands twice at one place of a turn: Kimi's call ids repeat, and Claude Code drops a repeated one."""
+def _task_script(write: str, read: str, count: str, copy: str) -> str:
+    """What the model of a simulator thinks, says and calls: a note written, looked at in two ways, and copied."""
     return "|".join(
         (
             "think: First I write the note.",
             "say: Writing it now.",
-            'call: Bash {"command": "printf kept > note.txt"}',
+            f"call: {write}",
             "---",
             "think: Now I look at it in two ways at once.",
-            f'call: Read {{"file_path": "{work}/note.txt"}}',
-            'call: Bash {"command": "wc -c note.txt"}',
+            f"call: {read}",
+            f"call: {count}",
             "---",
             "think: It says what I wrote.",
             "say: The note says kept.",
             "---",
             "think: The user wants a second one.",
-            f'call: Write {{"file_path": "{work}/copy.txt", "content": "kept"}}',
+            f"call: {copy}",
             "---",
             "think: Both are there.",
             "say: The copy is there.",
         )
+    )
+
+
+def _claude_code_script(work: Path) -> str:
+    """No tool stands twice at one place of a turn: Kimi's call ids repeat, and Claude Code drops a repeated one."""
+    return _task_script(
+        'Bash {"command": "printf kept > note.txt"}',
+        f'Read {{"file_path": "{work}/note.txt"}}',
+        'Bash {"command": "wc -c note.txt"}',
+        f'Write {{"file_path": "{work}/copy.txt", "content": "kept"}}',
     )
 
 
@@ -183,25 +193,11 @@ def _codex_settings(place: Place, task: Task) -> dict[str, str]:
 
 
 def _codex_script(work: Path) -> str:
-    return "|".join(
-        (
-            "think: First I write the note.",
-            "say: Writing it now.",
-            'call: exec_command {"cmd": "printf kept > note.txt"}',
-            "---",
-            "think: Now I look at it in two ways at once.",
-            'call: exec_command {"cmd": "cat note.txt"}',
-            'call: exec_command {"cmd": "wc -c note.txt"}',
-            "---",
-            "think: It says what I wrote.",
-            "say: The note says kept.",
-            "---",
-            "think: The user wants a second one.",
-            'call: exec_command {"cmd": "cp note.txt copy.txt"}',
-            "---",
-            "think: Both are there.",
-            "say: The copy is there.",
-        )
+    return _task_script(
+        'exec_command {"cmd": "printf kept > note.txt"}',
+        'exec_command {"cmd": "cat note.txt"}',
+        'exec_command {"cmd": "wc -c note.txt"}',
+        'exec_command {"cmd": "cp note.txt copy.txt"}',
     )
 
 
@@ -235,25 +231,11 @@ def _gemini_cli_settings(place: Place, task: Task) -> dict[str, str]:
 
 def _gemini_cli_script(work: Path) -> str:
     """No comma anywhere: one divides its custom headers."""
-    return "|".join(
-        (
-            "think: First I write the note.",
-            "say: Writing it now.",
-            'call: run_shell_command {"command": "printf kept > note.txt"}',
-            "---",
-            "think: Now I look at it in two ways at once.",
-            f'call: read_file {{"file_path": "{work}/note.txt"}}',
-            'call: run_shell_command {"command": "wc -c note.txt"}',
-            "---",
-            "think: It says what I wrote.",
-            "say: The note says kept.",
-            "---",
-            "think: The user wants a second one.",
-            'call: run_shell_command {"command": "cp note.txt copy.txt"}',
-            "---",
-            "think: Both are there.",
-            "say: The copy is there.",
-        )
+    return _task_script(
+        'run_shell_command {"command": "printf kept > note.txt"}',
+        f'read_file {{"file_path": "{work}/note.txt"}}',
+        'run_shell_command {"command": "wc -c note.txt"}',
+        'run_shell_command {"command": "cp note.txt copy.txt"}',
     )
 
 

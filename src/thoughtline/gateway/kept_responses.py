@@ -10,14 +10,13 @@ What is kept is a record like any other: of its tenant, packed, encrypted, expir
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
 
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.errors import Declined, StoreError
 from thoughtline.formats.halves import readable
-from thoughtline.formats.json_text import elements, is_array, is_given, members, object_of, set_members
+from thoughtline.formats.json_text import array, elements, is_array, is_given, members, object_of, set_members
 from thoughtline.items import Unknown
 from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.visible import digest
@@ -41,7 +40,7 @@ async def unfolded(store: Store, tenant: str, body: bytes) -> bytes:
         # Otherwise whoever translates it says what is wrong.
         return body if spelled is None else await unfolded(store, tenant, spelled)
     if b"item_reference" in bytes(asked.get("input", _NOTHING)):
-        asked["input"] = Raw(_array(await _looked_up(store, tenant, _input_of(asked))))
+        asked["input"] = Raw(array(await _looked_up(store, tenant, _input_of(asked))))
         body = set_members(body, [("input", bytes(asked["input"]))])
     previous = asked.get("previous_response_id", _NOTHING)
     if not is_given(previous):
@@ -55,7 +54,7 @@ async def unfolded(store: Store, tenant: str, body: bytes) -> bytes:
             f"Previous response with id {name[:100]!r} not found.",
             "Send the whole conversation in `input`.",
         )
-    whole = _array((*earlier, *_input_of(asked)))
+    whole = array((*earlier, *_input_of(asked)))
     return set_members(body, [("input", whole), ("previous_response_id", None)])
 
 
@@ -70,7 +69,7 @@ async def keep(store: Store, prepared: Prepared, asked: bytes, answer: bytes, no
         names = [_id_of(one) for one in output]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
-    whole = _array(told)
+    whole = array(told)
     if len(whole) > MAX_BYTES:
         return
     item = Unknown(KIND, Raw(object_of([("input", whole)])))
@@ -128,10 +127,6 @@ def _decoded(one: Raw) -> _Element:
         return _element.decode(one)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _Element()
-
-
-def _array(some: Iterable[Raw]) -> bytes:
-    return b"[" + b",".join(bytes(one) for one in some) + b"]"
 
 
 def _input_of(asked: dict[str, Raw]) -> list[Raw]:
