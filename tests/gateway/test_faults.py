@@ -7,6 +7,7 @@ import json
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import httpx
@@ -14,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateway.forgetting import Forgetful
-from tests.gateway.upstreams import EVENTS, JSON, Answer, Got, Out, Upstream, upstream
+from tests.gateway.upstreams import EVENTS, JSON, Answer, Got, Out, upstream
 from tests.gateway.world import Running, moved, running
 from tests.sim.faces import CASES, HTTP
 from tests.sim.serving import served
@@ -249,18 +250,33 @@ def test_an_upstream_that_is_not_there() -> None:
         assert (response.status_code, response.json()["error"]["code"]) == (502, "upstream_unreachable")
 
 
-def hurried(up: Upstream, **timeouts: float) -> Settings:
-    row = replace(moved("deepseek", up.url), timeouts=replace(Timeouts(), **timeouts))
+def test_an_upstream_that_takes_no_connection() -> None:
+    """One whose queue is full lets a connection hang: after `connect` seconds it is a 502, as if it weren't there."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listening, ExitStack() as waiting:
+        address = listening.getsockname()
+        for _ in range(4):
+            client = waiting.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(address)
+        url = f"http://127.0.0.1:{address[1]}"
+        with running({}, hurried(url, connect=0.2)) as gateway:
+            response = HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []})
+            assert (response.status_code, response.json()["error"]["code"]) == (502, "upstream_unreachable")
+
+
+def hurried(url: str, **timeouts: float) -> Settings:
+    row = replace(moved("deepseek", url), timeouts=replace(Timeouts(), **timeouts))
     return Settings(providers={"deepseek": row})
 
 
-def test_an_upstream_that_never_begins() -> None:
-    """After `first_byte` seconds it is a 504."""
+@pytest.mark.parametrize("timeouts", [{"first_byte": 0.2, "read": 0.2}, {"total": 0.2}], ids=str)
+def test_an_upstream_that_never_begins(timeouts: dict[str, float]) -> None:
+    """After `first_byte` seconds it is a 504, and after `total` too, whichever of us and the HTTP client is first."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.gone()
 
-    with upstream(answer) as up, running({}, hurried(up, first_byte=0.2, read=0.2)) as gateway:
+    with upstream(answer) as up, running({}, hurried(up.url, **timeouts)) as gateway:
         response = HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []})
         assert (response.status_code, response.json()["error"]["code"]) == (504, "upstream_timeout")
         up.wait_until(lambda up: up.open == 0)
@@ -275,7 +291,7 @@ def test_an_upstream_that_stalls(is_streaming: bool) -> None:
         await out.chunk(event("a"))
         await out.gone()
 
-    with upstream(answer) as up, running({}, hurried(up, read=0.2, first_byte=0.2)) as gateway:
+    with upstream(answer) as up, running({}, hurried(up.url, read=0.2, first_byte=0.2)) as gateway:
         outcome = seen(gateway.url + CHAT, is_streaming=is_streaming)
         assert outcome == Outcome(200, event("a"), has_ended=False)
         up.wait_until(lambda up: up.open == 0)
@@ -335,7 +351,7 @@ def test_a_client_that_leaves(path: str, answer: Answer, monkeypatch: pytest.Mon
     monkeypatch.setattr(relay, "DRAIN_BYTES", 2**20)
     with (
         upstream(answer) as up,
-        running({}, hurried(up, first_byte=1.0, read=1.0)) as gateway,
+        running({}, hurried(up.url, first_byte=1.0, read=1.0)) as gateway,
         gateway.listening() as next_line,
     ):
         host, port = gateway.url.removeprefix("http://").split(":")

@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from pyreqwest.bytes import Bytes
 from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import ConnectTimeoutError, PyreqwestError, RequestTimeoutError
+from pyreqwest.exceptions import PyreqwestError
 from pyreqwest.http import HeaderMap
 from pyreqwest.request import StreamRequest
 from pyreqwest.response import Response
@@ -152,13 +152,11 @@ class Upstreams:
             try:
                 async with asyncio.timeout(provider.timeouts.first_byte):
                     return UpstreamResponse(lane, request, await request.__aenter__())
-            except ConnectTimeoutError:
-                raise _unreachable(provider) from None
-            except (RequestTimeoutError, TimeoutError):
-                raise _late(provider) from None
-            except PyreqwestError as error:
-                if not _is_closed(error):
+            except (PyreqwestError, TimeoutError) as error:
+                if _is_unconnected(error):
                     raise _unreachable(provider) from None
+                if isinstance(error, TimeoutError):
+                    raise _late(provider) from None
             finally:
                 lane.waiting -= 1
             if time.monotonic() - began > _STALE_SECONDS:
@@ -225,9 +223,10 @@ def _built(timeouts: Timeouts) -> Client:
     )
 
 
-def _is_closed(error: PyreqwestError) -> bool:
-    """Whether a connection that was there was closed without a word, rather than never made."""
-    return "client error (Connect)" not in str(getattr(error, "details", ""))
+def _is_unconnected(error: Exception) -> bool:
+    """Whether no connection was made, rather than one that broke or stayed silent. The class of the error doesn't tell:
+    pyreqwest 0.15 calls whatever runs out before the status line a `ConnectTimeoutError`."""
+    return "client error (Connect)" in str(getattr(error, "details", ""))
 
 
 def _late(provider: Provider) -> Declined:
