@@ -12,6 +12,7 @@ from tests.gateway.teaming import answers, ask, cuts, cuts_after_head, said, str
 from tests.gateway.upstreams import EVENTS, Answer, Got, Out
 from tests.gateway.world import Running
 from thoughtline.catalogue import Timeouts
+from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
 
 STALE = 3
 """How often a request is sent whose connection is closed at once: it may have been an old one."""
@@ -61,6 +62,55 @@ def test_a_failure_before_a_stream_leads_to_the_next_target(failure: Answer) -> 
         assert who(response) == "two"
         assert response.content == b"".join(told("two"))
         assert ups.asked("two") == 1
+
+
+EXCEPTIONS = {
+    "throttlingException": "two",
+    "serviceUnavailableException": "two",
+    "modelStreamErrorException": "two",
+    "internalServerException": "two",
+    "validationException": "one",
+}
+
+
+@pytest.mark.parametrize(("name", "answers"), EXCEPTIONS.items(), ids=EXCEPTIONS)
+@pytest.mark.parametrize("cut", [5, 40, 1000], ids=["in its lengths", "in its headers", "nowhere"])
+def test_bedrock_says_it_in_binary(name: str, answers: str, cut: int) -> None:
+    """An exception as the first message of a stream: another target is asked, unless it is about the request."""
+    headers = {":exception-type": name, ":content-type": "application/json", ":message-type": "exception"}
+    message = encode_message(headers, b'{"message":"Too many requests"}')
+
+    async def fail(got: Got, out: Out) -> None:
+        await out.stream(("content-type", CONTENT_TYPE))
+        for piece in filter(None, (message[:cut], message[cut:])):
+            await out.chunk(piece)
+        await out.end()
+
+    with team("one", "two") as (gateway, ups):
+        move(gateway, "one", formats=("bedrock_converse",))
+        ups.does["one"] = fail
+        response = ask(gateway, stream=True)
+        assert who(response) == answers
+        assert ups.asked("two") == (answers == "two")
+
+
+def test_bedrock_answers_in_binary() -> None:
+    """A stream that begins well is passed on from its first message."""
+    said = [("messageStart", b'{"role":"assistant"}'), ("messageStop", b'{"stopReason":"end_turn"}')]
+    said.insert(1, ("contentBlockDelta", b'{"contentBlockIndex":0,"delta":{"text":"I am one."}}'))
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.stream(("content-type", CONTENT_TYPE))
+        for name, payload in said:
+            await out.chunk(encode_message({":event-type": name, ":message-type": "event"}, payload))
+        await out.end()
+
+    with team("one", "two") as (gateway, ups):
+        move(gateway, "one", formats=("bedrock_converse",))
+        ups.does["one"] = answer
+        response = ask(gateway, stream=True)
+        assert (who(response), ups.asked("two")) == ("one", 0)
+        assert b"I am one." in response.content
 
 
 def test_a_target_that_nobody_listens_at() -> None:

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from thoughtline.errors import DecodeError, LimitExceeded
 
+CONTENT_TYPE = "application/vnd.amazon.eventstream"
+
 MAX_MESSAGE_BYTES = 24 * 1024 * 1024
 """The specification allows 16 MiB of payload and 128 KiB of headers; no message may be longer than this."""
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from thoughtline.errors import DecodeError
 from thoughtline.fallover.failures import Failure, failure_of
+from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream, Message
 from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 
@@ -34,6 +37,8 @@ async def failure_at_start(response: UpstreamResponse, *, is_streaming: bool, du
 
 async def _begun(response: UpstreamResponse, *, is_streaming: bool) -> bytes:
     unpack = Decompressor(response.header("content-encoding"), 2 * LOOKED_AT_BYTES)
+    if response.header("content-type").startswith(CONTENT_TYPE):
+        return await _begun_in_binary(response, unpack)
     begun = b""
     while len(begun) < LOOKED_AT_BYTES and not _is_enough(begun, is_streaming=is_streaming):
         piece = await response.peek()
@@ -41,6 +46,20 @@ async def _begun(response: UpstreamResponse, *, is_streaming: bool) -> bytes:
             break
         begun += unpack.feed(piece)
     return begun
+
+
+async def _begun_in_binary(response: UpstreamResponse, unpack: Decompressor) -> bytes:
+    """The first message of such a stream, if it is an exception: as AWS tells one in a body."""
+    stream = EventStream(LOOKED_AT_BYTES)
+    while (piece := await response.peek()) is not None:
+        for message in stream.feed(unpack.feed(piece)):
+            return _exception(message)
+    return b""
+
+
+def _exception(message: Message) -> bytes:
+    named = message.headers.get(":exception-type") or message.headers.get(":error-code")
+    return msgspec.json.encode({"__type": named}) if named else b""
 
 
 def _is_enough(begun: bytes, *, is_streaming: bool) -> bool:

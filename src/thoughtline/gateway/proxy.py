@@ -16,6 +16,7 @@ from thoughtline.addresses import passthrough_address
 from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
+from thoughtline.formats import aws_event_stream
 from thoughtline.gateway.access import Caller, admit, keys_for
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
 from thoughtline.gateway.attempt import Asked, Attempt, Incoming
@@ -38,7 +39,7 @@ from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
 from thoughtline.watching import StreamWatch, Watch
 
-_STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream", "application/jsonl")
+_STREAMS = ("text/event-stream", "application/x-ndjson", aws_event_stream.CONTENT_TYPE, "application/jsonl")
 
 
 class Exchange:

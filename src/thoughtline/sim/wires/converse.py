@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 
-from thoughtline.formats.aws_event_stream import encode_message
+from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
 from thoughtline.sim.exchange import Exchange, Wire
 from thoughtline.sim.model import Offer
 from thoughtline.sim.values import Answer, Call, Heard, HeardCall, Piece, Redacted, Role, Say, Think, Tool
@@ -82,7 +82,7 @@ def converse_wire(style: MessagesStyle) -> Wire:
         write,
         _frames,
         _echo,
-        lambda _: "application/vnd.amazon.eventstream",
+        lambda _: CONTENT_TYPE,
     )
 
 
