@@ -1,76 +1,174 @@
-"""Limits of keys: laws over any sequence of requests and streams."""
+"""Limits of keys: laws over any sequence of requests and streams, whoever counts."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import multiprocessing
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thoughtline.errors import Declined
+from thoughtline.gateway import shared_counts
 from thoughtline.gateway.client_keys import ClientKey
-from thoughtline.gateway.limits import KeyLimits, RateLimit
+from thoughtline.gateway.limits import Counts, KeyLimits, OwnCounts
+from thoughtline.gateway.shared_counts import FILE, SharedCounts
+
+GONE = 2**22 + 1
+"""No process has this number: Linux counts to 2^22 at most."""
 
 
 def key(name: str, rate: int | None = None, streams: int | None = None) -> ClientKey:
     return ClientKey(name, name, f"k-{name}", 0.0, None, rate, streams)
 
 
-@given(st.integers(1, 5), st.lists(st.integers(0, 40), max_size=60))
-def test_never_more_than_so_many_in_any_minute(per_minute: int, gaps: list[int]) -> None:
-    """Whatever the rhythm, no window of a minute holds more; who is under the limit is never refused."""
-    limit, now, passed = RateLimit(per_minute), 0.0, list[float]()
-    for gap in gaps:
-        now += gap
-        recent = [at for at in passed if at > now - 60]
-        is_free = limit.take(now) == 0
-        assert is_free is (len(recent) < per_minute)
-        if is_free:
-            passed.append(now)
+@contextlib.contextmanager
+def alone() -> Iterator[list[Counts]]:
+    yield [OwnCounts()]
 
 
-@given(st.integers(1, 5), st.lists(st.integers(0, 40), max_size=40))
-def test_the_wait_that_is_told_is_long_enough_and_no_longer(per_minute: int, gaps: list[int]) -> None:
+@contextlib.contextmanager
+def workers() -> Iterator[list[Counts]]:
+    """Three that count together."""
+    with tempfile.TemporaryDirectory() as folder:
+        shared_counts.make(Path(folder))
+        with contextlib.ExitStack() as stack:
+            counts: list[Counts] = [SharedCounts(Path(folder), worker) for worker in (1, 2, 3)]
+            for one in counts:
+                stack.callback(one.close)
+            yield counts
+
+
+Make = Callable[[], AbstractContextManager[list[Counts]]]
+whoever = pytest.mark.parametrize("make", [alone, workers])
+
+
+@whoever
+@given(per_minute=st.integers(1, 5), steps=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 2)), max_size=60))
+def test_never_more_than_so_many_in_any_minute(make: Make, per_minute: int, steps: list[tuple[int, int]]) -> None:
+    """Whatever the rhythm, and whoever is asked: no minute holds more; who is under the limit is never refused."""
+    now, passed = 0.0, list[float]()
+    with make() as counts:
+        for gap, which in steps:
+            now += gap
+            recent = [at for at in passed if at > now - 60]
+            is_free = counts[which % len(counts)].take("a", per_minute, now) == 0
+            assert is_free is (len(recent) < per_minute)
+            if is_free:
+                passed.append(now)
+
+
+@whoever
+@given(per_minute=st.integers(1, 5), gaps=st.lists(st.integers(0, 40), max_size=40))
+def test_the_wait_that_is_told_is_long_enough_and_no_longer(make: Make, per_minute: int, gaps: list[int]) -> None:
     """Who comes back when told gets through, and no sooner."""
-    limit, now = RateLimit(per_minute), 0.0
-    for gap in gaps:
-        now += gap
-        wait = limit.take(now)
-        if wait:
-            assert limit.take(math.nextafter(now + wait, 0)) > 0
-            now += wait
-            assert limit.take(now) == 0
+    now = 0.0
+    with make() as (limit, *_):
+        for gap in gaps:
+            now += gap
+            wait = limit.take("a", per_minute, now)
+            if wait:
+                assert limit.take("a", per_minute, math.nextafter(now + wait, 0)) > 0
+                now += wait
+                assert limit.take("a", per_minute, now) == 0
 
 
-def test_a_refused_request_does_not_count() -> None:
+@whoever
+def test_a_refused_request_does_not_count(make: Make) -> None:
     """Trying again and again makes nobody wait longer."""
-    limit = RateLimit(1)
-    assert limit.take(0.0) == 0
-    assert [limit.take(at) for at in (10.0, 20.0, 59.0)] == [50.0, 40.0, 1.0]
-    assert limit.take(60.0) == 0
+    with make() as (limit, *_):
+        assert limit.take("a", 1, 0.0) == 0
+        assert [limit.take("a", 1, at) for at in (10.0, 20.0, 59.0)] == [50.0, 40.0, 1.0]
+        assert limit.take("a", 1, 60.0) == 0
 
 
-def test_keys_are_apart_and_may_be_without_limits() -> None:
+@whoever
+def test_keys_are_apart_and_may_be_without_limits(make: Make) -> None:
     """One key's requests and streams are no other's."""
-    limits, narrow, other, free = KeyLimits(), key("a", 1, 1), key("b", 1, 1), key("c")
-    assert limits.take_request(narrow, 0.0) == 0
-    assert limits.take_request(narrow, 0.0) == 60
-    assert limits.take_request(other, 0.0) == 0
-    assert [limits.take_request(free, 0.0) for _ in range(100)] == [0] * 100
-    assert [limits.begin_stream(narrow), limits.begin_stream(narrow), limits.begin_stream(other)] == [True, False, True]
-    assert all(limits.begin_stream(free) for _ in range(100))
+    with make() as (counts, *_):
+        limits, narrow, other, free = KeyLimits(counts), key("a", 1, 1), key("b", 1, 1), key("c")
+        limits.admit(narrow, 0.0)
+        limits.admit(other, 0.0)
+        with pytest.raises(Declined) as refusal:
+            limits.admit(narrow, 0.0)
+        assert (refusal.value.code, refusal.value.retry_after_seconds) == ("too_many_requests", 60.0)
+        with contextlib.ExitStack() as held:
+            for one in (narrow, other, *[free] * 100):
+                limits.admit(free, 0.0)
+                held.enter_context(limits.stream(one))
+            with pytest.raises(Declined) as refusal, limits.stream(narrow):
+                pass
+            assert refusal.value.code == "too_many_streams"
+        with limits.stream(narrow):
+            pass
 
 
-@given(st.integers(1, 4), st.lists(st.booleans(), max_size=50))
-def test_streams_begun_and_ended(most: int, steps: list[bool]) -> None:
+@whoever
+@given(most=st.integers(1, 4), steps=st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=50))
+def test_streams_begun_and_ended(make: Make, most: int, steps: list[tuple[bool, int]]) -> None:
     """Never more at once than allowed; what ends makes room for another; nothing is left behind."""
-    limits, mine, held = KeyLimits(), key("a", streams=most), 0
-    for is_begin in steps:
-        if is_begin:
-            assert limits.begin_stream(mine) is (held < most)
-            held = min(held + 1, most)
-        elif held:
-            limits.end_stream(mine)
-            held -= 1
-    for _ in range(held):
-        limits.end_stream(mine)
-    assert [limits.begin_stream(mine) for _ in range(most + 1)] == [True] * most + [False]
+    with make() as counts, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared_counts, "_is_there", lambda worker: True)
+        held: list[Counts] = []
+        for is_begin, which in steps:
+            one = counts[which % len(counts)]
+            if is_begin:
+                has_room = len(held) < most
+                assert one.begin("a", most) is has_room
+                held += [one] if has_room else []
+            elif one in held:
+                one.end("a")
+                held.remove(one)
+        for one in held:
+            one.end("a")
+        assert [counts[-1].begin("a", most) for _ in range(most + 1)] == [True] * most + [False]
+
+
+def test_a_worker_that_was_killed_holds_nothing(tmp_path: Path) -> None:
+    """Its streams ended with it, without a word."""
+    shared_counts.make(tmp_path)
+    with contextlib.closing(SharedCounts(tmp_path, GONE)) as gone, contextlib.closing(SharedCounts(tmp_path)) as mine:
+        assert gone.begin("a", 2)
+        assert gone.begin("a", 2)
+        assert [mine.begin("a", 2), mine.begin("a", 2), mine.begin("a", 2)] == [True, True, False]
+
+
+def _ask(folder: Path, times: int, answers: multiprocessing.SimpleQueue[int]) -> None:
+    shared_counts.BUSY_SECONDS = 60.0  # on a busy machine whoever has the file may be made to wait
+    with contextlib.closing(SharedCounts(folder)) as counts:
+        answers.put(sum(counts.take("a", 100, 1.0) == 0 for _ in range(times)))
+
+
+def test_processes_that_ask_at_once(tmp_path: Path) -> None:
+    """Together they get as many as one key may have, to the last one."""
+    shared_counts.make(tmp_path)
+    context = multiprocessing.get_context("spawn")
+    answers: multiprocessing.SimpleQueue[int] = context.SimpleQueue()
+    asking = [context.Process(target=_ask, args=(tmp_path, 80, answers)) for _ in range(3)]
+    for process in asking:
+        process.start()
+    got = [answers.get() for _ in asking]
+    for process in asking:
+        process.join()
+    assert sum(got) == 100
+
+
+def test_where_the_file_cant_be_used_each_counts_for_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody holds it, or it is no such file: requests go on, limited, and that is told once."""
+    shared_counts.make(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for folder in (tmp_path, tmp_path / "not there"):
+            with contextlib.closing(SharedCounts(folder)) as counts:
+                assert [counts.take("a", 2, 0.0) for _ in range(3)] == [0.0, 0.0, 60.0]
+                assert [counts.begin("a", 1), counts.begin("a", 1)] == [True, False]
+                counts.end("a")
+                assert counts.begin("a", 1)
+    assert [record.message.partition(":")[0] for record in caplog.records] == ["workers count each for itself"] * 2

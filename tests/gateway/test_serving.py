@@ -11,7 +11,9 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -128,6 +130,26 @@ def test_settings_are_read_again(tmp_path: Path, workers: str) -> None:
             gateway.say(signal.SIGHUP)
             assert "server" in gateway.wait_for(lambda line: "not reloaded" in line)
             assert httpx.post(url, json=CHAT, timeout=WAIT_SECONDS).status_code == 200
+
+
+def test_workers_count_a_keys_requests_together(tmp_path: Path) -> None:
+    """A key that may ask five times a minute may ask five times, however many processes answer."""
+    add = [sys.executable, "-m", "thoughtline.cli", "keys", "add", "ann", "--requests-per-minute", "5"]
+    store = f"sqlite:///{tmp_path / 'kept.db'}"
+    key = (
+        subprocess.run([*add, "--store", store], capture_output=True, check=True, cwd=tmp_path).stdout.decode().strip()
+    )
+    settings = tmp_path / "thoughtline.toml"
+    settings.write_text(f'[providers.deepseek]\nbase_url = "{served("deepseek").url}"\napi_key = "k"\n')
+    with serving(tmp_path, "--config", str(settings), "--workers", "3") as gateway:
+
+        def ask(_: int) -> int:
+            url, headers = f"{gateway.url}/deepseek/v1/chat/completions", {"authorization": f"Bearer {key}"}
+            return httpx.post(url, json=CHAT, headers=headers, timeout=WAIT_SECONDS).status_code
+
+        with ThreadPoolExecutor(12) as pool:
+            statuses = list(pool.map(ask, range(60)))
+    assert Counter(statuses) == {200: 5, 429: 55}
 
 
 REFUSED = [

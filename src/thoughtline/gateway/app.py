@@ -100,6 +100,7 @@ class Gateway:
             self._refreshing.cancel()
         self.state.journal.flush()
         self.state.bus.close()
+        self.state.limits.counts.close()
         await self.state.upstreams.close()
         await self.state.store.close()
 

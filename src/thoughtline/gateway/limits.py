@@ -1,4 +1,8 @@
-"""How often a key may ask, and how many streams it may hold. In this process: each worker counts for itself."""
+"""How often a key may ask, and how many streams it may hold.
+
+One process counts in memory. Workers of one start count together, in a file of the directory that they share
+(`shared_counts.py`). Replicas on several machines count each for itself.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import math
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from thoughtline.errors import Declined
 from thoughtline.gateway.client_keys import ClientKey
@@ -13,15 +18,58 @@ from thoughtline.gateway.client_keys import ClientKey
 WINDOW_SECONDS = 60.0
 
 
+class Counts(Protocol):
+    """Who has asked, and who holds what. Times are of a clock that never goes back, the same for all who count."""
+
+    def take(self, key: str, per_minute: int, now: float) -> float:
+        """0 if a request may go now, and then it counts; else the seconds until one may."""
+        ...
+
+    def begin(self, key: str, most: int) -> bool:
+        """Whether there is room for one more stream; if so, `end` gives it back."""
+        ...
+
+    def end(self, key: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class OwnCounts:
+    """What one process counts."""
+
+    def __init__(self) -> None:
+        self._rates: dict[str, RateLimit] = {}
+        self._streams: dict[str, int] = {}
+
+    def take(self, key: str, per_minute: int, now: float) -> float:
+        return self._rates.setdefault(key, RateLimit(per_minute)).take(now)
+
+    def begin(self, key: str, most: int) -> bool:
+        if self.held(key) >= most:
+            return False
+        self._streams[key] = self.held(key) + 1
+        return True
+
+    def end(self, key: str) -> None:
+        left = self._streams.pop(key) - 1
+        if left:
+            self._streams[key] = left
+
+    def held(self, key: str) -> int:
+        return self._streams.get(key, 0)
+
+    def close(self) -> None:
+        pass
+
+
 class RateLimit:
-    """At most so many requests in any minute. Times are of a clock that never goes back."""
+    """At most so many requests in any minute."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
         self._taken: deque[float] = deque()
 
     def take(self, now: float) -> float:
-        """0 if a request may go now, and then it counts; else the seconds until one may."""
         while self._taken and self._taken[0] <= now - WINDOW_SECONDS:
             self._taken.popleft()
         if len(self._taken) < self._per_minute:
@@ -33,13 +81,14 @@ class RateLimit:
 class KeyLimits:
     """The limits of all keys."""
 
-    def __init__(self) -> None:
-        self._rates: dict[str, RateLimit] = {}
-        self._streams: dict[str, int] = {}
+    def __init__(self, counts: Counts | None = None) -> None:
+        self.counts: Counts = counts or OwnCounts()
 
     def admit(self, key: ClientKey | None, now: float) -> None:
         """Count a request, or refuse it with the time after which it may come again."""
-        wait = self.take_request(key, now) if key is not None else 0.0
+        if key is None or key.requests_per_minute is None:
+            return
+        wait = self.counts.take(key.id, key.requests_per_minute, now)
         if wait:
             raise Declined(
                 429,
@@ -52,10 +101,10 @@ class KeyLimits:
     @contextmanager
     def stream(self, key: ClientKey | None) -> Iterator[None]:
         """Hold a stream for as long as it lasts, or refuse it."""
-        if key is None:
+        if key is None or key.concurrent_streams is None:
             yield
             return
-        if not self.begin_stream(key):
+        if not self.counts.begin(key.id, key.concurrent_streams):
             raise Declined(
                 429,
                 "too_many_streams",
@@ -66,26 +115,4 @@ class KeyLimits:
         try:
             yield
         finally:
-            self.end_stream(key)
-
-    def take_request(self, key: ClientKey, now: float) -> float:
-        """0 if the key may ask now, and then it counts; else the seconds until it may."""
-        if key.requests_per_minute is None:
-            return 0.0
-        return self._rates.setdefault(key.id, RateLimit(key.requests_per_minute)).take(now)
-
-    def begin_stream(self, key: ClientKey) -> bool:
-        """Whether the key may hold one more stream; if so, `end_stream` gives it back."""
-        held = self._streams.get(key.id, 0)
-        if key.concurrent_streams is not None and held >= key.concurrent_streams:
-            return False
-        self._streams[key.id] = held + 1
-        return True
-
-    def end_stream(self, key: ClientKey) -> None:
-        """A stream that was begun is over."""
-        left = self._streams[key.id] - 1
-        if left:
-            self._streams[key.id] = left
-        else:
-            del self._streams[key.id]
+            self.counts.end(key.id)

@@ -19,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from thoughtline.errors import Declined, SettingsError
+from thoughtline.gateway import shared_counts
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.journal import Journal, standard_log
@@ -217,6 +218,7 @@ def serve(options: Options, settings: Settings, listener: socket.socket) -> bool
         os.environ.setdefault(_METRICS_FOLDER, folder)
         bus = Path(folder) / "bus"
         bus.mkdir(mode=0o700)
+        shared_counts.make(bus)
         options = options._replace(bus_directory=str(bus))
         config = server_config(AppFactory(options), settings.server.max_header_bytes)
         config.workers = settings.server.workers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 from thoughtline import providers as dialects
@@ -15,6 +16,7 @@ from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
@@ -105,7 +107,7 @@ def make_state(
         Upstreams(),
         keys,
         journal,
-        KeyLimits(),
+        KeyLimits(SharedCounts(Path(together)) if (together := settings.server.bus_directory) else None),
         admin_token or settings.server.admin_token,
         settings,
         SettingsPatch(),
