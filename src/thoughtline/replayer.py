@@ -165,6 +165,15 @@ class Prepared(Struct, frozen=True, gc=False):
         return self.plan.counts if self.plan else Counts()
 
     @property
+    def told(self) -> Prepared:
+        """What there is to tell of it, without what was said in it: that may be long, and is sent."""
+        plan = replace(self.plan, edits=(), member_edits=()) if self.plan else None
+        carried = Carried(findings=self.carried.findings)
+        return replace(
+            self, body=b"", transcript=None, needed=None, found={}, plan=plan, carried=carried, handover=None
+        )
+
+    @property
     def outcome(self) -> Outcome:
         counts = self.counts
         planned = self.plan.findings if self.plan else ()

@@ -7,6 +7,8 @@ turns that were cut short.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.continuity.tags import TagMode
 from thoughtline.errors import DecodeError, LimitExceeded
@@ -14,7 +16,8 @@ from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.formats import FORMATS
 from thoughtline.items import Item
 from thoughtline.records import Outcome, Record
-from thoughtline.replay.capture import capture
+from thoughtline.replay.capture import captured_at, end_of
+from thoughtline.replay.keys import Spot
 from thoughtline.replayer import Prepared
 from thoughtline.sessions import untold_session
 from thoughtline.turns import Candidate, Finish, Provenance, Reply, Turn
@@ -29,7 +32,9 @@ class Watch:
     def __init__(
         self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off", *, shows_seals: bool = True
     ) -> None:
-        self._prepared = prepared
+        # Of the request, which may be long, only this: it need not stay for as long as it is answered.
+        self._format, self._dialect = prepared.destination.format, prepared.contract.dialect
+        self._made = _made(prepared)
         self._tags: TagMode = tags
         self._shows_seals = shows_seals
         self._left = max_bytes
@@ -47,12 +52,12 @@ class Watch:
 
     def read_whole(self, body: bytes) -> None:
         """A response that is one body."""
-        wire = FORMATS[self._prepared.destination.format]
+        wire = FORMATS[self._format]
         assert wire.bodies is not None
         try:
             if len(body) > self._left:
                 raise LimitExceeded("a response that is too large to remember")
-            reply = wire.bodies.decode_response(body, self._prepared.contract.dialect)
+            reply = wire.bodies.decode_response(body, self._dialect)
         except DecodeError as problem:
             self.problem = problem
             return
@@ -82,23 +87,32 @@ class Watch:
 
     def take(self, now: float, outcome: Outcome) -> tuple[Record, ...]:
         """The records of the turns that have ended since the last time."""
-        transcript = self._prepared.transcript
         new = sorted(self._ended.keys() - self._taken)
         self._taken.update(new)
-        if transcript is None or not new:
+        if self._made is None or not new:
             return ()
         candidates = tuple(
             Candidate(Turn("assistant", self._shown(choice)), choice, self._ended[choice])
             for choice in new
             if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
         )
-        reply = Reply(transcript.format, candidates, b"", self._started.id, self._started.model)
-        spot = self._prepared.needed.end if self._prepared.needed else None
-        return capture(transcript, reply, provenance_of(self._prepared, reply.model), now, spot, outcome)
+        reply = Reply(self._format, candidates, b"", self._started.id, self._started.model)
+        spot, made = self._made
+        made = replace(made, model_answered=reply.model) if reply.model else made
+        return captured_at(spot, reply, made, now, outcome)
 
 
-def provenance_of(prepared: Prepared, model_answered: str | None = None) -> Provenance:
-    """Where the answer to a request comes from, and whose it is."""
+def _made(prepared: Prepared) -> tuple[Spot, Provenance] | None:
+    """Where the answer to a request stands, and where it comes from; None if the request could not be read."""
+    if prepared.transcript is None:
+        return None
+    made = provenance_of(prepared)
+    end = prepared.needed.end if prepared.needed else None
+    return end or end_of(prepared.transcript, made), made
+
+
+def provenance_of(prepared: Prepared) -> Provenance:
+    """Where the answer to a request comes from, and whose it is; as long as it says no other, of the model asked."""
     where, who, transcript = prepared.destination, prepared.identity, prepared.transcript
     assert transcript is not None
     return Provenance(
@@ -107,7 +121,7 @@ def provenance_of(prepared: Prepared, model_answered: str | None = None) -> Prov
         where.endpoint,
         where.account,
         where.model,
-        model_answered or where.model,
+        where.model,
         where.format,
         prepared.contract.dialect.name,
         who.session or (prepared.handover.session if prepared.handover else untold_session(transcript)),

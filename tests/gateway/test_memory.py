@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -40,11 +42,13 @@ class Flood:
 MEBI = 2**20
 
 
-def connected(gateway: Process) -> socket.socket:
+ASKED = b'{"model":"m","messages":[],"stream":true}'
+
+
+def connected(gateway: Process, body: bytes = ASKED, path: str = CHAT) -> socket.socket:
     host, port = gateway.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)))
-    body = b'{"model":"m","messages":[],"stream":true}'
-    head = b"POST %b HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % (CHAT.encode(), len(body))
+    head = b"POST %b HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % (path.encode(), len(body))
     connection.sendall(head + body)
     return connection
 
@@ -74,6 +78,34 @@ def test_a_slow_client_is_not_waited_for_in_memory(capsys: pytest.CaptureFixture
         sys.stdout.write(f"\n  slow client: {taken / MEBI:.1f} MiB of 200 taken, memory grew by {grown / 1024:.1f} MiB")
     assert taken < 24 * MEBI
     assert grown < 24 * 1024
+
+
+async def begins(got: Got, out: Out) -> None:
+    await out.stream(EVENTS)
+    await out.chunk(event("a"))
+    await out.gone()
+
+
+@pytest.mark.parametrize("path", [CHAT, "/deepseek/api/chat"], ids=["as it is", "translated"])
+def test_what_was_asked_does_not_stay_while_it_is_answered(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Forty answers that take their time, to conversations of 2 MB each: far less than they were asked with is held."""
+    said = [
+        {"role": "user", "content": "x" * 1000},
+        {"role": "assistant", "content": "y" * 1000},
+    ]
+    body = json.dumps({"model": "deepseek-v4-pro", "stream": True, "messages": said * 1000}).encode()
+    with upstream(begins) as up, started("memory://", {"deepseek": up.url}) as gateway, ExitStack() as open_streams:
+        httpx.get(f"{gateway.url}/healthz")
+        before = rss_kilobytes(gateway)
+        for _ in range(40):
+            connection = open_streams.enter_context(connected(gateway, body, path))
+            heard = b""
+            while b'"a"' not in heard:
+                heard += connection.recv(4096)
+        grown = rss_kilobytes(gateway) - before
+    with capsys.disabled():
+        sys.stdout.write(f"\n  40 x {len(body) / MEBI:.1f} MiB asked and being answered: {grown / 1024:.1f} MiB held")
+    assert grown < 40 * 1024
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,10 @@ def kill_one(path: Path, first: int, acknowledgements: int) -> list[int]:
     os.close(writer)
     heard = b""
     while len(heard) < 8 * acknowledgements:
-        heard += os.read(reader, 8 * acknowledgements - len(heard))
+        told = os.read(reader, 8 * acknowledgements - len(heard))
+        if not told:
+            raise SystemExit(f"a writer ended by itself: status {os.waitpid(child, 0)[1]}")
+        heard += told
     os.kill(child, signal.SIGKILL)
     while rest := os.read(reader, 65536):
         heard += rest

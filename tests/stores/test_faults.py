@@ -7,6 +7,8 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -254,6 +256,40 @@ async def test_a_locked_database(tmp_path: Path) -> None:
     await store.settled()
     assert await is_written(url, 2)
     await store.close()
+
+
+RECOVERING = """
+import fcntl, sys
+with open(sys.argv[1] + "-shm", "r+b", buffering=0) as index:
+    fcntl.lockf(index, fcntl.LOCK_EX, 3, 120)
+    index.write(bytes(96))
+    print("begun", flush=True)
+    sys.stdin.read()
+"""
+"""What a process does that reads the log after another one was killed: the index says nothing any more, and it alone
+may write it (SQLite's "WAL-mode File Format", 2.3: the locks for writing and recovering are bytes 120 and 122)."""
+
+
+async def test_a_log_that_is_read_after_a_crash(tmp_path: Path) -> None:
+    """A find waits for whoever does that, and the loop doesn't; so does a store that is opened meanwhile."""
+    url = sqlite_url(tmp_path)
+    store, other = (durable_store(url, SETTINGS, clock) for _ in range(2))
+    await store.open()
+    await store.save([turn(0)])
+    command = [sys.executable, "-c", RECOVERING, url.removeprefix("sqlite:///")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stdout.readline() == b"begun\n"
+        finding, opening = asyncio.create_task(found(store, 0)), asyncio.create_task(other.open())
+        await asyncio.sleep(0)
+        assert not finding.done()
+        process.stdin.close()
+        assert await finding == (turn(0),)
+        await opening
+    assert await found(other, 0) == (turn(0),)
+    await store.close()
+    await other.close()
 
 
 @contextmanager

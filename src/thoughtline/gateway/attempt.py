@@ -11,6 +11,7 @@ import asyncio
 import time
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.addresses import Action, address, with_query_key
@@ -38,6 +39,8 @@ from thoughtline.replay.keys import Identity
 from thoughtline.replayer import Destination, Prepared
 from thoughtline.sessions import Session
 from thoughtline.translation import Sealer
+from thoughtline.turns import Provenance
+from thoughtline.watching import provenance_of
 
 MAX_REFUSAL_BYTES = 4 * 2**20
 """An error that is looked at: some providers repeat the refused input in it."""
@@ -48,8 +51,8 @@ _REFUSALS = frozenset({400, 404, 413, 422})
 _STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
 
 
-class Incoming(NamedTuple):
-    """A request as it came, and who sent it."""
+class Incoming(Struct):
+    """A request as it came, and who sent it. Its body is let go of when nobody will be asked with it any more."""
 
     scope: Scope
     route: Route
@@ -58,6 +61,7 @@ class Incoming(NamedTuple):
     caller: Caller
     session: Session
     body: bytes
+    encoding: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -108,6 +112,7 @@ class Attempt:
         self._incoming = incoming
         self._key = key
         self._due = 0.0
+        self._made: Provenance | None = None
         self.target = target
         self.choice = target.choice
         self.prepared: Prepared | None = None
@@ -157,6 +162,7 @@ class Attempt:
             streams_only=self.choice.provider.streams_only,
         )
         self.prepared, self.is_streaming = self.lane.prepared, self.lane.spoken.is_streaming
+        self._made = provenance_of(self.prepared) if self.asked else None
 
     async def _prepare_own(self, destination: Destination, sealer: Sealer) -> None:
         incoming, streams_only = self._incoming, self.choice.provider.streams_only
@@ -180,10 +186,16 @@ class Attempt:
         dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
         return TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream)
 
+    def let_go(self) -> None:
+        """The answer is on its way to the client: what was asked need not stay for as long as that takes."""
+        if self.prepared is not None:
+            self.prepared, self.lane = self.prepared.told, None
+        self._incoming.body = b""
+
     async def keep_answer(self, body: bytes) -> None:
         """An answer that a client of Responses may name in its next request."""
-        if self.asked and self.prepared is not None:
-            await keep(self._state.store, self.prepared, self.asked, body, self._state.clock())
+        if self._made is not None:
+            await keep(self._state.store, self._made, self.asked, body, self._state.clock())
 
     def _terms(self) -> Terms | None:
         told = self._state.settings.continuity
@@ -249,7 +261,7 @@ class Attempt:
         return await self.send_up(provider, "POST", url, key, received, self.prepared.body)
 
     async def send_up(
-        self, provider: Provider, method: str, url: str, key: str, received: Headers, body: bytes, encoding: str = ""
+        self, provider: Provider, method: str, url: str, key: str, received: Headers, body: bytes
     ) -> UpstreamResponse:
         """Up, as it is."""
         if not self._key and is_token_right(self._state, self._incoming.caller.credential):
@@ -259,8 +271,8 @@ class Attempt:
         if key and provider.auth == "query":
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)
-        if encoding:
-            headers.append(("content-encoding", encoding))
+        if self._incoming.encoding:
+            headers.append(("content-encoding", self._incoming.encoding))
         self.bytes_up += len(body)
         began = time.perf_counter()
         self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte

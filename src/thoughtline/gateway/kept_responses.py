@@ -20,9 +20,8 @@ from thoughtline.formats.json_text import array, elements, is_array, is_given, m
 from thoughtline.items import Unknown
 from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.visible import digest
-from thoughtline.replayer import Prepared
 from thoughtline.stores import Store
-from thoughtline.watching import provenance_of
+from thoughtline.turns import Provenance
 
 KIND = "conversation"
 MAX_BYTES = 4 * 2**20
@@ -58,7 +57,7 @@ async def unfolded(store: Store, tenant: str, body: bytes) -> bytes:
     return set_members(body, [("input", whole), ("previous_response_id", None)])
 
 
-async def keep(store: Store, prepared: Prepared, asked: bytes, answer: bytes, now: float) -> None:
+async def keep(store: Store, made: Provenance, asked: bytes, answer: bytes, now: float) -> None:
     """Keep an answer, and all that led to it, under its id."""
     try:
         request, response = members(asked), members(answer)
@@ -76,7 +75,7 @@ async def keep(store: Store, prepared: Prepared, asked: bytes, answer: bytes, no
     own = _name(response["id"])
     key = _key(own)
     keys = (key, *(_key(name) for name in names if own in name))  # an id of ours, and so the only one of its name
-    record = Record(RecordId(digest(key.encode() + whole).hex()), provenance_of(prepared), (item,), keys, now)
+    record = Record(RecordId(digest(key.encode() + whole).hex()), made, (item,), keys, now)
     with contextlib.suppress(StoreError):  # counted and shown by the store itself
         await store.save((record,))
 

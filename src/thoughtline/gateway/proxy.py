@@ -93,22 +93,25 @@ class Exchange:
         client = self._scope.get("client") or ("", 0)
         self._caller = admit(self._headers, self._query, client[0], state.keys)
         state.limits.admit(self._caller.key, time.monotonic())
-        declared = self._headers.get(b"content-length", b"")
-        body = await read_body(receive, declared, state.settings.server.max_body_bytes)
+        incoming = await self._read(receive)
         self._departure.listen(receive)
-        encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
-        if encoding and route.action != "passthrough":
-            body = unpacked(body, encoding, state.settings.server.max_body_bytes)
         if route.action == "models" and state.settings.default_provider is None:
             await self._list_models(send)
         elif route.action == "passthrough" or route.format is None:
-            await self._pass_through(body, encoding, send)
+            await self._pass_through(incoming, send)
         else:
-            self._session = session_of(self._headers, body)
-            await self._converse(self._incoming(body), send)
+            await self._converse(incoming, send)
 
-    def _incoming(self, body: bytes) -> Incoming:
-        return Incoming(self._scope, self._route, self._headers, self._query, self._caller, self._session, body)
+    async def _read(self, receive: Receive) -> Incoming:
+        """The whole request; where it will be looked at, without compression and with what it says of its session."""
+        limit, route = self._state.settings.server.max_body_bytes, self._route
+        body = await read_body(receive, self._headers.get(b"content-length", b""), limit)
+        encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
+        if encoding and route.action != "passthrough":
+            body, encoding = unpacked(body, encoding, limit), ""
+        if route.action != "passthrough" and route.format is not None:
+            self._session = session_of(self._headers, body)
+        return Incoming(self._scope, route, self._headers, self._query, self._caller, self._session, body, encoding)
 
     async def _converse(self, incoming: Incoming, send: Send) -> None:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
@@ -193,7 +196,7 @@ class Exchange:
             await self._pass_refusal(attempt, send)
             return True
         try:
-            await self._pass_down(attempt, response, send)
+            await self._pass_down(attempt, response, send, is_settled=asked.is_last or attempt.lane is None)
         except Declined as error:
             if self._relay is not None and self._relay.has_started:
                 raise
@@ -228,7 +231,10 @@ class Exchange:
         self._status = first.status
         await relay.pass_read(send, body, is_whole)
 
-    async def _pass_down(self, attempt: Attempt | None, response: UpstreamResponse, send: Send) -> None:
+    async def _pass_down(
+        self, attempt: Attempt | None, response: UpstreamResponse, send: Send, *, is_settled: bool = True
+    ) -> None:
+        """Pass an answer on. Where that `is_settled`, nobody else will be asked, whatever comes of it."""
         kind = response.header("content-type").partition(";")[0].strip().lower()
         streams = attempt is not None and attempt.is_streaming
         is_stream = kind in _STREAMS or (streams and kind != "application/json")
@@ -236,6 +242,8 @@ class Exchange:
         watch = self._watch(attempt, response, is_stream=is_stream)
         relay = self._relay = self._relay_for(attempt, response, watch, is_stream=is_stream)
         self._status = response.status
+        if is_settled:
+            self._let_go()
         began = time.perf_counter()
         try:
             if is_stream or watch is None:
@@ -246,6 +254,14 @@ class Exchange:
         finally:
             self._passing_seconds += time.perf_counter() - began - relay.held_seconds
             await relay.settle()
+
+    def _let_go(self) -> None:
+        """Of what was asked, which may be long: an answer can take minutes, and there may be many at once."""
+        done = self._done
+        for attempt in self._attempts:
+            attempt.let_go()
+        if self._last is not None and self._last.prepared is not None:
+            self._summed = self._last.prepared, done
 
     def _watch(self, attempt: Attempt | None, response: UpstreamResponse, *, is_stream: bool) -> Watch | None:
         prepared = attempt.prepared if attempt else None
@@ -285,16 +301,15 @@ class Exchange:
             keep_answer=attempt.keep_answer,
         )
 
-    async def _pass_through(self, body: bytes, encoding: str, send: Send) -> None:
+    async def _pass_through(self, incoming: Incoming, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
         provider = named_provider(self._state.settings, self._route)
-        incoming = self._incoming(body)
         key = keys_for(self._caller, provider, "", self._state.health, self._state.clock())[0]
         attempt = Attempt(self._state, incoming, Target("", Choice(provider, "", provider.formats[0])), key)
         self._attempts.append(attempt)
         url = passthrough_address(provider, self._route.path, self._query)
         received: Headers = self._scope["headers"]
-        response = await attempt.send_up(provider, self._scope["method"], url, key, received, body, encoding)
+        response = await attempt.send_up(provider, self._scope["method"], url, key, received, incoming.body)
         try:
             await self._pass_down(None, response, send)
         finally:

@@ -56,15 +56,25 @@ def capture(
     spot: Spot | None = None,
     outcome: Outcome | None = None,
 ) -> tuple[Record, ...]:
+    """What to remember of a reply to a request. `spot` is the `end` of what was needed to plan it, if it was planned:
+    it knows what stands around a conversation only where thinking is bound to it."""
+    return captured_at(spot or end_of(request, provenance), reply, provenance, now, outcome)
+
+
+def end_of(request: Transcript, provenance: Provenance) -> Spot:
+    """Where the reply to a request will stand."""
+    return walk(request, _identity(provenance), frame_of(request)).end
+
+
+def captured_at(
+    spot: Spot, reply: Reply, provenance: Provenance, now: float, outcome: Outcome | None = None
+) -> tuple[Record, ...]:
     """What to remember of a reply: one record for each answer that shows anything. A failed reply leaves nothing.
 
-    A turn without reasoning is remembered too: as the fact that it had none. `spot` is the `end` of what was needed to
-    plan the request, if it was planned: it knows what stands around a conversation only where thinking is bound to it.
-    `outcome` is what was done to the request.
+    A turn without reasoning is remembered too: as the fact that it had none. `spot` is where the reply stands,
+    `outcome` what was done to its request.
     """
-    identity = Identity(provenance.tenant, provenance.told_session, provenance.agent)
-    if spot is None:
-        spot = walk(request, identity, frame_of(request)).end
+    identity = _identity(provenance)
     records = []
     for candidate in reply.candidates:
         items = tuple(_own(item) for item in candidate.turn.items if not _is_filler(item))
@@ -75,6 +85,10 @@ def capture(
             record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete, told)
             records.append(replace(record, id=_id_of(record)))
     return tuple(records)
+
+
+def _identity(provenance: Provenance) -> Identity:
+    return Identity(provenance.tenant, provenance.told_session, provenance.agent)
 
 
 def _own(item: Item) -> Item:

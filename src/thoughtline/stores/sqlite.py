@@ -10,9 +10,8 @@ import asyncio
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -35,7 +34,7 @@ from thoughtline.stores.base import (
 )
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import decode_cursor
-from thoughtline.stores.rows import Row, column, columns, key_digest, page_of, rows_of, unpack_found
+from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, page_of, rows_of, unpack_found
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import Writer, unavailable
@@ -52,7 +51,8 @@ CHECKPOINT_PAGES = 8000
 log gathers more changes of a page before it is written."""
 
 READ_TIMEOUT_SECONDS = 0.05
-"""A reader waits only for someone who has the whole file, such as another program's VACUUM; the loop waits with it."""
+"""A reader waits only for someone who has the whole file: another program's VACUUM, or who reads the log after a crash.
+The loop waits with it, so no longer than this; then the look-up is made aside, where it may wait."""
 
 SLOW_SECONDS = 0.25
 """A look-up that takes longer waits for a disk. The loop does not wait again: others go aside, till one is quick."""
@@ -81,7 +81,7 @@ class SqliteStore:
         if self._writer is not None:
             return
         await asyncio.to_thread(self._prepare)
-        self._reader = self._read(partial(self._connect, READ_TIMEOUT_SECONDS))
+        self._reader = await asyncio.to_thread(self._read, self._connect_reader)
         self._writer = Writer(self._connect)
         self._cleaner.start()
 
@@ -107,13 +107,23 @@ class SqliteStore:
         digests = {key_digest(tenant, key): key for key in keys}
         now = self._clock()
         began = time.monotonic()
-        if self._is_slow:
+        hits = None if self._is_slow else self._find_at_once(digests, now)
+        if hits is None:
             hits = await self._read_aside(lambda connection: work.find(connection, digests, now))
-        else:
-            hits = self._read(lambda: work.find(self._open_reader(), digests, now))
         self._is_slow = time.monotonic() - began > SLOW_SECONDS
         self._uses.note(hits, now)
         return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+
+    def _find_at_once(self, digests: Iterable[bytes], now: float) -> list[Hit] | None:
+        """On the loop; None where somebody has the whole file."""
+        try:
+            return work.find(self._open_reader(), digests, now)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise unavailable(error) from error
+            return None
+        except sqlite3.Error as error:
+            raise unavailable(error) from error
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         where = columns(where)
@@ -225,8 +235,14 @@ class SqliteStore:
         except OSError as error:
             raise StoreUnavailable(f"sqlite: {self._path.name}: {error.strerror}") from error
 
-    def _connect(self, timeout_seconds: float | None = None) -> sqlite3.Connection:
-        timeout = self._settings.timeout_seconds if timeout_seconds is None else timeout_seconds
+    def _connect_reader(self) -> sqlite3.Connection:
+        """Opening takes as long as it takes: after a crash the log is read through first. Reading does not wait."""
+        connection = self._connect()
+        connection.execute(f"PRAGMA busy_timeout = {round(READ_TIMEOUT_SECONDS * 1000)}")
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        timeout = self._settings.timeout_seconds
         connection = sqlite3.connect(self._path, timeout=timeout, isolation_level=None, check_same_thread=False)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
