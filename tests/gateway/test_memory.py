@@ -101,7 +101,7 @@ def test_what_was_asked_does_not_stay_while_it_is_answered(path: str, capsys: py
             connection = open_streams.enter_context(connected(gateway, body, path))
             heard = b""
             while b'"a"' not in heard:
-                heard += connection.recv(4096)
+                heard += connection.recv(4096) or pytest.fail("the stream was cut")
         grown = rss_kilobytes(gateway) - before
     with capsys.disabled():
         sys.stdout.write(f"\n  40 x {len(body) / MEBI:.1f} MiB asked and being answered: {grown / 1024:.1f} MiB held")
