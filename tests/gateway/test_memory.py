@@ -76,8 +76,8 @@ def test_a_slow_client_is_not_waited_for_in_memory(capsys: pytest.CaptureFixture
         up.wait_until(lambda up: up.open == 0)
     with capsys.disabled():
         sys.stdout.write(f"\n  slow client: {taken / MEBI:.1f} MiB of 200 taken, memory grew by {grown / 1024:.1f} MiB")
-    assert taken < 24 * MEBI
-    assert grown < 24 * 1024
+    assert taken < 64 * MEBI
+    assert grown < 64 * 1024
 
 
 async def begins(got: Got, out: Out) -> None:
@@ -105,7 +105,7 @@ def test_what_was_asked_does_not_stay_while_it_is_answered(path: str, capsys: py
         grown = rss_kilobytes(gateway) - before
     with capsys.disabled():
         sys.stdout.write(f"\n  40 x {len(body) / MEBI:.1f} MiB asked and being answered: {grown / 1024:.1f} MiB held")
-    assert grown < 40 * 1024
+    assert grown < 80 * 1024
 
 
 @pytest.mark.parametrize(

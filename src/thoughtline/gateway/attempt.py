@@ -186,6 +186,10 @@ class Attempt:
         dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
         return TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream)
 
+    def answers_at_once(self, *, is_stream: bool) -> bool:
+        """Whether the client hears of an answer as soon as it begins: from then on nobody else can be asked."""
+        return self.lane is None or (is_stream and self.lane.spoken.is_streaming)
+
     def let_go(self) -> None:
         """The answer is on its way to the client: what was asked need not stay for as long as that takes."""
         if self.prepared is not None:

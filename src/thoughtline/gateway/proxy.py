@@ -196,7 +196,7 @@ class Exchange:
             await self._pass_refusal(attempt, send)
             return True
         try:
-            await self._pass_down(attempt, response, send, is_settled=asked.is_last or attempt.lane is None)
+            await self._pass_down(attempt, response, send, is_last=asked.is_last)
         except Declined as error:
             if self._relay is not None and self._relay.has_started:
                 raise
@@ -232,9 +232,9 @@ class Exchange:
         await relay.pass_read(send, body, is_whole)
 
     async def _pass_down(
-        self, attempt: Attempt | None, response: UpstreamResponse, send: Send, *, is_settled: bool = True
+        self, attempt: Attempt | None, response: UpstreamResponse, send: Send, *, is_last: bool = True
     ) -> None:
-        """Pass an answer on. Where that `is_settled`, nobody else will be asked, whatever comes of it."""
+        """Pass an answer on. One that has to be translated whole may fail at that, and another target be asked."""
         kind = response.header("content-type").partition(";")[0].strip().lower()
         streams = attempt is not None and attempt.is_streaming
         is_stream = kind in _STREAMS or (streams and kind != "application/json")
@@ -242,7 +242,7 @@ class Exchange:
         watch = self._watch(attempt, response, is_stream=is_stream)
         relay = self._relay = self._relay_for(attempt, response, watch, is_stream=is_stream)
         self._status = response.status
-        if is_settled:
+        if is_last or attempt is None or attempt.answers_at_once(is_stream=is_stream):
             self._let_go()
         began = time.perf_counter()
         try:
