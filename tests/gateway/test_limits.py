@@ -115,7 +115,7 @@ def test_keys_are_apart_and_may_be_without_limits(make: Make) -> None:
 def test_streams_begun_and_ended(make: Make, most: int, steps: list[tuple[bool, int]]) -> None:
     """Never more at once than allowed; what ends makes room for another; nothing is left behind."""
     with make() as counts, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_counts, "_is_there", lambda worker: True)
+        patch.setattr(shared_counts, "is_alive", lambda worker: True)
         held: list[Counts] = []
         for is_begin, which in steps:
             one = counts[which % len(counts)]

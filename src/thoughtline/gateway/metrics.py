@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.processes import is_alive
 from thoughtline.lessons import Lessons
 from thoughtline.stores import LayeredStore, Store
 from thoughtline.stores.base import Health
@@ -174,18 +175,8 @@ class _StoreFigures:
 def _forget_dead(folder: Path) -> None:
     """What a worker had open when it died is open no more; what it counted stays."""
     for process in {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}:
-        if process.isdecimal() and not _is_alive(int(process)):
+        if process.isdecimal() and not is_alive(int(process)):
             mark_process_dead(int(process))  # type: ignore[no-untyped-call] # it has none
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 def _gauge(name: str, about: str, registry: CollectorRegistry, gathered: str = "livesum") -> Gauge:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from thoughtline.gateway.limits import WINDOW_SECONDS, OwnCounts
+from thoughtline.gateway.processes import is_alive
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -74,7 +75,7 @@ class SharedCounts:
         held = self._own.held(key)
         others = self._others(connection, key)
         if held + sum(others.values()) >= most:
-            others = {worker: count for worker, count in others.items() if _is_there(worker)}
+            others = {worker: count for worker, count in others.items() if is_alive(worker)}
         if held + sum(others.values()) < most:
             self._tell(connection, key, held + 1)
         return sum(others.values())
@@ -113,13 +114,3 @@ def _take(connection: sqlite3.Connection, key: str, per_minute: int, now: float)
     connection.execute("REPLACE INTO requests VALUES (?, ?, ?)", (key, place, now))
     connection.execute("REPLACE INTO asked VALUES (?, ?)", (key, count + 1))
     return 0.0
-
-
-def _is_there(worker: int) -> bool:
-    try:
-        os.kill(worker, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True  # there, and not ours to ask
-    return True

@@ -118,11 +118,9 @@ class SqliteStore:
         """On the loop; None where somebody has the whole file."""
         try:
             return work.find(self._open_reader(), digests, now)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                raise unavailable(error) from error
-            return None
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                return None
             raise unavailable(error) from error
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
