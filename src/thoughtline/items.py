@@ -157,6 +157,11 @@ def is_envelope(token: str) -> bool:
     return token.startswith(ENVELOPE_MARK)
 
 
+def plain_token(data: str) -> str:
+    """A token as all base64 alphabets spell it: both kinds of two letters, with padding or without."""
+    return data.replace("-", "+").replace("_", "/").rstrip("=")
+
+
 def seal_of(item: Item) -> Seal | None:
     """The opaque token an item carries, whichever of the two placements it has."""
     if isinstance(item, (Text, ToolCall, Unknown)):

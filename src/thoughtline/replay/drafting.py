@@ -18,6 +18,7 @@ from thoughtline.items import (
     ToolCall,
     Unknown,
     is_envelope,
+    plain_token,
     reasoning_of,
     seal_of,
 )
@@ -27,23 +28,14 @@ from thoughtline.replay.call_names import CallNames, unrepeated
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
-from thoughtline.replay.keys import Identity, Step, plain_token, seal_key
+from thoughtline.replay.keys import Identity, Step, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
+from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.pausing import paused
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
+from thoughtline.replay.restoring import is_good, is_unsigned, restored, without_thoughts
 from thoughtline.replay.scopes import after_last_user, required_turns
-from thoughtline.replay.weaving import (
-    as_text,
-    is_filler,
-    is_named,
-    is_sealed,
-    paired,
-    same_reasoning,
-    unglued,
-    unnamed,
-    weave,
-    without_reasoning,
-)
+from thoughtline.replay.weaving import as_text, is_filler, is_sealed, unglued, weave, without_reasoning
 from thoughtline.turns import Transcript
 
 SENTINEL = "skip_thought_signature_validator"
@@ -96,8 +88,8 @@ class Draft:
             items = self._now(position)
             if takes_plain_text and any(map(is_sealed, items)):
                 self._set(position, as_text(items, self._contract), "foreign", "a seal that this provider can't read")
-            elif self._refuses_unsigned and any(map(_is_unsigned, items)):
-                kept = tuple(item for item in items if not _is_unsigned(item))
+            elif self._refuses_unsigned and any(map(is_unsigned, items)):
+                kept = tuple(item for item in items if not is_unsigned(item))
                 self._set(position, kept, "truncated", "thinking without a signature")
         for position in self._assistant:
             if position not in bare:
@@ -190,24 +182,23 @@ class Draft:
         return items if items and isinstance(items[0], REASONING_KINDS) else None
 
     def _restore(self, step: Step, record: Record, items: tuple[Item, ...], is_glued: bool) -> None:
-        again = record.id in self._used and self._contract.kind == "authenticity"
+        shown = [self._now(position) for position in step.positions]
+        if is_glued:
+            shown = [unglued(own, record.items) for own in shown]
+        self._covered.update(step.positions[1:])
+        if record.id in self._used and self._contract.kind == "authenticity":
+            self._covered.update(step.positions)
+            items = without_thoughts(items)
         self._used.add(record.id)
-        for number, position in enumerate(step.positions):
-            shown = self._now(position)
-            if is_glued:
-                shown = unglued(shown, record.items)
-            repeats = number > 0 and not (self._contract.kind == "presence" and position in self._required)
-            if again or repeats:
-                self._covered.add(position)
-                target = weave([item for item in items if not isinstance(item, REASONING_KINDS)], shown)
-            else:
-                target = weave(items, shown)
-            if self._transcript.format == "openai_responses":
-                target = paired(target, record)
+        targets = restored(items, shown, contract=self._contract, record=record, format=self._transcript.format)
+        for position, own, target in zip(step.positions, shown, targets, strict=True):
+            if len(shown) > 1 and self._contract.kind == "presence" and position in self._required:
+                self._covered.discard(position)
+                target = weave(items, own)  # each must have some
             # Kimi counts on its own form of ids; an entry of `reasoning_details` has the id of the call it belongs to.
             if self._contract.dialect == KIMI or self._contract.dialect.carrier == "reasoning_details":
                 self._names.learn(target, record)
-            if step.is_bare and len(target) > len(shown):
+            if step.is_bare and len(target) > len(own):
                 self._items[position] = target
                 self._counts.restored += 1
             else:
@@ -227,28 +218,13 @@ class Draft:
 
     def _replace(self, position: int, target: tuple[Item, ...]) -> None:
         shown = self._now(position)
-        if (
-            same_reasoning(target, shown)
-            or self._is_own_words(shown, target)
-            or self._is_all_google_wants(shown, target)
-        ):
+        if is_good(shown, target, self._contract, self._transcript.format):
             return
         has_own = any(isinstance(item, REASONING_KINDS) and not is_filler(item) for item in shown)
         self._items[position] = target
         self._counts.restored += 1
         if has_own:
             self._find("altered", position, "not as the model gave it; the original was put back")
-
-    def _is_own_words(self, shown: tuple[Item, ...], target: tuple[Item, ...]) -> bool:
-        """Plain text that differs from the original by more than damage is the client's own business."""
-        own = _text_of(shown) if self._contract.takes == "text" else ""
-        return bool(own.strip()) and "".join(own.split()) not in "".join(_text_of(target).split())
-
-    def _is_all_google_wants(self, shown: tuple[Item, ...], target: tuple[Item, ...]) -> bool:
-        """Every signature is in its place; the summary of a thought need not come back."""
-        if self._transcript.format != "gemini_generate" or not any(seal_of(item) for item in target):
-            return False
-        return same_reasoning([item for item in target if not _is_unsigned(item)], shown)
 
     def _strip_known(self, step: Step, record: Record, rule: RuleCode, why: str) -> None:
         """Take out what the client sent of a record that must not go back, and say so."""
@@ -418,10 +394,6 @@ class Draft:
 _PAIRS = (Text, ToolCall)
 
 
-def _text_of(items: tuple[Item, ...]) -> str:
-    return "".join([item.text for item in items if isinstance(item, ReasoningText)])
-
-
 def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) -> Item | None:
     """The item without what it has of a record; None if it was nothing else. Of a turn cut short nothing is good."""
     if isinstance(item, REASONING_KINDS):
@@ -434,10 +406,6 @@ def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) 
     if seal is None or plain_token(seal.data) not in known:
         return item
     return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else item
-
-
-def _is_unsigned(item: Item) -> bool:
-    return isinstance(item, ReasoningText) and not item.signature
 
 
 def _with_sentinel(items: tuple[Item, ...]) -> tuple[Item, ...]:

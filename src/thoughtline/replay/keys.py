@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from thoughtline.items import Item, ToolCall, ToolResult, seal_of
+from thoughtline.items import Item, ToolCall, ToolResult, plain_token, seal_of
 from thoughtline.records import Key
 from thoughtline.replay.visible import (
     Visible,
@@ -223,10 +223,6 @@ def place_after(keys: Sequence[Key], said: Sequence[bytes]) -> Key | None:
 def seal_key(data: str) -> Key:
     """A token, whichever base64 alphabet spells it."""
     return key("seal", digest(packed("seal", plain_token(data))))
-
-
-def plain_token(data: str) -> str:
-    return data.replace("-", "+").replace("_", "/").rstrip("=")
 
 
 def call_key(call: ToolCall) -> Key:

@@ -12,7 +12,16 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import NamedTuple
 
-from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall, reasoning_of, seal_of
+from thoughtline.items import (
+    Item,
+    ReasoningSummary,
+    ReasoningText,
+    Text,
+    ToolCall,
+    plain_token,
+    reasoning_of,
+    seal_of,
+)
 from thoughtline.records import Key, Record
 from thoughtline.replay.keys import (
     Evidence,
@@ -22,7 +31,6 @@ from thoughtline.replay.keys import (
     evidence_of,
     is_distinctive,
     place_after,
-    plain_token,
     said_between,
 )
 from thoughtline.replay.visible import Visible, is_same_call, shows, shows_glued, visible_of

@@ -27,9 +27,10 @@ from thoughtline.replay.answers import answer_to
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.keys import Step
+from thoughtline.replay.pairing import followers
 from thoughtline.replay.plans import Issuer, is_issued_by
 from thoughtline.replay.scopes import required_turns
-from thoughtline.replay.weaving import has_sentinel, is_filler, is_named
+from thoughtline.replay.weaving import has_sentinel, is_filler
 from thoughtline.turns import Transcript, Turn
 
 _BASE64 = re.compile(r"^[A-Za-z0-9+/_-]+={0,2}$")
@@ -236,11 +237,11 @@ def unpaired(case: Case) -> Iterator[Finding]:
     if case.contract.scope != "pairs":
         return
     for position, turn in case.assistant():
-        named = [item for item in turn.items if isinstance(item, REASONING_KINDS) and item.id]
-        partners = [item for item in turn.items if isinstance(item, (Text, ToolCall))]
-        if named and partners and not all(is_named(item) for item in partners):
+        thoughts = zip(reasoning_of(turn.items), followers(turn.items), strict=True)
+        half = next((thought.id for thought, names in thoughts if thought.id and None in names), None)
+        if half is not None:
             remedy = "send all ids of the pair, or none"
-            yield case.find("unpaired", position, "half of a pair has no id", remedy, item=0, id=named[0].id or "")
+            yield case.find("unpaired", position, "half of a pair has no id", remedy, item=0, id=half)
 
 
 def duplicated(case: Case) -> Iterator[Finding]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
-from thoughtline.items import Item, Text, ToolCall, Unknown
+from thoughtline.items import Item, Text, ToolCall, ToolResult, Unknown, plain_token
 from thoughtline.turns import Turn
 
 
@@ -42,8 +42,11 @@ class Shown(NamedTuple):
     is_empty: bool
 
 
-def shown_of(items: Iterable[Item]) -> Shown:
-    """What counts of a model step. Calls count as a set with repetition: parallel calls have no order."""
+def shown_of(items: Sequence[Item]) -> Shown:
+    """What counts of a model step. Calls count as a set with repetition: parallel calls have no order.
+
+    Items of other kinds count where there is nothing else, such as a `computer_call` by itself: clients drop them.
+    """
     words = ""
     calls = []
     is_bare = True
@@ -57,6 +60,8 @@ def shown_of(items: Iterable[Item]) -> Shown:
             is_bare = is_bare and item.seal is None
         else:
             is_bare = False
+    if not words and not calls and not is_bare:
+        calls = [f"{len(name)}:{name}{len(value)}:{value}" for name, value in _others(items)]
     if len(calls) > 1:
         calls.sort()
     words = "".join(words.split())
@@ -73,7 +78,7 @@ def digest(data: bytes) -> bytes:
     return sha256(data).digest()[:16]
 
 
-def visible_of(items: Iterable[Item]) -> Visible:
+def visible_of(items: Sequence[Item]) -> Visible:
     """What is visible of a model step."""
     words = ""
     calls = []
@@ -82,7 +87,13 @@ def visible_of(items: Iterable[Item]) -> Visible:
             words += item.text
         elif isinstance(item, ToolCall):
             calls.append(visible_call(item))
-    return Visible("".join(words.split()), tuple(calls))
+    return Visible("".join(words.split()), tuple(calls or (() if words else _others(items))))
+
+
+def _others(items: Sequence[Item]) -> list[VisibleCall]:
+    """The items that are neither words nor calls nor thoughts, by their ids or else by their values."""
+    others = [item for item in items if isinstance(item, Unknown) and not item.kind.startswith("reasoning")]
+    return [VisibleCall(item.kind, other_name(item) or other_value(item)) for item in others if item.kind]
 
 
 def is_same_call(one: ToolCall, other: ToolCall) -> bool:
@@ -224,3 +235,74 @@ def _is_subset(some: Sequence[VisibleCall], all_of_them: Sequence[VisibleCall]) 
             return False
         rest.remove(call)
     return True
+
+
+# --- items of other kinds: a provider's own tools and their results ---------------------------------------------------
+
+Other: TypeAlias = Unknown | ToolResult
+
+_IDS = ("id", "tool_use_id", "call_id")
+_MARKS = ("cache_control", "thoughtSignature", "thought_signature")
+"""Members that say nothing of what an item is: a client's mark, and a seal, which is looked at by itself."""
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
+
+
+def other_name(item: Other) -> str:
+    """The id that its maker gave an item, or that of the call it answers; empty if it has none."""
+    if isinstance(item, ToolResult):
+        return item.call_id or ""
+    value = _value_of(item.raw)
+    inner = value.get(item.kind) if isinstance(value, dict) else None
+    for held in (value, inner):  # Gemini and Converse name the kind by a member, and the id stands in that
+        if isinstance(held, dict):
+            for name in _IDS:
+                if isinstance(held.get(name), str) and held[name]:
+                    return str(held[name])
+    return ""
+
+
+def other_value(item: Other) -> str:
+    """An item by its value, but for marks and for members that hold nothing: clients write those or leave them out."""
+    if isinstance(item, ToolResult):
+        return result_text(item.content)
+    try:
+        return _encode_value(_value_of(item.raw)).decode()
+    except RecursionError:
+        return str(bytes(item.raw), "utf-8", "replace")
+
+
+def is_part_of(shown: Other, made: Other) -> bool:
+    """Whether a client shows what is left of an item after leaving out members that its library does not know."""
+    if isinstance(shown, ToolResult) or isinstance(made, ToolResult):
+        return False
+    try:
+        return _is_within(_value_of(shown.raw), _value_of(made.raw))
+    except RecursionError:
+        return False
+
+
+def _value_of(raw: Raw) -> Any:
+    try:
+        return _pruned(_decode_value(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return str(bytes(raw), "utf-8", "replace")
+
+
+def _pruned(value: Any) -> Any:
+    """The value without marks and without members that hold nothing."""
+    if isinstance(value, list):
+        return [_pruned(held) for held in value]
+    if isinstance(value, dict):
+        return {name: _pruned(held) for name, held in value.items() if held is not None and name not in _MARKS}
+    return value
+
+
+def _is_within(some: Any, whole: Any) -> bool:
+    if isinstance(some, dict) and isinstance(whole, dict):
+        return all(name in whole and _is_within(held, whole[name]) for name, held in some.items())
+    if isinstance(some, list) and isinstance(whole, list):
+        return len(some) == len(whole) and all(map(_is_within, some, whole))
+    if isinstance(some, str) and isinstance(whole, str) and _BASE64.fullmatch(some):
+        return plain_token(some) == plain_token(whole)
+    return bool(some == whole)

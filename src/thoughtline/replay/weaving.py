@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
 from msgspec.structs import replace
 
 from thoughtline.items import (
+    GOOGLE_GEMINI_V1,
     NO_RAW,
     REASONING_KINDS,
     Item,
@@ -16,13 +19,13 @@ from thoughtline.items import (
     ReasoningText,
     Text,
     ToolCall,
+    ToolResult,
     Unknown,
+    plain_token,
     seal_of,
 )
-from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract
-from thoughtline.replay.keys import plain_token
-from thoughtline.replay.visible import is_same_call
+from thoughtline.replay.visible import is_part_of, other_name, other_value, visible_call
 
 SENTINELS = frozenset(
     {
@@ -73,24 +76,49 @@ def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
     return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else tuple(bare)
 
 
-def weave(record: Sequence[Item], shown: Sequence[Item]) -> tuple[Item, ...]:
-    """The turn as it was: the record's reasoning and seals, around the items that the client shows."""
-    return _weave_in_order(record, shown) or _weave_in_any_order(record, shown)
+Opening = Literal["thought", "stranger"]
+"""What comes first where the client shows, before all that the record knows, something that it does not know."""
+
+
+def weave(record: Sequence[Item], shown: Sequence[Item], opening: Opening = "thought") -> tuple[Item, ...]:
+    """The turn as it was: the record's reasoning and seals, around the items that the client shows.
+
+    Everything stands in the record's order. What the client sends as the record has it stays the client's own.
+    """
+    if same_reasoning(shown, record):
+        return tuple(shown)
+    return _weave_in_order(record, shown) or tuple([item for item, _ in _Loom(record, shown).woven(opening)])
+
+
+def spread(record: Sequence[Item], turns: Sequence[Sequence[Item]]) -> list[tuple[Item, ...]]:
+    """The same for a turn that the client wrote as several: each thought stands in the one of what it led to."""
+    shown = [item for turn in turns for item in turn]
+    visible = [number for number, turn in enumerate(turns) for item in turn if not isinstance(item, REASONING_KINDS)]
+    woven: list[list[Item]] = [[] for _ in turns]
+    waiting: list[Item] = []
+    number = 0
+    for item, place in _Loom(record, shown).woven("thought"):
+        waiting.append(item)
+        if place is not None:
+            number = visible[place]
+            woven[number] += waiting
+            waiting = []
+    woven[number] += waiting
+    return [tuple(items) for items in woven]
 
 
 def _weave_in_order(record: Sequence[Item], shown: Sequence[Item]) -> tuple[Item, ...] | None:
     """The same for a client that changed nothing but to leave out reasoning, as nearly all do; None for any other."""
-    rest = [item for item in shown if not isinstance(item, REASONING_KINDS)]
     woven: list[Item] = []
     at = 0
     for item in record:
         if not isinstance(item, REASONING_KINDS):
-            if at == len(rest) or not _is_as_made(rest[at], item):
+            if at == len(shown) or not _is_as_made(shown[at], item):
                 return None
-            item = rest[at]
+            item = shown[at]
             at += 1
         woven.append(item)
-    return tuple(woven) if at == len(rest) else None
+    return tuple(woven) if at == len(shown) else None
 
 
 def _is_as_made(shown: Item, made: Item) -> bool:
@@ -98,28 +126,146 @@ def _is_as_made(shown: Item, made: Item) -> bool:
         if not isinstance(shown, ToolCall) or shown.seal != made.seal:
             return False
         return shown.id == made.id and shown.name == made.name and shown.arguments == made.arguments
+    if isinstance(made, Unknown):
+        return isinstance(shown, Unknown) and shown.seal == made.seal and shown.raw == made.raw
     if not isinstance(made, Text) or not isinstance(shown, Text):
         return False
     return bool(made.text) and shown.text == made.text and shown.seal == made.seal
 
 
-def _weave_in_any_order(record: Sequence[Item], shown: Sequence[Item]) -> tuple[Item, ...]:
-    order = _with_seals_at_home(record, [item for item in shown if not isinstance(item, REASONING_KINDS)])
-    rest = order.copy()
-    woven: list[Item] = []
-    for item in record:
-        match item:
-            case ReasoningText() | ReasoningSummary() | ReasoningEncrypted() | ReasoningServerToolCall():
-                woven.append(item)
-            case ToolCall():
-                _weave_call(item, rest, woven)
-            case Text():
-                _weave_text(item, rest, woven)
-            case Unknown() if item.seal is not None:
-                _weave_unknown(item, rest, woven)
-            case _:
-                pass
-    return _with_strangers(woven, rest, order)
+class _Loom:
+    """Matches what a record has with what a client shows, each shown item once: by id, then by value, then by what a
+    client's library left of it. Items that look alike are matched in their order."""
+
+    def __init__(self, record: Sequence[Item], shown: Sequence[Item]) -> None:
+        self._record = record
+        self._shown = _with_seals_at_home(record, [item for item in shown if not isinstance(item, REASONING_KINDS)])
+        self._partners: dict[int, int] = {}
+        for key_of in (_by_id, _by_value, _by_kind):
+            self._match(key_of)
+        self._thoughts: dict[object, deque[Sequence[Item]]] = {}
+        for group in groups(shown):
+            if isinstance(group[0], REASONING_KINDS):
+                self._thoughts.setdefault(tuple(map(essence, group)), deque()).append(group)
+
+    def _match(self, key_of: Callable[[Item], object]) -> None:
+        taken = set(self._partners.values())
+        places: dict[object, deque[int]] = {}
+        for place, item in enumerate(self._shown):
+            if place not in taken and (key := key_of(item)) is not None:
+                places.setdefault(key, deque()).append(place)
+        for at, made in enumerate(self._record):
+            if not places or at in self._partners or isinstance(made, REASONING_KINDS):
+                continue
+            alike = places.get(key_of(made))
+            if alike and (key_of is not _by_kind or _is_left_of(self._shown[alike[0]], made)):
+                self._partners[at] = alike.popleft()
+
+    def woven(self, opening: Opening) -> list[tuple[Item, int | None]]:
+        """The items in the record's order, each with its place among what the client shows, if it has one there. What
+        the record does not know stands where the client had it: after the same item."""
+        strangers = self._strangers()
+        woven: list[tuple[Item, int | None]] = []
+        at = 0
+        for group in groups(self._record):
+            is_thought = isinstance(group[0], REASONING_KINDS)
+            woven += [(item, None) for item in self._own(group)] if is_thought else self._fitted(at)
+            for _ in group:
+                woven += strangers.get(at, ())
+                at += 1
+        head = _after_reasoning(woven) if opening == "thought" else 0
+        woven[head:head] = strangers.get(-1, ())
+        return woven
+
+    def _own(self, group: Sequence[Item]) -> Sequence[Item]:
+        """The client's own copy of a thought where it has one that says the same."""
+        copies = self._thoughts.get(tuple(map(essence, group)))
+        return copies.popleft() if copies else group
+
+    def _fitted(self, at: int) -> list[tuple[Item, int | None]]:
+        made = self._record[at]
+        place = self._partners.get(at)
+        if place is not None:
+            return [(_sealed_as(made, self._shown[place]), place)]
+        is_sealed_blank = isinstance(made, Text) and not made.text and made.seal is not None
+        return [(made, None)] if is_sealed_blank or _is_strange_reasoning(made) else []
+
+    def _strangers(self) -> dict[int, list[tuple[Item, int | None]]]:
+        """The items that the record does not have, by the place in the record of the last known one before them."""
+        known = {place: at for at, place in self._partners.items()}
+        strangers: dict[int, list[tuple[Item, int | None]]] = {}
+        last = -1
+        for place, item in enumerate(self._shown):
+            if place in known:
+                last = max(last, known[place])
+            else:
+                strangers.setdefault(last, []).append((item, place))
+        return strangers
+
+
+def groups(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Each item by itself, but for those of one Responses element: they come and go together."""
+    start = 0
+    for at in range(1, len(items) + 1):
+        if at == len(items) or not _is_of_one_element(items[start], items[at]):
+            yield items[start:at]
+            start = at
+
+
+def _is_of_one_element(one: Item, other: Item) -> bool:
+    return isinstance(other, REASONING_KINDS) and bool(other.raw) and one.raw == other.raw
+
+
+def _by_id(item: Item) -> object:
+    match item:
+        case ToolCall():
+            return ("call", item.id, *visible_call(item)) if item.id else None
+        case Text():
+            return ("text", item.text)
+        case Unknown() | ToolResult():
+            name = other_name(item)
+            return (type(item), getattr(item, "kind", ""), name) if name else None
+        case _:
+            return None
+
+
+def _by_value(item: Item) -> object:
+    match item:
+        case ToolCall():
+            return ("call", *visible_call(item))
+        case Text():
+            return ("text", "".join(item.text.split()))
+        case Unknown() | ToolResult():
+            return (type(item), getattr(item, "kind", ""), other_value(item))
+        case _:
+            return None
+
+
+def _by_kind(item: Item) -> object:
+    return item.kind if isinstance(item, Unknown) else None
+
+
+def _is_left_of(shown: Item, made: Item) -> bool:
+    return isinstance(shown, Unknown) and isinstance(made, Unknown) and is_part_of(shown, made)
+
+
+def _sealed_as(made: Item, shown: Item) -> Item:
+    """The client's own item, with the seal that was made for it."""
+    if isinstance(made, Text) and isinstance(shown, Text):
+        return _sealed_text(made, shown)
+    if not isinstance(made, (ToolCall, Unknown)) or not isinstance(shown, (ToolCall, Unknown)):
+        return shown
+    keeps = seal_essence(shown) == seal_essence(made) or (made.seal is None and has_sentinel(shown))
+    return shown if keeps else replace(shown, seal=made.seal)
+
+
+def _sealed_text(made: Text, shown: Text) -> Text:
+    # A seal belongs to the very text it was made for, white space included.
+    if made.seal is not None and seal_essence(shown) != seal_essence(made):
+        return replace(shown, seal=made.seal) if shown.text == made.text else made
+    if shown.text != made.text and not shown.raw:
+        return replace(shown, text=made.text)  # white space is what prompt caches and providers count, too
+    return shown
 
 
 def _with_seals_at_home(record: Sequence[Item], shown: list[Item]) -> list[Item]:
@@ -133,125 +279,42 @@ def _has_words_under(item: Item, seals: set[str]) -> bool:
     return isinstance(item, Text) and bool(item.text) and item.seal is not None and plain_token(item.seal.data) in seals
 
 
-def _with_strangers(woven: list[Item], rest: list[Item], order: Sequence[Item]) -> tuple[Item, ...]:
-    """What the record does not know stands where the client had it: after the same item as before."""
-    for stranger in rest:
-        before = order[: _index(order, stranger)]
-        anchors = [at for at, item in enumerate(woven) if any(_same_place(item, known) for known in before)]
-        woven.insert(anchors[-1] + 1 if anchors else _after_reasoning(woven), stranger)
-    return tuple(woven)
-
-
-def _index(items: Sequence[Item], wanted: Item) -> int:
-    return next(at for at, item in enumerate(items) if item is wanted)
-
-
-def _same_place(item: Item, known: Item) -> bool:
-    return item is known or (isinstance(item, (Text, ToolCall)) and bool(item.raw) and item.raw is known.raw)
-
-
-def _after_reasoning(items: Sequence[Item]) -> int:
-    count = 0
-    while count < len(items) and isinstance(items[count], REASONING_KINDS):
-        count += 1
-    return count
-
-
-def _weave_call(call: ToolCall, rest: list[Item], woven: list[Item]) -> None:
-    """The client's own call, with the seal that was made for it. A call that was changed is another call."""
-    same = [item for item in rest if isinstance(item, ToolCall) and is_same_call(item, call)]
-    if same:
-        shown = next((item for item in same if item.id == call.id), same[0])
-        _take(rest, shown)
-        keeps = shown.seal == call.seal or (call.seal is None and has_sentinel(shown))
-        woven.append(shown if keeps else replace(shown, seal=call.seal))
-
-
-def _weave_text(text: Text, rest: list[Item], woven: list[Item]) -> None:
-    if not text.text:
-        empty = next((item for item in rest if isinstance(item, Text) and not item.text), None)
-        if empty is not None:
-            _take(rest, empty)
-        if text.seal is not None:
-            woven.append(empty if empty is not None and _seal_of(empty) == text.seal else text)
-        return
-    words = "".join(text.text.split())
-    shown = next((item for item in rest if isinstance(item, Text) and "".join(item.text.split()) == words), None)
-    if shown is None:
-        return
-    _take(rest, shown)
-    # A seal belongs to the very text it was made for, white space included.
-    if text.seal is not None and shown.seal != text.seal:
-        woven.append(replace(shown, seal=text.seal) if shown.text == text.text else text)
-    elif shown.text != text.text and not shown.raw:
-        woven.append(replace(shown, text=text.text))  # white space is what prompt caches and providers count, too
-    else:
-        woven.append(shown)
-
-
-def _seal_of(item: Item) -> object:
-    return item.seal if isinstance(item, Text) else None
-
-
-def _weave_unknown(item: Unknown, rest: list[Item], woven: list[Item]) -> None:
-    shown = next((one for one in rest if isinstance(one, Unknown) and one.kind == item.kind), None)
-    if shown is not None:
-        _take(rest, shown)
-        woven.append(shown if shown.seal == item.seal else replace(shown, seal=item.seal))
-
-
-def _take(rest: list[Item], item: Item) -> None:
-    del rest[_index(rest, item)]
-
-
-def unnamed(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The items of a Responses step without ids: what has no name is not checked against its partners."""
-    return tuple(_without_name(item) for item in items)
-
-
-def _without_name(item: Item) -> Item:
-    match item:
-        case ToolCall() if item.item_id is not None:
-            return replace(item, item_id=None)
-        case Text() if item.id is not None:
-            return replace(item, id=None)
-        case ReasoningText() | ReasoningSummary() | ReasoningEncrypted() if item.id is not None:
-            return replace(item, id=None)
-        case _:
-            return item
-
-
-def is_named(item: Item) -> bool:
-    match item:
-        case ToolCall():
-            return item.item_id is not None
-        case Text() | ReasoningText() | ReasoningSummary() | ReasoningEncrypted():
-            return item.id is not None
-        case _:
-            return False
+def _after_reasoning(woven: Sequence[tuple[Item, int | None]]) -> int:
+    return next((at for at, (item, _) in enumerate(woven) if not isinstance(item, REASONING_KINDS)), len(woven))
 
 
 def same_reasoning(one: Sequence[Item], other: Sequence[Item]) -> bool:
     """Whether two turns carry the same reasoning in the same places, whatever their JSON looks like."""
     if len(one) != len(other):
         return False
-    return all(mine is its or _essence(mine) == _essence(its) for mine, its in zip(one, other, strict=True))
+    return all(mine is its or essence(mine) == essence(its) for mine, its in zip(one, other, strict=True))
 
 
-def _essence(item: Item) -> object:
+def essence(item: Item) -> object:
+    """What must be equal for two items to be the same: JSON and alphabets aside."""
     match item:
         case ReasoningText():
-            return ("text", item.text, item.signature or None, item.id)
+            return ("text", item.text, seal_essence(item), item.id)
         case ReasoningSummary():
             return ("summary", item.summary, item.id)
         case ReasoningEncrypted():
-            return ("encrypted", item.data, item.id)
+            return ("encrypted", seal_essence(item), item.id)
         case ToolCall():
-            return ("call", item.name, item.arguments, item.id, item.item_id, item.seal)
+            return ("call", item.name, item.arguments, item.id, item.item_id, seal_essence(item))
         case Text():
-            return ("words", item.text, item.seal, item.id)
+            words = item.text if item.seal else "".join(item.text.split())
+            return ("words", words, seal_essence(item), item.id)
         case _:
-            return (type(item).__name__, bytes(item.raw), getattr(item, "seal", None))
+            return (type(item).__name__, bytes(item.raw), seal_essence(item))
+
+
+def seal_essence(item: Item) -> object:
+    """The seal of an item. Google reads either base64 alphabet, padded or not, as its JSON mapping of bytes says
+    (protobuf.dev, ProtoJSON Format, read 2026-11-15), and its own SDKs write the other one."""
+    seal = seal_of(item)
+    if seal is None:
+        return None
+    return (plain_token(seal.data) if seal.format == GOOGLE_GEMINI_V1 else seal.data, seal.format)
 
 
 def is_sealed(item: Item) -> bool:
@@ -269,14 +332,3 @@ def unglued(shown: Sequence[Item], record: Sequence[Item]) -> tuple[Item, ...]:
     """The client's items with the record's own text for the one that has reasoning glued to it."""
     texts = [replace(item, raw=NO_RAW) for item in record if isinstance(item, Text)]
     return (*texts, *(item for item in shown if not isinstance(item, Text)))
-
-
-def paired(items: tuple[Item, ...], record: Record) -> tuple[Item, ...]:
-    """All names of a step, or none: half a pair is refused."""
-    names = {item.id for item in record.items if isinstance(item, Text)}
-    names |= {item.item_id for item in record.items if isinstance(item, ToolCall)}
-    shown = [
-        item.id if isinstance(item, Text) else item.item_id for item in items if isinstance(item, (Text, ToolCall))
-    ]
-    is_whole = bool(shown) and all(name is not None and name in names for name in shown)
-    return items if is_whole else unnamed(items)

@@ -1,0 +1,132 @@
+"""The names of a Responses step: a reasoning element and what it led to name each other, or nobody has a name.
+
+OpenAI refuses a named `reasoning` element without the element that came after it, and any element that came after a
+named one without it; an element without a name is not checked (docs/contracts.md, openai-responses).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from thoughtline.items import (
+    REASONING_KINDS,
+    Item,
+    ReasoningEncrypted,
+    ReasoningSummary,
+    ReasoningText,
+    Text,
+    ToolCall,
+    Unknown,
+    reasoning_of,
+)
+from thoughtline.replay.visible import other_name
+from thoughtline.replay.weaving import essence, groups
+
+_THOUGHTS = (ReasoningText, ReasoningSummary, ReasoningEncrypted)
+
+
+def name_of(item: Item) -> str | None:
+    """The name that its maker gave an element, if it still has it."""
+    match item:
+        case ToolCall():
+            return item.item_id
+        case Unknown():
+            return other_name(item) or None
+        case Text() | ReasoningText() | ReasoningSummary() | ReasoningEncrypted():
+            return item.id
+        case _:
+            return None
+
+
+def is_named(item: Item) -> bool:
+    """Whether an item has a name that can be taken from it: a provider's own tools must keep theirs."""
+    return not isinstance(item, Unknown) and name_of(item) is not None
+
+
+def unnamed(items: Sequence[Item]) -> tuple[Item, ...]:
+    """The items of a step without names. Reasoning that was nothing but a name is nothing without it."""
+    return tuple(_without_name(item) for item in items if not _is_only_a_name(item))
+
+
+def _is_only_a_name(item: Item) -> bool:
+    return isinstance(item, ReasoningSummary) and not item.summary and item.id is not None
+
+
+def _without_name(item: Item) -> Item:
+    match item:
+        case ToolCall() if item.item_id is not None:
+            return replace(item, item_id=None)
+        case Text() | ReasoningText() | ReasoningSummary() | ReasoningEncrypted() if item.id is not None:
+            return replace(item, id=None)
+        case _:
+            return item
+
+
+def named_as_shown(made: Sequence[Item], shown: Sequence[Item], *, is_bound: bool) -> tuple[Item, ...]:
+    """A record's items, each thought under the name that the client's copy of it has: another name is no loss.
+
+    `is_bound`: a thought is good under its own name and without one, under no other.
+    """
+    copies: dict[object, deque[str | None]] = {}
+    for group in groups(shown):
+        if isinstance(group[0], REASONING_KINDS):
+            copies.setdefault(_content(group), deque()).append(name_of(group[0]))
+    items: list[Item] = []
+    for group in groups(made):
+        names = copies.get(_content(group)) if isinstance(group[0], REASONING_KINDS) else None
+        name = names.popleft() if names else name_of(group[0])
+        items += group if is_bound and name is not None else [_under(item, name) for item in group]
+    return tuple(items)
+
+
+def _content(group: Sequence[Item]) -> object:
+    return tuple(essence(_under(item, None)) for item in group)
+
+
+def _under(item: Item, name: str | None) -> Item:
+    return replace(item, id=name) if isinstance(item, _THOUGHTS) and item.id != name else item
+
+
+def paired(items: Sequence[Item], made: Sequence[Item]) -> tuple[Item, ...]:
+    """A woven step with the names that hold, and no others.
+
+    A thought and what came of it have their names where all of them do that are still there, the first included.
+    """
+    thoughts = reasoning_of(tuple(made))
+    if len(reasoning_of(tuple(items))) != len(thoughts):
+        return unnamed(items)
+    holds = [_holds(names, own) for names, own in zip(followers(items), followers(made), strict=True)]
+    kept: list[Item] = []
+    number, is_good = 0, True
+    for item in items:
+        if isinstance(item, REASONING_KINDS):
+            is_good = holds[number]
+            kept += [_under(item, thoughts[number].id)] if is_good else unnamed([item])
+            number += 1
+        else:
+            kept.append(item if is_good else _without_name(item))
+    return tuple(kept)
+
+
+def _holds(names: Sequence[str | None], own: Sequence[str | None]) -> bool:
+    return bool(names) and names[0] is not None and names[0] == own[0] and set(names) <= set(own)
+
+
+def followers(items: Sequence[Item]) -> list[tuple[str | None, ...]]:
+    """For each thought, the names of what came of it: all up to the next thought. Thoughts in a row share theirs."""
+    found: list[tuple[str | None, ...]] = []
+    names: list[str | None] = []
+    is_after_thought = False
+    for item in reversed(items):
+        if isinstance(item, REASONING_KINDS):
+            found.append(tuple(names[::-1]))
+            is_after_thought = True
+        else:
+            names = [] if is_after_thought else names
+            is_after_thought = False
+            if not isinstance(item, Unknown) or name_of(item) is not None:
+                names.append(name_of(item))
+    return found[::-1]

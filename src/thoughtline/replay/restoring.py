@@ -1,0 +1,88 @@
+"""What the turns of a step should be, given its record, and whether what the client sent is good as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thoughtline.items import REASONING_KINDS, Item, ReasoningEncrypted, ReasoningText, seal_of
+from thoughtline.records import Record
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.pairing import named_as_shown, paired
+from thoughtline.replay.weaving import same_reasoning, seal_essence, spread, weave
+from thoughtline.turns import FormatName
+
+Items = tuple[Item, ...]
+
+
+def restored(
+    items: Items, shown: Sequence[Items], *, contract: Contract, record: Record, format: FormatName
+) -> list[Items]:
+    """The turns of a step with the items of its record.
+
+    A step that the client wrote as several turns has each thought in the turn of what it led to.
+    """
+    if format == "openai_responses":
+        return [_with_names(items, own, contract, record) for own in shown]
+    return [weave(items, shown[0])] if len(shown) == 1 else spread(items, shown)
+
+
+def _with_names(items: Items, shown: Items, contract: Contract, record: Record) -> Items:
+    """A Responses step. What the record does not know, such as a compaction, never parts a thought from its element."""
+    is_bound = contract.scope == "pairs"
+    target = weave(named_as_shown(items, shown, is_bound=is_bound), shown, opening="stranger")
+    return paired(target, record.items) if is_bound else target
+
+
+def is_good(shown: Items, target: Items, contract: Contract, format: FormatName) -> bool:
+    """Whether a turn lost nothing that its provider wants back."""
+    if same_reasoning(target, shown):
+        return True
+    if contract.takes == "text":
+        return _is_own_words(shown, target) or _says_as_much(shown, target)
+    return format == "gemini_generate" and _is_all_google_wants(shown, target)
+
+
+def _is_own_words(shown: Items, target: Items) -> bool:
+    """Plain text that differs from the original by more than damage is the client's own business."""
+    own = _text_of(shown)
+    return bool(own.strip()) and "".join(own.split()) not in "".join(_text_of(target).split())
+
+
+def _says_as_much(shown: Items, target: Items) -> bool:
+    """All the text is there; the client may have left out names and seals, and has none that the turn did not have."""
+    seals = {seal_essence(item) for item in target}
+    return same_reasoning(_plain(target), _plain(shown)) and all(seal_essence(item) in {None, *seals} for item in shown)
+
+
+def _plain(items: Items) -> Items:
+    """What a provider reads that takes any text: neither names nor seals."""
+    plain: list[Item] = []
+    for item in items:
+        if isinstance(item, ReasoningText):
+            plain.append(ReasoningText(item.text))
+        elif not isinstance(item, ReasoningEncrypted):
+            plain.append(item)
+    return tuple(plain)
+
+
+def _is_all_google_wants(shown: Items, target: Items) -> bool:
+    """Every signature is in its place; the summary of a thought may be missing or in pieces."""
+    if not any(seal_of(item) for item in target):
+        return False
+    told = "".join(_text_of(target).split())
+    is_told = all("".join(_text_of((item,)).split()) in told for item in shown if is_unsigned(item))
+    return is_told and same_reasoning(*([item for item in turn if not is_unsigned(item)] for turn in (target, shown)))
+
+
+def is_unsigned(item: Item) -> bool:
+    """Thinking in the clear that nobody signed."""
+    return isinstance(item, ReasoningText) and not item.signature
+
+
+def _text_of(items: Items) -> str:
+    return "".join([item.text for item in items if isinstance(item, ReasoningText)])
+
+
+def without_thoughts(items: Items) -> Items:
+    """A record's words and calls, seals and all."""
+    return tuple(item for item in items if not isinstance(item, REASONING_KINDS))
