@@ -40,6 +40,7 @@ from thoughtline.turns import Transcript
 
 SENTINEL = "skip_thought_signature_validator"
 _CIPHERTEXT = "reasoning.encrypted_content"
+_TWINS = frozenset(("reasoning_content", "reasoning"))
 _MOVABLE = ("reasoning_content", "reasoning", "reasoning_text", "think_tags", "mistral_chunks", "cohere_chunks")
 
 
@@ -345,13 +346,17 @@ class Draft:
     # --- fields ---------------------------------------------------------------------------------------------------
 
     def move_fields(self) -> None:
-        """Reasoning that stands in a member the provider does not read, or refuses, goes where it belongs."""
+        """Reasoning that stands in a member the provider does not read, or refuses, goes where it belongs.
+
+        A second copy of it is left alone, as ruby_llm 1.16 writes one, but where the row says that it is refused.
+        """
         carrier = self._contract.dialect.carrier
         if carrier not in _MOVABLE or self._contract.name == "unknown":
             return
+        copies = _TWINS if carrier in _TWINS and self._contract.name != "reasoning-field" else frozenset((carrier,))
         for position in self._assistant:
             carriers = self._transcript.turns[position].carriers
-            if carriers and carriers != (carrier,):
+            if carriers and not (carrier in carriers and copies.issuperset(carriers)):
                 self._moved.add(position)
 
     def strip_everything(self) -> None:

@@ -66,12 +66,11 @@ def _plain(items: Items) -> Items:
 
 
 def _is_all_google_wants(shown: Items, target: Items) -> bool:
-    """Every signature is in its place; the summary of a thought may be missing or in pieces."""
-    if not any(seal_of(item) for item in target):
+    """Every signature is in its place; the summary of a thought may be in pieces, or missing where there is one."""
+    if not same_reasoning(*([item for item in turn if not is_unsigned(item)] for turn in (target, shown))):
         return False
-    told = "".join(_text_of(target).split())
-    is_told = all("".join(_text_of((item,)).split()) in told for item in shown if is_unsigned(item))
-    return is_told and same_reasoning(*([item for item in turn if not is_unsigned(item)] for turn in (target, shown)))
+    own, told = ("".join(_text_of(turn).split()) for turn in (shown, target))
+    return own == told or (own in told and any(seal_of(item) for item in target))
 
 
 def is_unsigned(item: Item) -> bool:

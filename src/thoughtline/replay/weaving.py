@@ -308,13 +308,13 @@ def essence(item: Item) -> object:
             return (type(item).__name__, bytes(item.raw), seal_essence(item))
 
 
-def seal_essence(item: Item) -> object:
+def seal_essence(item: Item) -> str | None:
     """The seal of an item. Google reads either base64 alphabet, padded or not, as its JSON mapping of bytes says
     (protobuf.dev, ProtoJSON Format, read 2026-11-15), and its own SDKs write the other one."""
     seal = seal_of(item)
     if seal is None:
         return None
-    return (plain_token(seal.data) if seal.format == GOOGLE_GEMINI_V1 else seal.data, seal.format)
+    return plain_token(seal.data) if seal.format == GOOGLE_GEMINI_V1 else seal.data
 
 
 def is_sealed(item: Item) -> bool:

@@ -13,13 +13,14 @@ from thoughtline.formats.json_text import NULL, array, decode, encode, is_given,
 from thoughtline.formats.openai_responses.elements import (
     UNSAID,
     complete_element,
+    decode_answer_element,
     decode_element,
     encode_elements,
     encode_message,
 )
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage, encode_status, encode_usage
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import Item, Role, Text, Unknown
+from thoughtline.items import Item, Role, Text
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
@@ -143,11 +144,9 @@ def reply_of(response: Response, body: bytes, dialect: Dialect) -> Reply:
     items: list[Item] = []
     for at, raw in enumerate(response.output):
         try:
-            role, found = decode_element(raw, dialect, at)
+            items += decode_answer_element(raw, dialect, at)
         except DecodeError as problem:
             raise problem.within(f"/output/{at}") from None
-        # A compaction gives back messages of the user too: they are no part of what the model said.
-        items += found if role == "assistant" else (Unknown("message", raw),)
     why = response.incomplete_details.reason if response.incomplete_details else None
     candidate = Candidate(Turn("assistant", tuple(items)), 0, decode_finish(response.status, why, items))
     usage = decode_usage(response.usage) if is_given(response.usage) else None

@@ -73,6 +73,7 @@ class Element(Struct, gc=False):
     input: Raw = NULL
     call_id: str | None = None
     output: Raw = NULL
+    execution: str | None = None
 
 
 class _Part(Struct, gc=False):
@@ -94,7 +95,17 @@ def role_of(element: Element) -> Role:
     """Who said it. Elements of kinds we don't know are the model's, unless they answer it."""
     if element.role is not None:
         return _ROLES.get(element.role, "other")
-    return "tool" if (element.type or "").endswith(_FROM_CLIENT) else "assistant"
+    is_answer = (element.type or "").endswith(_FROM_CLIENT) and not _is_ran_by_provider(element)
+    return "tool" if is_answer else "assistant"
+
+
+def _is_ran_by_provider(element: Element) -> bool:
+    """An output of a tool that ran at the provider: part of the step that called it, and between its thoughts.
+
+    `tool_search_output` says so; `shell_call_output` has an id where a container ran it (OpenAI's API reference, read
+    2026-11-15).
+    """
+    return element.execution == "server" or (element.type == "shell_call_output" and element.id is not None)
 
 
 def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[Item, ...]]:
@@ -122,6 +133,12 @@ def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[
             data = element.encrypted_content
             seal = Seal(data, dialect.reasoning_format) if data else None
             return role, (Unknown(other or "", raw, seal),)
+
+
+def decode_answer_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Item, ...]:
+    """One element of an answer. A compaction gives back messages of the user too: they are no words of the model's."""
+    role, items = decode_element(raw, dialect, index)
+    return items if role in ("assistant", "tool") else (Unknown("message", raw),)
 
 
 def _string(raw: Raw, place: str) -> str:

@@ -24,7 +24,7 @@ from thoughtline.events import (
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given
 from thoughtline.formats.openai_responses.bodies import response_decoder
-from thoughtline.formats.openai_responses.elements import Element, decode_element, element_decoder
+from thoughtline.formats.openai_responses.elements import Element, decode_answer_element, element_decoder
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.formats.token_lists import decode_tokens
@@ -197,7 +197,7 @@ class StreamDecoder(PayloadStreamDecoder):
             return
         self._done.add(index)
         try:
-            items = decode_element(raw, self._dialect, index)[1]
+            items = decode_answer_element(raw, self._dialect, index)
         except DecodeError as error:
             raise error.within("/item") from None
         self._order.done(index, self._items_done(index, items), events)
