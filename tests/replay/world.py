@@ -34,6 +34,7 @@ LISTS: dict[str, str] = {
     "anthropic_messages": "messages",
     "gemini_generate": "contents",
     "openai_responses": "input",
+    "bedrock_converse": "messages",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from thoughtline.items import REASONING_KINDS, Item, ReasoningEncrypted, ReasoningText, seal_of
 from thoughtline.records import Record
@@ -67,10 +68,20 @@ def _plain(items: Items) -> Items:
 
 def _is_all_google_wants(shown: Items, target: Items) -> bool:
     """Every signature is in its place; the summary of a thought may be in pieces, or missing where there is one."""
+    if same_reasoning(_joined(target), _joined(shown)):
+        return True
     if not same_reasoning(*([item for item in turn if not is_unsigned(item)] for turn in (target, shown))):
         return False
     own, told = ("".join(_text_of(turn).split()) for turn in (shown, target))
-    return own == told or (own in told and any(seal_of(item) for item in target))
+    return own != told and own in told and any(seal_of(item) for item in target)
+
+
+def _joined(items: Items) -> list[Item]:
+    """The turn with each run of unsigned thoughts as one, without white space."""
+    joined: list[Item] = []
+    for is_thought, run in groupby(items, is_unsigned):
+        joined += [ReasoningText("".join(_text_of(tuple(run)).split()))] if is_thought else run
+    return joined
 
 
 def is_unsigned(item: Item) -> bool:

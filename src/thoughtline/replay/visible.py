@@ -241,7 +241,7 @@ def _is_subset(some: Sequence[VisibleCall], all_of_them: Sequence[VisibleCall]) 
 
 Other: TypeAlias = Unknown | ToolResult
 
-_IDS = ("id", "tool_use_id", "call_id")
+_IDS = ("id", "tool_use_id", "call_id", "toolUseId")
 _MARKS = ("cache_control", "thoughtSignature", "thought_signature")
 """Members that say nothing of what an item is: a client's mark, and a seal, which is looked at by itself."""
 

@@ -34,6 +34,13 @@ class ToolUse(Struct, gc=False):
     toolUseId: str | None = None  # noqa: N815
     name: str | None = None
     input: Raw = NULL
+    type: str | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the client runs it; what Amazon runs itself is no call of the client's (API reference of
+        `ToolUseBlock`, read 2026-11-15)."""
+        return self.type != "server_tool_use"
 
 
 class _ToolResult(Struct, gc=False):
@@ -61,7 +68,7 @@ def decode_block(raw: Raw, dialect: Dialect) -> Item:
     block = decode(_block_decoder, raw)
     if block.reasoningContent is not None:
         return _decode_reasoning(block.reasoningContent, raw, dialect)
-    if block.toolUse is not None:
+    if block.toolUse is not None and block.toolUse.is_ours:
         use = block.toolUse
         arguments = str(bytes(use.input), "utf-8", "replace") if is_given(use.input) else "{}"
         return ToolCall(use.name or "", arguments, use.toolUseId, raw=raw)

@@ -19,12 +19,12 @@ from thoughtline.events import (
     UsageReported,
 )
 from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
-from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, unwrap
+from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
 from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
 from thoughtline.formats.bedrock_converse.notes import cited_block
-from thoughtline.formats.json_text import NULL, encode, is_given, object_of
+from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
-from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
+from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
 from thoughtline.turns import Finish
 
@@ -41,11 +41,13 @@ class _Delta(Struct, gc=False):
     text: str | None = None
     reasoningContent: ReasoningMember | None = None  # noqa: N815
     toolUse: _CallDelta | None = None  # noqa: N815
+    toolResult: list[Raw] | None = None  # noqa: N815
     citation: Raw = NULL
 
 
 class _Start(Struct, gc=False):
     toolUse: ToolUse | None = None  # noqa: N815
+    toolResult: Raw = NULL  # noqa: N815
 
 
 class _BlockStart(Struct, gc=False):
@@ -110,7 +112,7 @@ def _named(message: Message) -> bytes:
 class _Draft:
     """A block that grows."""
 
-    __slots__ = ("blobs", "call", "citations", "is_text", "json", "signature", "texts", "thoughts")
+    __slots__ = ("blobs", "call", "citations", "is_text", "json", "result", "results", "signature", "texts", "thoughts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -120,12 +122,19 @@ class _Draft:
         self.citations: list[Raw] = []
         self.signature: str | None = None
         self.call: ToolUse | None = None
+        self.result = NULL
+        self.results: list[Raw] = []
         self.is_text = False
 
     def items(self, dialect: Dialect) -> list[Item]:
         made_by = dialect.reasoning_format
+        if self.call is not None and not self.call.is_ours:
+            return [self._own_call(self.call)]
         if self.call is not None:
             return [ToolCall(self.call.name or "", "".join(self.json) or "{}", self.call.toolUseId)]
+        if is_given(self.result):
+            result = set_members(self.result, [("content", array(self.results))])
+            return [decode_block(Raw(object_of([("toolResult", result)])), dialect)]
         if self.thoughts or self.signature is not None:
             return [ReasoningText("".join(self.thoughts), self.signature, made_by)]
         if self.blobs:
@@ -134,6 +143,15 @@ class _Draft:
         if self.citations:
             return [Text(text, raw=cited_block(text, self.citations))]
         return [Text(text)] if self.is_text else []
+
+
+    def _own_call(self, call: ToolUse) -> Item:
+        """A call of a tool that Amazon runs itself, as it would have come whole."""
+        named = {"toolUseId": call.toolUseId, "name": call.name, "type": call.type}
+        known = [(name, encode(value)) for name, value in named.items()]
+        text = "".join(self.json)
+        use = object_of([*known, ("input", text.encode() if is_json(text) else b"{}")])
+        return Unknown("toolUse", Raw(object_of([("toolUse", use)])))
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -193,7 +211,10 @@ class StreamDecoder(PayloadStreamDecoder):
         if event.start is not None and event.start.toolUse is not None:
             draft.call = event.start.toolUse
             call = draft.call
-            events.append(CallDelta(0, event.contentBlockIndex, "", call.toolUseId, call.name))
+            if call.is_ours:
+                events.append(CallDelta(0, event.contentBlockIndex, "", call.toolUseId, call.name))
+        elif event.start is not None and is_given(event.start.toolResult):
+            draft.result = event.start.toolResult.copy()
 
     def _grow(self, index: int, delta: _Delta, events: list[Event]) -> None:
         draft = self._draft(index)
@@ -206,7 +227,10 @@ class StreamDecoder(PayloadStreamDecoder):
             self._think(draft, index, delta.reasoningContent, events)
         elif delta.toolUse is not None and delta.toolUse.input is not None:
             draft.json.append(delta.toolUse.input)
-            events.append(CallDelta(0, index, delta.toolUse.input))
+            if draft.call is None or draft.call.is_ours:
+                events.append(CallDelta(0, index, delta.toolUse.input))
+        elif delta.toolResult is not None:
+            draft.results += [raw.copy() for raw in delta.toolResult]
         elif is_given(delta.citation):
             draft.citations.append(delta.citation.copy())
 
