@@ -22,6 +22,7 @@ from thoughtline.items import (
     Unknown,
     seal_of,
 )
+from thoughtline.providers import Dialect
 from thoughtline.replay.capture import fold
 from thoughtline.turns import Reply, Transcript
 
@@ -38,13 +39,14 @@ def decode_request(exchange: Exchange) -> Transcript | None:
     )
 
 
-def decode_reply(exchange: Exchange) -> Reply | None:
+def decode_reply(exchange: Exchange, dialect: Dialect | None = None) -> Reply | None:
     """The response, whole or streamed."""
+    dialect = dialect or exchange.dialect
     if exchange.stream is not None:
-        decoder = exchange.format.stream_decoder(exchange.dialect)
+        decoder = exchange.format.stream_decoder(dialect)
         return fold([*decoder.feed(exchange.stream), *decoder.finish()], exchange.format.name)
     if exchange.response is not None and exchange.format.bodies is not None:
-        return exchange.format.bodies.decode_response(exchange.response, exchange.dialect)
+        return exchange.format.bodies.decode_response(exchange.response, dialect)
     return None
 
 

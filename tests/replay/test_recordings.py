@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.formats.test_recordings import decode_reply, decode_request, facts
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
 from thoughtline.items import REASONING_KINDS, Item, Unknown, plain_token, seal_of
+from thoughtline.providers import Dialect
 from thoughtline.records import Key, Record
 from thoughtline.replay.capture import capture
 from thoughtline.replay.contracts import Contract
@@ -66,8 +67,8 @@ def contract_of(exchange: Exchange) -> Contract:
     return replace(resolve(target), dialect=exchange.dialect)
 
 
-def captured(exchange: Exchange, request: Transcript) -> tuple[Record, ...]:
-    reply = decode_reply(exchange)
+def captured(exchange: Exchange, request: Transcript, dialect: Dialect | None = None) -> tuple[Record, ...]:
+    reply = decode_reply(exchange, dialect)
     if reply is None:
         return ()
     issuer = issuer_of(exchange)
@@ -201,7 +202,7 @@ def follow_ups(recording: Recording) -> Iterator[Kept]:
             after = bodies.decode_request(body, contract.dialect)
             is_restored = bool(thoughts(after) - thoughts(request))
             yield Kept(f"{recording.id} #{number}", body != exchange.request, is_restored)
-        records += captured(exchange, request)
+        records += captured(exchange, request, contract.dialect)
 
 
 @pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)

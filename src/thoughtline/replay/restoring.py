@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from thoughtline.items import REASONING_KINDS, Item, ReasoningEncrypted, ReasoningText, seal_of
+from thoughtline.items import REASONING_KINDS, Item, ReasoningText, seal_of
 from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.pairing import named_as_shown, paired
-from thoughtline.replay.weaving import same_reasoning, seal_essence, spread, weave
+from thoughtline.replay.weaving import same_reasoning, spread, weave
 from thoughtline.turns import FormatName
 
 Items = tuple[Item, ...]
@@ -39,7 +39,7 @@ def is_good(shown: Items, target: Items, contract: Contract, format: FormatName)
     if same_reasoning(target, shown):
         return True
     if contract.takes == "text":
-        return _is_own_words(shown, target) or _says_as_much(shown, target)
+        return _is_own_words(shown, target)
     return format == "gemini_generate" and _is_all_google_wants(shown, target)
 
 
@@ -47,23 +47,6 @@ def _is_own_words(shown: Items, target: Items) -> bool:
     """Plain text that differs from the original by more than damage is the client's own business."""
     own = _text_of(shown)
     return bool(own.strip()) and "".join(own.split()) not in "".join(_text_of(target).split())
-
-
-def _says_as_much(shown: Items, target: Items) -> bool:
-    """All the text is there; the client may have left out names and seals, and has none that the turn did not have."""
-    seals = {seal_essence(item) for item in target}
-    return same_reasoning(_plain(target), _plain(shown)) and all(seal_essence(item) in {None, *seals} for item in shown)
-
-
-def _plain(items: Items) -> Items:
-    """What a provider reads that takes any text: neither names nor seals."""
-    plain: list[Item] = []
-    for item in items:
-        if isinstance(item, ReasoningText):
-            plain.append(ReasoningText(item.text))
-        elif not isinstance(item, ReasoningEncrypted):
-            plain.append(item)
-    return tuple(plain)
 
 
 def _is_all_google_wants(shown: Items, target: Items) -> bool:
@@ -79,8 +62,9 @@ def _is_all_google_wants(shown: Items, target: Items) -> bool:
 def _joined(items: Items) -> list[Item]:
     """The turn with each run of unsigned thoughts as one, without white space."""
     joined: list[Item] = []
-    for is_thought, run in groupby(items, is_unsigned):
-        joined += [ReasoningText("".join(_text_of(tuple(run)).split()))] if is_thought else run
+    for is_thought, held in groupby(items, is_unsigned):
+        run = tuple(held)
+        joined += (ReasoningText("".join(_text_of(run).split())),) if is_thought else run
     return joined
 
 
