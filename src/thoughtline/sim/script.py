@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from thoughtline.sim.values import Call, FinishWord, Piece, Redacted, Say, Step, Think
+from thoughtline.sim.values import Call, FinishWord, Hosted, Piece, Redacted, Say, Step, Think
 
 MARK = "script:"
 DIVIDER = "---"
@@ -79,6 +79,11 @@ def _call(draft: _Draft, rest: str) -> None:
     draft.pieces.append(Call(name, arguments.strip() or "{}"))
 
 
+def _hosted(draft: _Draft, rest: str) -> None:
+    name, _, arguments = rest.partition(" ")
+    draft.pieces.append(Hosted(name, arguments.strip() or "{}"))
+
+
 def _redacted(draft: _Draft, rest: str) -> None:
     draft.pieces.append(Redacted(rest or "hidden"))
 
@@ -117,6 +122,9 @@ WORDS: tuple[Word, ...] = (
         _recall,
     ),
     Word("call:", 'call: weather {"city": "Paris"}', "a tool call; several in one turn are parallel calls", _call),
+    Word(
+        "hosted:", 'hosted: web_search {"query": "x"}', "a tool that the provider runs itself, and its outcome", _hosted
+    ),
     Word("redacted", "redacted", "reasoning that the provider hides", _redacted),
     Word("no-think", "no-think", "a turn without reasoning, as adaptive models have", _no_think),
     Word("long", "long 5000", "reasoning of so many characters", _long),

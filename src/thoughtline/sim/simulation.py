@@ -14,7 +14,19 @@ from thoughtline.sim.exchange import Exchange, Face, Simulator
 from thoughtline.sim.ledger import Conversation, Ledger, judge, remember_turn
 from thoughtline.sim.model import play, turns_said
 from thoughtline.sim.tokens import Mint
-from thoughtline.sim.values import Answer, Call, FinishWord, Heard, Redacted, Refusal, Step, Think, Usage, Verdict
+from thoughtline.sim.values import (
+    Answer,
+    Call,
+    FinishWord,
+    Heard,
+    Hosted,
+    Redacted,
+    Refusal,
+    Step,
+    Think,
+    Usage,
+    Verdict,
+)
 from thoughtline.sim.wire import Json, JsonObject, compact
 
 MAX_LOG = 200
@@ -140,7 +152,7 @@ class Simulation:
         has_calls = any(isinstance(piece, Call) for piece in pieces)
         finish: FinishWord = step.finish or ("tool_calls" if has_calls else "stop")
         thought = sum(len(piece.text) for piece in pieces if isinstance(piece, (Think, Redacted)))
-        said = sum(len(piece.arguments if isinstance(piece, Call) else piece.text) for piece in pieces)
+        said = sum(len(piece.arguments if isinstance(piece, (Call, Hosted)) else piece.text) for piece in pieces)
         usage = Usage(len(request.body) // 4 + 1, said // 4 + 1 + len(pieces), -(-thought // 4))
         digits = f"{self._random.getrandbits(128):032x}"
         return Answer(digits, exchange.model, int(self._now()), pieces, finish, usage, step.has_ids)

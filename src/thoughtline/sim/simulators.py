@@ -272,7 +272,7 @@ SIMULATORS: dict[str, Simulator] = {
             "Gemini 3: signed function calls; generateContent with both stream framings, and the OpenAI face",
             ("gemini-3-pro-preview", "gemini-3.7-flash"),
             (
-                *_generate(gemini.generate_is_signed),
+                *_generate(gemini.generate_is_signed, gemini.results_follow_code),
                 _chat(chat_styles.GOOGLE, _gemini_chat_malformed, gemini.chat_is_signed),
             ),
         ),

@@ -44,7 +44,14 @@ class Call(Struct, frozen=True):
     arguments: str
 
 
-Piece: TypeAlias = Think | Redacted | Say | Call
+class Hosted(Struct, frozen=True):
+    """A tool that the provider runs itself: call and outcome are in the answer where the wire has them."""
+
+    name: str
+    arguments: str
+
+
+Piece: TypeAlias = Think | Redacted | Say | Call | Hosted
 
 
 class Step(Struct, frozen=True):

@@ -290,18 +290,36 @@ def _fits(block: Block, siblings: list[Block], blocks: list[JsonObject]) -> bool
     numbers = [(sibling.claims or {})["number"] for sibling in siblings]
     made = str(claims["skeleton"])
     now = skeleton_of(blocks)
-    return numbers == list(range(len(numbers))) and _calls_between(now) == _calls_between(made)
+    calls = "us" if "s" in now else "u"  # a client may leave out what the provider ran, it may not move it
+    return numbers == list(range(len(numbers))) and _calls_between(now, calls) == _calls_between(made, calls)
 
 
-def _calls_between(skeleton: str) -> list[int]:
-    """How many calls stand before, between and after the thinking blocks."""
+def _calls_between(skeleton: str, calls: str) -> list[int]:
+    """How many calls of these kinds stand before, between and after the thinking blocks."""
     counts = [0]
     for letter in skeleton:
         if letter in "tr":
             counts.append(0)
-        elif letter == "u":
+        elif letter in calls:
             counts[-1] += 1
     return counts
+
+
+def server_tools_paired(exchange: Exchange) -> Refusal | None:
+    """What the provider ran itself has its result in the same message, after it."""
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        called: set[str] = set()
+        for position, block in enumerate(reversed(blocks_of(message))):
+            kind, name = string(block.get("type")), string(block.get("name"))
+            if kind == "server_tool_use" and string(block.get("id")) not in called:
+                place = f"messages.{index}.content.{len(blocks_of(message)) - 1 - position}"
+                return anthropic_error(
+                    f"{place}: `{name}` tool use with id `{string(block.get('id'))}` was found without a corresponding "
+                    f"`{name}_tool_result` block"
+                )
+            if kind.endswith("_tool_result"):
+                called.add(string(block.get("tool_use_id")))
+    return None
 
 
 def last_block_not_thinking(exchange: Exchange) -> Refusal | None:
@@ -355,6 +373,7 @@ RULES: tuple[Rule, ...] = (
     signature_known,
     binding,
     latest_turn_unchanged,
+    server_tools_paired,
     last_block_not_thinking,
     starts_with_thinking,
     no_thinking_when_off,

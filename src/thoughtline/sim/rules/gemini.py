@@ -9,7 +9,7 @@ from typing import NamedTuple
 from thoughtline.sim.exchange import Exchange
 from thoughtline.sim.refusals import gemini_error
 from thoughtline.sim.values import Refusal, last_person
-from thoughtline.sim.wire import canonical_arguments, objects, string
+from thoughtline.sim.wire import JsonObject, canonical_arguments, objects, string
 from thoughtline.sim.wires.chat import google_signature
 from thoughtline.sim.wires.generate import bound_to, call_of, is_2_5, is_sse, signature_of, spelling_for
 
@@ -52,6 +52,19 @@ def _chat_calls(exchange: Exchange) -> Iterator[SignedCall]:
 def generate_is_signed(exchange: Exchange) -> Refusal | None:
     is_in_array = exchange.is_streaming and not is_sse(exchange)
     return _check(exchange, _generate_calls(exchange), is_in_array)
+
+
+def results_follow_code(exchange: Exchange) -> Refusal | None:
+    """What came of code stands right after it."""
+    for message in exchange.heard:
+        before: JsonObject = {}
+        for part in objects(message.raw.get("parts")):
+            if "codeExecutionResult" in part and "executableCode" not in before:
+                return gemini_error(
+                    "Request contains an invalid argument.", exchange.is_streaming and not is_sse(exchange)
+                )
+            before = part
+    return None
 
 
 def chat_is_signed(exchange: Exchange) -> Refusal | None:

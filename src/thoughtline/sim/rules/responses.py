@@ -7,10 +7,9 @@ from thoughtline.sim.refusals import openai_error, xai_error
 from thoughtline.sim.tokens import OPENAI, XAI
 from thoughtline.sim.values import Refusal
 from thoughtline.sim.wire import JsonObject, as_object, objects, string
-from thoughtline.sim.wires.responses import history_of, items_of, kind_of
+from thoughtline.sim.wires.responses import history_of, is_hosted, items_of, kind_of
 from thoughtline.sim.wires.responses_styles import openai_bound
 
-_PAIRED = ("function_call", "message", "custom_tool_call")
 _EFFORTS = {"o1": ("low", "medium", "high"), "o3": ("low", "medium", "high"), "o4": ("low", "medium", "high")}
 
 
@@ -112,6 +111,15 @@ def items_kept(exchange: Exchange) -> Refusal | None:
     return None
 
 
+def hosted_named(exchange: Exchange) -> Refusal | None:
+    """What the provider ran itself goes by its id (openai/codex#6926)."""
+    for index, item in enumerate(items_of(exchange.body)):
+        if is_hosted(item) and not string(item.get("id")):
+            place = f"input[{index}].id"
+            return openai_error(f"Missing required parameter: '{place}'.", 400, place, "missing_required_parameter")
+    return None
+
+
 def reasoning_has_follower(exchange: Exchange) -> Refusal | None:
     """A reasoning item with an id must stand right before the item it was made with."""
     items = [*history_of(exchange), *items_of(exchange.body)]
@@ -135,7 +143,7 @@ def _partner_of(exchange: Exchange, item: JsonObject) -> str | None:
 
 
 def item_has_reasoning(exchange: Exchange) -> Refusal | None:
-    """A call or message with an id whose answer had reasoning before it needs that reasoning."""
+    """What has an id needs the reasoning that stood before it: a message, a call, also one of the provider's own."""
     items = [*history_of(exchange), *items_of(exchange.body)]
     present = {string(item.get("id")) for item in items}
     for item in items:
@@ -150,7 +158,8 @@ def item_has_reasoning(exchange: Exchange) -> Refusal | None:
 
 def _needed_by(exchange: Exchange, item: JsonObject) -> str | None:
     name = string(item.get("id"))
-    known = exchange.ledger.response_of_item(exchange.account, name) if kind_of(item) in _PAIRED and name else None
+    is_led = kind_of(item) not in ("reasoning", "item_reference")
+    known = exchange.ledger.response_of_item(exchange.account, name) if is_led and name else None
     if known is None:
         return None
     before: str | None = None
@@ -169,6 +178,7 @@ OPENAI_RULES: tuple[Rule, ...] = (
     no_duplicates,
     ciphertext_opens,
     items_kept,
+    hosted_named,
     reasoning_has_follower,
     item_has_reasoning,
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
 from thoughtline.sim.exchange import Exchange, Wire
 from thoughtline.sim.model import Offer
-from thoughtline.sim.values import Answer, Call, Heard, HeardCall, Piece, Redacted, Role, Say, Think, Tool
+from thoughtline.sim.values import Answer, Call, Heard, HeardCall, Hosted, Redacted, Role, Say, Think, Tool
 from thoughtline.sim.wire import (
     JsonObject,
     as_object,
@@ -92,9 +92,10 @@ def is_claude(model: str) -> bool:
 
 def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObject:
     kinds = {Think: "t", Redacted: "r", Say: "x", Call: "u"}
-    place = Place(answer.id, 0, "".join(kinds[type(piece)] for piece in answer.pieces))
+    pieces = [piece for piece in answer.pieces if not isinstance(piece, Hosted)]
+    place = Place(answer.id, 0, "".join(kinds[type(piece)] for piece in pieces))
     blocks: list[JsonObject] = []
-    for piece in answer.pieces:
+    for piece in pieces:
         blocks.append(_block(exchange, answer, style, place, piece, len(blocks)))
         if isinstance(piece, (Think, Redacted)):
             place = place._replace(number=place.number + 1)
@@ -114,7 +115,12 @@ def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObje
 
 
 def _block(
-    exchange: Exchange, answer: Answer, style: MessagesStyle, place: Place, piece: Piece, number: int
+    exchange: Exchange,
+    answer: Answer,
+    style: MessagesStyle,
+    place: Place,
+    piece: Think | Redacted | Say | Call,
+    number: int,
 ) -> JsonObject:
     match piece:
         case Say():

@@ -8,7 +8,7 @@ from typing import assert_never
 from thoughtline.sim.exchange import Exchange, Wire
 from thoughtline.sim.model import Offer
 from thoughtline.sim.tokens import GEMINI, GEMINI_2_5, Spelling
-from thoughtline.sim.values import Answer, Call, Heard, HeardCall, Redacted, Role, Say, Think, Tool, Usage
+from thoughtline.sim.values import Answer, Call, Heard, HeardCall, Hosted, Redacted, Role, Say, Think, Tool, Usage
 from thoughtline.sim.wire import (
     JsonObject,
     as_object,
@@ -151,8 +151,17 @@ def _parts(exchange: Exchange, answer: Answer) -> Iterator[JsonObject]:
             case Call():
                 yield _call_part(exchange, answer, piece, calls, signs)
                 calls += 1
+            case Hosted():
+                yield from _executed(exchange, piece)
             case _:
                 assert_never(piece)
+
+
+def _executed(exchange: Exchange, piece: Hosted) -> Iterator[JsonObject]:
+    """Code that Google ran, signed, and what came of it (recorded)."""
+    code = {"language": "PYTHON", "code": f"{piece.name}({piece.arguments})"}
+    yield {"executableCode": code, **_seal(exchange, "", "")}
+    yield {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "ok"}}
 
 
 def signs_answer(exchange: Exchange, answer: Answer) -> bool:

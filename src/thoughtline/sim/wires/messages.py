@@ -13,7 +13,20 @@ import msgspec
 
 from thoughtline.sim.exchange import Exchange, Wire
 from thoughtline.sim.model import Offer
-from thoughtline.sim.values import Answer, Call, Heard, HeardCall, Piece, Redacted, Role, Say, Think, Tool, Usage
+from thoughtline.sim.values import (
+    Answer,
+    Call,
+    Heard,
+    HeardCall,
+    Hosted,
+    Piece,
+    Redacted,
+    Role,
+    Say,
+    Think,
+    Tool,
+    Usage,
+)
 from thoughtline.sim.wire import (
     Json,
     JsonObject,
@@ -122,13 +135,13 @@ def _echo(whole: JsonObject) -> JsonObject:
 
 def skeleton_of(blocks: list[JsonObject]) -> str:
     """The kinds of a message's blocks in order: what a thinking block's neighbours were."""
-    letters = {"thinking": "t", "redacted_thinking": "r", "tool_use": "u", "text": "x"}
+    letters = {"thinking": "t", "redacted_thinking": "r", "tool_use": "u", "text": "x", "server_tool_use": "s"}
     return "".join(letters.get(string(block.get("type")), "o") for block in blocks)
 
 
 def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObject:
     pieces = style.pieces(exchange, answer.pieces)
-    kinds = {Think: "t", Redacted: "r", Say: "x", Call: "u"}
+    kinds = {Think: "t", Redacted: "r", Say: "x", Call: "u", Hosted: "so"}
     skeleton = "".join(kinds[type(piece)] for piece in pieces)
     reply_id = style.reply_id(answer.id)
     blocks: list[JsonObject] = []
@@ -143,6 +156,8 @@ def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObje
             case Call():
                 blocks.append(_tool_use(piece, style.call_id(answer.id, piece.name, calls), style))
                 calls += 1
+            case Hosted():
+                blocks += _server_tool(piece, f"srvtoolu_01{digest(answer.id, 'hosted', str(len(blocks)))[:22]}")
             case _:
                 assert_never(piece)
     return _around(exchange, answer, reply_id, blocks, style)
@@ -172,7 +187,14 @@ def _tool_use(call: Call, call_id: str, style: MessagesStyle) -> JsonObject:
     return {**block, "caller": {"type": "direct"}} if style.is_genuine else block
 
 
-def arguments_of(call: Call) -> Json:
+def _server_tool(piece: Hosted, name: str) -> list[JsonObject]:
+    """A call of the provider's own tool and its result, which stands right after it."""
+    use = {"type": "server_tool_use", "id": name, "name": piece.name, "input": arguments_of(piece)}
+    found = [{"type": "web_search_result", "url": "https://example.com", "title": "Found", "encrypted_content": name}]
+    return [use, {"type": f"{piece.name}_tool_result", "tool_use_id": name, "content": found}]
+
+
+def arguments_of(call: Call | Hosted) -> Json:
     """The arguments as an object, for wires that have no text for them; what is no object becomes one."""
     try:
         value = msgspec.json.decode(call.arguments)
@@ -234,7 +256,7 @@ def _opened(block: JsonObject) -> JsonObject:
     match block["type"]:
         case "thinking":
             return {"type": "thinking", "thinking": "", "signature": ""}
-        case "tool_use":
+        case "tool_use" | "server_tool_use":
             return {**block, "input": {}}
         case "text":
             return {"type": "text", "text": ""}
@@ -252,7 +274,7 @@ def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         case "text":
             for piece in pieces_of(block["text"], chunk_chars):
                 yield {"type": "text_delta", "text": piece}
-        case "tool_use":
+        case "tool_use" | "server_tool_use":
             yield {"type": "input_json_delta", "partial_json": ""}
             for piece in pieces_of(compact(block["input"]).decode() if block["input"] else "", chunk_chars):
                 yield {"type": "input_json_delta", "partial_json": piece}

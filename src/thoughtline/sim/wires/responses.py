@@ -12,7 +12,7 @@ from typing import NamedTuple, assert_never
 from thoughtline.sim.exchange import Exchange, Wire
 from thoughtline.sim.ledger import StoredResponse
 from thoughtline.sim.model import Offer
-from thoughtline.sim.values import Answer, Call, Heard, HeardCall, Redacted, Role, Say, Think, Tool, Usage
+from thoughtline.sim.values import Answer, Call, Heard, HeardCall, Hosted, Redacted, Role, Say, Think, Tool, Usage
 from thoughtline.sim.wire import (
     Json,
     JsonObject,
@@ -23,6 +23,7 @@ from thoughtline.sim.wire import (
     string,
     text_of,
 )
+from thoughtline.sim.wires.messages import arguments_of
 from thoughtline.sim.wires.responses_stream import StreamManners, frames_of
 
 MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call")
@@ -81,8 +82,15 @@ def _hear_item(index: int, item: JsonObject) -> Heard:
         return Heard("assistant", index, calls=(call,), raw=item)
     if kind in _RESULTS:
         return Heard("tool", index, results=(string(item.get("call_id")),), raw=item)
+    if is_hosted(item):
+        return Heard("assistant", index, raw=item)
     roles: dict[str, Role] = {"assistant": "assistant", "system": "system", "developer": "system"}
     return Heard(roles.get(string(item.get("role")), "user"), index, text_of(item.get("content")), raw=item)
+
+
+def is_hosted(item: JsonObject) -> bool:
+    """Whether an item is a call of a tool that the provider runs itself."""
+    return kind_of(item).endswith("_call") and kind_of(item) not in MODEL_ITEMS
 
 
 def _thoughts(item: JsonObject) -> tuple[str, ...]:
@@ -165,9 +173,17 @@ def _items(exchange: Exchange, answer: Answer, style: ResponsesStyle) -> list[Js
                 call_id = style.call_id(answer.id, calls)
                 output.append(_function_call(style.item_id("fc", answer.id, number), call_id, piece))
                 calls += 1
+            case Hosted():
+                letters = "".join(word[0] for word in piece.name.split("_"))
+                output.append(_hosted_call(style.item_id(letters, answer.id, number), piece))
             case _:
                 assert_never(piece)
     return output
+
+
+def _hosted_call(item_id: str, piece: Hosted) -> JsonObject:
+    action = {"type": "search", **arguments_of(piece)}
+    return {"id": item_id, "type": f"{piece.name}_call", "status": "completed", "action": action}
 
 
 def _message(style: ResponsesStyle, item_id: str, piece: Say, has_calls: bool) -> JsonObject:

@@ -62,6 +62,9 @@ def _filling(item: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
             yield from _raw_reasoning(item, chunk_chars)
         case "message":
             yield from _text(item, chunk_chars)
+        case kind if "arguments" not in item:
+            yield {"type": f"response.{kind}.in_progress"}
+            yield {"type": f"response.{kind}.completed"}
         case _:
             for piece in pieces_of(item["arguments"], chunk_chars):
                 yield {"type": "response.function_call_arguments.delta", "delta": piece}

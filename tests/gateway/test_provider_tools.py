@@ -1,0 +1,213 @@
+"""A provider's own tools between the model's thoughts, through the gateway, at simulators that mind their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import httpx
+import msgspec
+import pytest
+
+from tests.gateway.world import Json, Running, running
+from tests.replay.provider_turns import bare, is_plain
+from tests.replay.test_provider_tools import puts_thoughts_first, puts_tools_last
+from tests.replay.turn_wires import Elements
+from tests.sim.serving import served
+from thoughtline.events import ItemDone
+from thoughtline.formats import FORMATS
+from thoughtline.turns import FormatName
+
+TURN = """Look it up. {mark}
+script:
+think: First.
+hosted: web_search {{"query": "files"}}
+think: Then.
+hosted: web_search {{"query": "files"}}
+think: At last.
+call: bash {{"command": "ls"}}
+---
+think: Good.
+say: Done.
+"""
+KEY = {"authorization": "Bearer someone", "x-api-key": "someone", "x-goog-api-key": "someone", "x-sim-chunk": "9999"}
+STREAM = "streamGenerateContent?alt=sse"
+NOTHING = {"type": "object", "properties": {}}
+
+
+class Face(NamedTuple):
+    """A simulator's face: where it answers, what is asked, and how its turn stands in an answer and in a request."""
+
+    provider: str
+    format: FormatName
+    path: Callable[[bool], str]
+    body: Callable[[str], Json]
+    listed: str
+    elements: Callable[[Json], Elements]
+    message: Callable[[Elements], list[Json]]
+    result: Callable[[Json], Json]
+
+
+def responses_body(opening: str) -> Json:
+    tools = [{"type": "function", "name": "bash", "parameters": NOTHING}, {"type": "web_search"}]
+    asked = {"include": ["reasoning.encrypted_content"], "store": False}
+    return {"model": "gpt-5.4", "input": [{"role": "user", "content": opening}], "tools": tools, **asked}
+
+
+def claude_body(opening: str) -> Json:
+    thinks = {"max_tokens": 4096, "thinking": {"type": "enabled", "budget_tokens": 1024}}
+    tools = [{"name": "bash", "input_schema": NOTHING}, {"type": "web_search_20250305", "name": "web_search"}]
+    return {
+        "model": "claude-sonnet-4-5",
+        "messages": [{"role": "user", "content": opening}],
+        "tools": tools,
+        **thinks,
+    }
+
+
+def gemini_body(opening: str) -> Json:
+    tools = [{"functionDeclarations": [{"name": "bash"}]}, {"codeExecution": {}}]
+    return {"contents": [{"role": "user", "parts": [{"text": opening}]}], "tools": tools}
+
+
+FACES = {
+    "responses": Face(
+        "openai",
+        "openai_responses",
+        lambda streams: "/v1/responses",
+        responses_body,
+        "input",
+        lambda answer: answer["output"],
+        lambda turn: turn,
+        lambda call: {"type": "function_call_output", "call_id": call["call_id"], "output": "a"},
+    ),
+    "messages": Face(
+        "anthropic",
+        "anthropic_messages",
+        lambda streams: "/v1/messages",
+        claude_body,
+        "messages",
+        lambda answer: answer["content"],
+        lambda turn: [{"role": "assistant", "content": turn}],
+        lambda call: {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": "a"}],
+        },
+    ),
+    "generate": Face(
+        "gemini",
+        "gemini_generate",
+        lambda streams: (
+            f"/v1beta/models/gemini-3-pro-preview:{'streamGenerateContent?alt=sse' if streams else 'generateContent'}"
+        ),
+        gemini_body,
+        "contents",
+        lambda answer: answer["candidates"][0]["content"]["parts"],
+        lambda turn: [{"role": "model", "parts": turn}],
+        lambda call: {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "bash", "response": {"result": "a"}}}],
+        },
+    ),
+}
+PROVIDERS = ("openai", "anthropic", "gemini")
+
+
+def keeps_all(turn: Elements) -> Elements:
+    return turn
+
+
+def drops_tools_too(turn: Elements) -> Elements:
+    return [element for element in bare(turn) if is_plain(element)]
+
+
+HABITS: dict[str, Callable[[Elements], Elements]] = {
+    "keeps all": keeps_all,
+    "drops thoughts": bare,
+    "puts tools last": puts_tools_last,
+    "puts thoughts first": puts_thoughts_first,
+    "drops tools too": drops_tools_too,
+}
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[Running]:
+    with running({provider: served(provider).url for provider in PROVIDERS}) as found:
+        yield found
+
+
+def ask(url: str, face: Face, body: Json, is_streaming: bool) -> Elements:
+    """The turn that a provider answers with, as a client puts it together."""
+    if not is_streaming:
+        answer = httpx.post(f"{url}{face.path(False)}", json=body, headers=KEY)
+        assert answer.status_code == 200, answer.text
+        return face.elements(answer.json())
+    streams = {} if face.provider == "gemini" else {"stream": True}
+    answer = httpx.post(f"{url}{face.path(True)}", json={**body, **streams}, headers=KEY)
+    assert answer.status_code == 200, answer.text
+    done = FORMATS[face.format].stream_decoder().feed(answer.content)
+    raws = groupby(bytes(event.item.raw) for event in done if isinstance(event, ItemDone))
+    return [msgspec.json.decode(raw) for raw, _ in raws]
+
+
+def go_on(face: Face, body: Json, turn: Elements, shown: Elements) -> Json:
+    call = next(
+        element for element in turn if element.get("type") in ("function_call", "tool_use") or "functionCall" in element
+    )
+    return {**body, face.listed: [*body[face.listed], *face.message(shown), face.result(call)]}
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("habit", HABITS)
+@pytest.mark.parametrize("name", FACES)
+def test_the_provider_finds_each_thought_in_its_place(
+    gateway: Running, name: str, habit: str, is_streaming: bool
+) -> None:
+    """A history without thoughts, or with tools and thoughts in another order, is taken as if nothing had happened; one
+    that kept everything is not touched."""
+    face = FACES[name]
+    body = face.body(TURN.format(mark=f"{habit} {is_streaming}"))
+    turn = ask(f"{gateway.url}/{face.provider}", face, body, is_streaming)
+    later = go_on(face, body, turn, HABITS[habit](turn))
+    answer = httpx.post(f"{gateway.url}/{face.provider}{face.path(False)}", json=later, headers=KEY)
+    assert answer.status_code == 200, answer.text
+    seen = served(face.provider).app.simulation.log[-1]
+    assert seen["status"] == 200
+    replay = answer.headers["x-thoughtline-replay"]
+    assert "healed=0" in replay or "healed" not in replay
+    if habit == "keeps all":
+        assert replay.startswith("restored=0,")
+    if not (name == "generate" and habit == "drops tools too"):  # there the tools carry the thoughts
+        assert seen["verdicts"] == ["whole"]
+
+
+@pytest.mark.parametrize("habit", ["drops thoughts", "puts tools last", "puts thoughts first"])
+@pytest.mark.parametrize("name", FACES)
+def test_the_provider_refuses_the_same_history(name: str, habit: str) -> None:
+    """Without the gateway the simulators refuse what these clients send, as the providers do."""
+    face = FACES[name]
+    if (name, habit) == ("generate", "puts thoughts first"):
+        pytest.skip("Gemini's thoughts stand on the parts: there is nothing to move")
+    url = served(face.provider).url
+    body = face.body(TURN.format(mark=f"direct {habit}"))
+    turn = ask(url, face, body, False)
+    later = go_on(face, body, turn, HABITS[habit](turn))
+    assert httpx.post(f"{url}{face.path(False)}", json=later, headers=KEY).status_code == 400
+
+
+def test_a_dropped_result_is_refused() -> None:
+    """Anthropic wants the result of each tool that it ran; OpenAI wants the id of each."""
+    face = FACES["messages"]
+    url = served("anthropic").url
+    body = face.body(TURN.format(mark="half a pair"))
+    turn = ask(url, face, body, False)
+    half = [block for block in turn if not block["type"].endswith("_tool_result")]
+    answer = httpx.post(f"{url}{face.path(False)}", json=go_on(face, body, turn, half), headers=KEY)
+    assert "without a corresponding `web_search_tool_result` block" in answer.json()["error"]["message"]
+    face = FACES["responses"]
+    body = face.body(TURN.format(mark="no names"))
+    turn = ask(served("openai").url, face, body, False)
+    nameless: list[dict[str, Any]] = [{key: value for key, value in item.items() if key != "id"} for item in turn]
+    refused = httpx.post(f"{served('openai').url}/v1/responses", json=go_on(face, body, turn, nameless), headers=KEY)
+    assert refused.json()["error"]["message"] == "Missing required parameter: 'input[2].id'."
