@@ -9,14 +9,18 @@ from typing import Any, NamedTuple
 import httpx
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.gateway.world import Json, Running, running
 from tests.replay.provider_turns import bare, is_plain
 from tests.replay.test_provider_tools import puts_thoughts_first, puts_tools_last
 from tests.replay.turn_wires import Elements
 from tests.sim.serving import served
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.events import ItemDone
 from thoughtline.formats import FORMATS
+from thoughtline.items import ToolCall
+from thoughtline.settings import Settings
 from thoughtline.turns import FormatName
 
 TURN = """Look it up. {mark}
@@ -111,7 +115,7 @@ FACES = {
         },
     ),
 }
-PROVIDERS = ("openai", "anthropic", "gemini")
+SERVED = ("openai", "anthropic", "gemini")
 
 
 def keeps_all(turn: Elements) -> Elements:
@@ -133,7 +137,7 @@ HABITS: dict[str, Callable[[Elements], Elements]] = {
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Running]:
-    with running({provider: served(provider).url for provider in PROVIDERS}) as found:
+    with running({provider: served(provider).url for provider in SERVED}) as found:
         yield found
 
 
@@ -146,7 +150,7 @@ def ask(url: str, face: Face, body: Json, is_streaming: bool) -> Elements:
     streams = {} if face.provider == "gemini" else {"stream": True}
     answer = httpx.post(f"{url}{face.path(True)}", json={**body, **streams}, headers=KEY)
     assert answer.status_code == 200, answer.text
-    done = FORMATS[face.format].stream_decoder().feed(answer.content)
+    done = FORMATS[face.format].stream_decoder(FORMATS[face.format].dialect).feed(answer.content)
     raws = groupby(bytes(event.item.raw) for event in done if isinstance(event, ItemDone))
     return [msgspec.json.decode(raw) for raw, _ in raws]
 
@@ -211,3 +215,47 @@ def test_a_dropped_result_is_refused() -> None:
     nameless: list[dict[str, Any]] = [{key: value for key, value in item.items() if key != "id"} for item in turn]
     refused = httpx.post(f"{served('openai').url}/v1/responses", json=go_on(face, body, turn, nameless), headers=KEY)
     assert refused.json()["error"]["message"] == "Missing required parameter: 'input[2].id'."
+
+
+MODELS = {"responses": "gpt-5.4", "messages": "claude-sonnet-4-5", "generate": "gemini-3-pro-preview"}
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", FACES)
+def test_a_client_of_another_format_sees_no_tool_that_is_not_its_own(name: str, is_streaming: bool) -> None:
+    """A chat client is given its own calls alone; what it sends back is taken, thoughts in their order."""
+    face = FACES[name]
+    row = replace(PROVIDERS[face.provider], base_url=served(face.provider).url, bases={}, formats=(face.format,))
+    settings = Settings(providers={**PROVIDERS, face.provider: replace(row, paths={})})
+    tools = [{"type": "function", "function": {"name": "bash", "parameters": NOTHING}}]
+    opening = {"role": "user", "content": TURN.format(mark=f"chat {is_streaming}")}
+    body: Json = {"model": MODELS[name], "messages": [opening], "tools": tools, "reasoning_effort": "high"}
+    with running({}, settings) as gateway:
+        url = f"{gateway.url}/{face.provider}/v1/chat/completions"
+        answer = httpx.post(url, json={**body, "stream": is_streaming}, headers=KEY)
+        assert answer.status_code == 200, answer.text
+        calls = chat_calls(answer, is_streaming)
+        assert [call["function"]["name"] for call in calls] == ["bash"]
+        said = {"role": "assistant", "content": None, "tool_calls": calls}
+        results = [{"role": "tool", "tool_call_id": call["id"], "content": "a"} for call in calls]
+        later = httpx.post(url, json={**body, "messages": [opening, said, *results]}, headers=KEY)
+    assert later.status_code == 200, later.text
+    seen = served(face.provider).app.simulation.log[-1]
+    assert (seen["status"], seen["verdicts"]) == (200, ["altered" if name == "generate" else "whole"])
+
+
+def chat_calls(answer: httpx.Response, is_streaming: bool) -> list[Json]:
+    chat = FORMATS["openai_chat"]
+    if is_streaming:
+        items = [
+            event.item
+            for event in chat.stream_decoder(chat.dialect).feed(answer.content)
+            if isinstance(event, ItemDone)
+        ]
+    else:
+        assert chat.bodies is not None
+        items = [*chat.bodies.decode_response(answer.content, chat.dialect).candidates[0].turn.items]
+    calls = [item for item in items if isinstance(item, ToolCall)]
+    return [
+        {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.arguments}} for one in calls
+    ]
