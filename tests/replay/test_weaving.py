@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from msgspec import Raw
@@ -129,11 +130,12 @@ def test_a_seal_goes_on_the_code_it_was_made_for(lost: str) -> None:
         Unknown("executableCode", Raw(f'{{"executableCode": {{"code": "{n}", "id": "{n}"}}}}'.encode()), Seal(n))
         for n in "12"
     )
-    left = {
+    writers: dict[str, Callable[[str], str]] = {
         "members": lambda n: f'{{"executableCode": {{"code": "{n}"}}}}',
         "ids": lambda n: f'{{"executableCode": {{"code": "{n}", "id": null}}}}',
         "nothing": lambda n: f'{{"executableCode": {{"id": "{n}", "code": "{n}"}}}}',
-    }[lost]
+    }
+    left = writers[lost]
     shown = [Unknown("executableCode", Raw(left(n).encode())) for n in "12"]
     assert [item.seal for item in weave((first, second), shown) if isinstance(item, Unknown)] == [Seal("1"), Seal("2")]
     other = (Unknown("executableCode", Raw(b'{"executableCode": {"code": "3"}}')),)

@@ -1,0 +1,73 @@
+"""The names of a Responses step: which of them hold, when some of it is gone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec import Raw
+
+from thoughtline.items import Item, ReasoningEncrypted, ReasoningSummary, ReasoningText, Text, ToolCall, Unknown
+from thoughtline.replay.pairing import name_of, named_as_shown, paired, unnamed
+
+
+def rs(number: int, name: str | None = "own") -> ReasoningEncrypted:
+    return ReasoningEncrypted(f"gA{number}", id=f"rs_{number}" if name == "own" else name)
+
+
+def ws(number: int) -> Unknown:
+    return Unknown("web_search_call", Raw(json.dumps({"type": "web_search_call", "id": f"ws_{number}"}).encode()))
+
+
+def fc(number: int, name: str | None = "own") -> ToolCall:
+    return ToolCall("bash", "{}", f"call_{number}", f"fc_{number}" if name == "own" else name)
+
+
+MSG = Text("Done.", id="msg_1")
+STEP: tuple[Item, ...] = (rs(1), ws(1), rs(2), fc(1), fc(2), rs(3), MSG)
+
+CASES: dict[str, tuple[list[Item], list[str | None]]] = {
+    "all there": ([*STEP], ["rs_1", "ws_1", "rs_2", "fc_1", "fc_2", "rs_3", "msg_1"]),
+    "thoughts without names": (
+        [rs(1, None), ws(1), rs(2, None), fc(1), fc(2), rs(3, None), MSG],
+        ["rs_1", "ws_1", "rs_2", "fc_1", "fc_2", "rs_3", "msg_1"],
+    ),
+    "the search is gone": ([rs(1), rs(2), fc(1), fc(2), rs(3), MSG], [None, "rs_2", "fc_1", "fc_2", "rs_3", "msg_1"]),
+    "one call without a name": (
+        [rs(1), ws(1), rs(2), fc(1), fc(2, None), rs(3), MSG],
+        ["rs_1", "ws_1", None, None, None, "rs_3", "msg_1"],
+    ),
+    "the first call is gone": (
+        [rs(1), ws(1), rs(2), fc(2), rs(3), MSG],
+        ["rs_1", "ws_1", None, None, "rs_3", "msg_1"],
+    ),
+    "a message under another name": (
+        [rs(1), ws(1), rs(2), fc(1), fc(2), rs(3), Text("Done.", id="msg_9")],
+        ["rs_1", "ws_1", "rs_2", "fc_1", "fc_2", None, None],
+    ),
+    "no thoughts at all": ([ws(1), fc(1), fc(2), MSG], ["ws_1", None, None, None]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_thought_keeps_its_name_with_what_came_of_it(name: str) -> None:
+    """All names of a pair or none; what the provider ran itself can't go without its own."""
+    items, names = CASES[name]
+    assert [name_of(item) for item in paired(items, STEP)] == names
+
+
+def test_a_thought_that_is_only_a_name_is_nothing_without_it() -> None:
+    """An element that the provider kept the content of can't be sent nameless: it would say nothing."""
+    assert unnamed((ReasoningSummary("", id="rs_1"), MSG)) == (Text("Done."),)
+    assert unnamed((ReasoningSummary("So.", id="rs_1"),)) == (ReasoningSummary("So."),)
+
+
+@pytest.mark.parametrize(
+    ("is_bound", "shown", "kept"), [(True, None, None), (True, "rs_9", "rs_1"), (False, "rs_9", "rs_9")]
+)
+def test_the_clients_name_for_a_thought_is_no_loss(is_bound: bool, shown: str | None, kept: str | None) -> None:
+    """A thought without a name says the same; under another one it does where nothing is bound to names."""
+    made = (ReasoningText("So.", id="rs_1"),)
+    assert named_as_shown(made, (ReasoningText("So.", id=shown),), is_bound=is_bound) == (
+        ReasoningText("So.", id=kept),
+    )
