@@ -171,3 +171,25 @@ def test_an_item_nobody_made_stands_where_the_client_has_it(name: str) -> None:
     sent = world.send(claude(ask, says(*shown), user("And?"), **ON))
     at = 5 if name == "reordered" else 3
     assert sent.messages[1]["content"] == [*turn[:at], own, *turn[at:]]
+
+
+PAUSED = [thinking("A", "Es1"), ran_there("srvtoolu_1")]
+RESUMED = [found("srvtoolu_1"), thinking("B", "Es2"), words("Three.")]
+
+
+@pytest.mark.parametrize("habit", ["keeps_all", "drops_thoughts"])
+@pytest.mark.parametrize("is_joined", [False, True], ids=["two messages", "one message"])
+def test_a_turn_that_paused_and_went_on(habit: str, is_joined: bool) -> None:
+    """Claude may pause while its own tool runs and go on when it is asked again: both halves have their thoughts."""
+    world = WIRES["anthropic_messages"].world()
+    ask = user("Look it up.")
+    world.answer(claude(ask, **ON), claude_reply(*PAUSED, stop_reason="pause_turn"))
+    world.answer(claude(ask, says(*PAUSED), **ON), claude_reply(*RESUMED))
+    halves = [[*PAUSED, *RESUMED]] if is_joined else [PAUSED, RESUMED]
+    shown = [says(*HABITS[habit](half)) for half in halves]
+    sent = world.send(claude(ask, *shown, user("And?"), **ON))
+    blocks = [block for message in sent.messages[1:-1] for block in message["content"]]
+    if habit == "keeps_all":
+        assert sent.plan.edits == ()
+    if not is_joined:
+        assert blocks == [*PAUSED, *RESUMED]

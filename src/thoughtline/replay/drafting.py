@@ -33,7 +33,7 @@ from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, m
 from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.pausing import paused
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
-from thoughtline.replay.restoring import is_good, is_unsigned, restored, without_thoughts
+from thoughtline.replay.restoring import are_said_in, is_good, is_unsigned, restored, without_thoughts
 from thoughtline.replay.scopes import after_last_user, required_turns
 from thoughtline.replay.weaving import as_text, is_filler, is_sealed, unglued, weave, without_reasoning
 from thoughtline.turns import Transcript
@@ -132,7 +132,7 @@ class Draft:
         match = match_step(step, self._found, self._identity, self._used | proven if proven else self._used)
         if isinstance(match, Ambiguous):
             self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")
-        elif match is not None:
+        elif match is not None and not self._says_more(step, match.record):
             self._use(step, match)
             return
         merged = match_merged(step, self._found, self._identity)
@@ -145,6 +145,13 @@ class Draft:
         for record in records_of_seals(step, self._found, self._identity):
             self._judge(step, record)
         self._unpair(step)
+
+    def _says_more(self, step: Step, record: Record) -> bool:
+        """Whether a client wrote several answers as one turn, with thoughts of each: Claude pauses and goes on."""
+        if len(reasoning_of(step.items)) <= len(reasoning_of(record.items)):
+            return False
+        records = records_of_seals(step, self._found, self._identity)
+        return len(records) > 1 and are_said_in(step.items, records)
 
     def _judge(self, step: Step, record: Record) -> None:
         """A seal whose maker we know, on a turn that is not the one it was made for: is it good here?"""
@@ -191,7 +198,7 @@ class Draft:
             self._covered.update(step.positions)
             items = without_thoughts(items)
         self._used.add(record.id)
-        targets = restored(items, shown, contract=self._contract, record=record, format=self._transcript.format)
+        targets = restored(items, shown, contract=self._contract, made=record.items, format=self._transcript.format)
         for position, own, target in zip(step.positions, shown, targets, strict=True):
             if len(shown) > 1 and self._contract.kind == "presence" and position in self._required:
                 self._covered.discard(position)
@@ -214,7 +221,9 @@ class Draft:
         if self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE:
             items = as_text(items, self._contract)
         self._used.update(record.id for record in records)
-        self._replace(step.positions[0], weave(items, self._now(step.positions[0])))
+        wire, shown = self._transcript.format, [self._now(step.positions[0])]
+        target = restored(items, shown, contract=self._contract, made=items, format=wire)[0]
+        self._replace(step.positions[0], target)
         return True
 
     def _replace(self, position: int, target: tuple[Item, ...]) -> None:

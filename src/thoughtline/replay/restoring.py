@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from thoughtline.items import REASONING_KINDS, Item, ReasoningText, seal_of
+from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, seal_of
 from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.pairing import named_as_shown, paired
+from thoughtline.replay.visible import visible_of
 from thoughtline.replay.weaving import same_reasoning, spread, weave
 from thoughtline.turns import FormatName
 
@@ -16,22 +17,22 @@ Items = tuple[Item, ...]
 
 
 def restored(
-    items: Items, shown: Sequence[Items], *, contract: Contract, record: Record, format: FormatName
+    items: Items, shown: Sequence[Items], *, contract: Contract, made: Items, format: FormatName
 ) -> list[Items]:
-    """The turns of a step with the items of its record.
+    """The turns of a step with the items of its record; `made` are those with all the names they had.
 
     A step that the client wrote as several turns has each thought in the turn of what it led to.
     """
     if format == "openai_responses":
-        return [_with_names(items, own, contract, record) for own in shown]
+        return [_with_names(items, own, contract, made) for own in shown]
     return [weave(items, shown[0])] if len(shown) == 1 else spread(items, shown)
 
 
-def _with_names(items: Items, shown: Items, contract: Contract, record: Record) -> Items:
+def _with_names(items: Items, shown: Items, contract: Contract, made: Items) -> Items:
     """A Responses step. What the record does not know, such as a compaction, never parts a thought from its element."""
     is_bound = contract.scope == "pairs"
     target = weave(named_as_shown(items, shown, is_bound=is_bound), shown, opening="stranger")
-    return paired(target, record.items) if is_bound else target
+    return paired(target, made) if is_bound else target
 
 
 def is_good(shown: Items, target: Items, contract: Contract, format: FormatName) -> bool:
@@ -80,3 +81,9 @@ def _text_of(items: Items) -> str:
 def without_thoughts(items: Items) -> Items:
     """A record's words and calls, seals and all."""
     return tuple(item for item in items if not isinstance(item, REASONING_KINDS))
+
+
+def are_said_in(items: Items, records: Sequence[Record]) -> bool:
+    """Whether a turn has the words and calls of these records, one after the other, and no others."""
+    made = [item for record in records for item in record.items if isinstance(item, (Text, ToolCall))]
+    return visible_of(made) == visible_of([item for item in items if isinstance(item, (Text, ToolCall))])

@@ -144,7 +144,6 @@ class _Draft:
             return [Text(text, raw=cited_block(text, self.citations))]
         return [Text(text)] if self.is_text else []
 
-
     def _own_call(self, call: ToolUse) -> Item:
         """A call of a tool that Amazon runs itself, as it would have come whole."""
         named = {"toolUseId": call.toolUseId, "name": call.name, "type": call.type}
