@@ -53,6 +53,7 @@ class CallDelta(Struct, frozen=True, gc=False):
     id: str | None = None
     name: str | None = None
     is_custom: bool = False
+    namespace: str | None = None
 
 
 class ItemDone(Struct, frozen=True, gc=False):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, assert_never
 
-import msgspec
 from msgspec.structs import replace
 
 from thoughtline.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
@@ -33,6 +32,7 @@ from thoughtline.translation.conversation import as_object, readable, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
 from thoughtline.translation.notebook import NoteBook, find
 from thoughtline.translation.spokes import SPOKES
+from thoughtline.translation.tools import wrapped_text
 from thoughtline.translation.ways import Held, Way
 from thoughtline.turns import Finish
 
@@ -79,6 +79,7 @@ class Answer:
         self._events: list[Event] = []
         self._open: _Open | None = None
         self._closed: set[int] = set()
+        self._whole_only: set[int] = set()
         self._waiting: dict[int, list[CallDelta]] = {}
         self._seals_late = way.source_dialect.carrier in _SEALED_LATE
         self._early: dict[int, Place] = {}
@@ -171,8 +172,8 @@ class Answer:
         self._events.append(ReasoningDelta(self._choice, opened.position, said, opened.is_summary))
 
     def _call(self, event: CallDelta) -> None:
-        if event.is_custom and not self._spoke.custom_tools:
-            return  # free text becomes an object once it is whole
+        if self._is_whole_only(event):
+            return
         opened = self._open
         if opened is not None and self._is_open(event.position, "call"):
             opened.pieces.append(event.arguments)
@@ -185,6 +186,13 @@ class Answer:
             self._release()
         else:
             self._open_call(event.position, event)
+
+    def _is_whole_only(self, event: CallDelta) -> bool:
+        """Free text becomes an object, and an object free text, once it is whole."""
+        if self._way.tools.is_text(event.name) or (event.is_custom and not self._spoke.custom_tools):
+            self._whole_only.add(event.position)
+            self._waiting.pop(event.position, None)
+        return event.position in self._whole_only
 
     def _is_call_growing(self) -> bool:
         """Whether a call is open whose arguments are not whole yet."""
@@ -207,8 +215,11 @@ class Answer:
         opened = self._enter("call", source)
         name = self._way.ids.outward(event.id, f"{self._choice}.{self._calls}", event.name or "")
         self._calls += 1
-        opened.call = CallDelta(self._choice, opened.position, event.arguments, name, event.name, event.is_custom)
-        opened.pieces.append(event.arguments)
+        call = self._way.tools.called(ToolCall(event.name or "", event.arguments, is_custom=event.is_custom))
+        opened.call = CallDelta(
+            self._choice, opened.position, call.arguments, name, call.name, call.is_custom, call.namespace
+        )
+        opened.pieces.append(call.arguments)
         opened.is_told = True
         self._events.append(opened.call)
 
@@ -281,7 +292,7 @@ class Answer:
     def _call_done(self, source: int, item: ToolCall) -> None:
         if item.is_custom and not self._spoke.custom_tools:
             find(self._findings, "calls", "a call with free text stands as one with an object")
-            item = replace(item, arguments=msgspec.json.encode({"input": item.arguments}).decode(), is_custom=False)
+            item = replace(item, arguments=wrapped_text(item.arguments), is_custom=False)
         if source in self._waiting:
             del self._waiting[source]
         elif self._is_open(source, "call"):
@@ -382,10 +393,13 @@ class Answer:
         return sealing.token(held) if sealing is not None else None
 
     def _leave_call(self, opened: _Open, item: ToolCall | None) -> None:
-        arguments = opened.text if item is None else item.arguments
         made = opened.call
+        arguments = opened.text if item is None or made.is_custom else item.arguments
         if self._spoke.is_object and not made.is_custom:
             arguments = as_object(arguments)
+        elif not arguments.strip() and not made.is_custom:
+            arguments = "{}"
+            self._events.append(CallDelta(self._choice, opened.position, arguments))
         seal: Seal | None = None
         if self._slot == "call":
             is_sealed = item is not None and item.seal is not None
@@ -393,7 +407,7 @@ class Answer:
             token = self._token([*self._unsealed, *sealed])
             seal = Seal(token, self._way.dialect.reasoning_format) if token else None
             self._unsealed = []
-        call = ToolCall(made.name or "", arguments, made.id, None, made.is_custom, seal)
+        call = ToolCall(made.name or "", arguments, made.id, None, made.is_custom, seal, namespace=made.namespace)
         self._give(opened.position, call)
 
     def _end(self, event: TurnDone) -> None:

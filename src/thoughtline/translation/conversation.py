@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from thoughtline.errors import Untranslatable
 from thoughtline.formats.json_text import NULL, is_given, is_json, members
@@ -33,6 +34,7 @@ from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, rule_of
 from thoughtline.translation.envelopes import NO_SEALER, Opened, Place, Sealer, letters_of
 from thoughtline.translation.spokes import SPOKES, Spoke
+from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
 from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
 
 NOTES_STAY = "citations and probabilities of earlier words are not sent: they are for the client"
@@ -70,10 +72,14 @@ class _Part(NamedTuple):
 
 
 def translate_turns(
-    transcript: Transcript, to: FormatName, contract: Contract, sealer: Sealer = NO_SEALER
+    transcript: Transcript,
+    to: FormatName,
+    contract: Contract,
+    sealer: Sealer = NO_SEALER,
+    tools: ToolNames = NO_NAMES,
 ) -> Conversation:
     """A conversation for another format."""
-    work = _Work(transcript, to, contract, sealer)
+    work = _Work(transcript, to, contract, sealer, tools)
     parts = [part for turn in transcript.turns for part in work.parts_of(turn)]
     lead, rest = _split_system(_results_first(parts))
     system = _system_turns(lead, to)
@@ -119,13 +125,17 @@ def _system_turns(lead: list[_Part], to: FormatName) -> tuple[Turn, ...]:
 class _Work:
     """A conversation being translated: what is needed of both sides, and what was found."""
 
-    def __init__(self, transcript: Transcript, to: FormatName, contract: Contract, sealer: Sealer) -> None:
+    def __init__(
+        self, transcript: Transcript, to: FormatName, contract: Contract, sealer: Sealer, tools: ToolNames
+    ) -> None:
         self._from = SPOKES[transcript.format]
         self._to: Spoke = SPOKES[to]
         self._format = transcript.format
         self._target = to
         self._contract = contract
         self._sealer = sealer
+        self._tools = tools
+        self._has_custom = self._to.custom_tools and contract.tools.takes("custom")
         self._ids = OutgoingIds(rule_of(to, contract.dialect))
         self._was_model = False
         self._has_notes = False
@@ -209,6 +219,8 @@ class _Work:
                     items.append(self._call(turn, at, item))
                 case Unknown(kind="refusal"):
                     items.append(self._to.encode_words(refusal_of(item)))
+                case Unknown(kind="additional_tools" | "tool_search_call"):
+                    continue  # what they offer is offered (`tools.offer`)
                 case Unknown(kind="compaction"):
                     words = self._compacted(turn, at, item)
                     items += [self._to.encode_words(words)] if words else []
@@ -269,11 +281,11 @@ class _Work:
         return []
 
     def _call(self, turn: Turn, at: int, call: ToolCall) -> ToolCall:
+        call = replace(call, name=self._tools.of_call(call.name, call.namespace), namespace=None)
         name = self._ids.call(call)
         arguments = call.arguments
-        if call.is_custom and not self._to.custom_tools:
-            self._find(turn, at, "a call with free text stands as one with an object")
-            return ToolCall(call.name, msgspec.json.encode({"input": arguments}).decode(), name)
+        if call.is_custom and not self._has_custom:
+            return ToolCall(call.name, wrapped_text(arguments), name)
         if self._to.is_object and not call.is_custom:
             arguments = self._object(turn, at, arguments)
         return ToolCall(call.name, arguments, name, is_custom=call.is_custom)

@@ -55,7 +55,8 @@ class NotePlace(NamedTuple):
 
 class Spoke(NamedTuple):
     """A row of the table. `has_turns_of_blocks`: results and words of a user share a turn, neighbours are one, and no
-    system message stands between them. `is_object`: arguments of a call are an object, not text."""
+    system message stands between them. `is_object`: arguments of a call are an object, not text. `mixes_tools`: tools
+    that the provider runs stand beside functions."""
 
     decode_options: Callable[[bytes], ReadOptions]
     encode_options: Callable[[Options, Dialect], WrittenOptions]
@@ -67,6 +68,7 @@ class Spoke(NamedTuple):
     is_object: bool
     custom_tools: bool = False
     built_in: frozenset[str] = frozenset()
+    mixes_tools: bool = True
     encode_words: Callable[[str], Text] = Text
     notes: NotePlace = NotePlace()
 
@@ -141,6 +143,8 @@ SPOKES: dict[FormatName, Spoke] = {
         has_turns_of_blocks=True,
         is_object=True,
         built_in=_SEARCH,
+        # Gemini 2.5: "Tool use with function calling is unsupported"; Gemini 3 wants all that its tools did back.
+        mixes_tools=False,
         notes=NotePlace(has_citations=True, has_tokens=True),
     ),
     "ollama_chat": Spoke(

@@ -90,7 +90,8 @@ def _decode_tools(raws: tuple[Raw, ...]) -> tuple[Tool, ...]:
                 tools += [_typed(one) for one in decode(_functions_decoder, value, f"{place}/{name}")]
             elif is_given(value):
                 shared = name in ("googleSearch", "google_search")
-                tools.append(BuiltInTool(WEB_SEARCH if shared else name, Raw(object_of([(name, value)]))))
+                own = Raw(object_of([(name, value)]))
+                tools.append(BuiltInTool(WEB_SEARCH if shared else name, own, f"{place}/{name}"))
     return tuple(tools)
 
 

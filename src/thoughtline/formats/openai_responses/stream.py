@@ -190,7 +190,7 @@ class StreamDecoder(PayloadStreamDecoder):
         if not isinstance(element, str) and element.type in _CALLS:
             position = self._position(event.output_index, "call", 0)
             is_custom = element.type == "custom_tool_call"
-            events.append(CallDelta(0, position, "", element.call_id, element.name, is_custom))
+            events.append(CallDelta(0, position, "", element.call_id, element.name, is_custom, element.namespace))
 
     def _element_done(self, index: int, raw: Raw, events: list[Event]) -> None:
         if index in self._done:
@@ -271,5 +271,7 @@ def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:
         elif kind == "text":
             items.append(Text(text))
         elif not isinstance(element, str):
-            items.append(ToolCall(element.name or "", text, element.call_id))
+            is_custom = element.type == "custom_tool_call"
+            call = ToolCall(element.name or "", text, element.call_id, None, is_custom, namespace=element.namespace)
+            items.append(call)
     return tuple(items)

@@ -171,7 +171,7 @@ class StreamEncoder:
         if opened.kind == "message":
             return Text(text, None, opened.name or None)
         first = self._calls.get(opened.part_position or 0, CallDelta(0, 0, ""))
-        return ToolCall(first.name or "", text, first.id)
+        return ToolCall(first.name or "", text, first.id, namespace=first.namespace)
 
     # --- messages and calls ---
 
@@ -213,6 +213,7 @@ class StreamEncoder:
             kind, text = ("custom_tool_call", "input") if event.is_custom else ("function_call", "arguments")
             known = {"type": kind, "id": f"fc_{event.id or event.position}", "status": "in_progress"}
             call = {**known, "call_id": event.id or "", "name": event.name or "", text: ""}
+            call |= {"namespace": event.namespace} if event.namespace is not None else {}
             said = self._enter(kind, encode(call))
             if self._open is not None:
                 self._open.part_position = event.position
