@@ -15,7 +15,7 @@ from tests.wire_cases import REQUESTS, WireCase
 from tests.wire_cases import name_of as case_name
 from thoughtline.errors import DecodeError, Untranslatable
 from thoughtline.formats import FORMATS
-from thoughtline.items import Item, Text, ToolCall, Unknown
+from thoughtline.items import Item, ReasoningText, Text, ToolCall, ToolResult, Unknown
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.visible import canonical_json
 from thoughtline.translation import TranslatedRequest, translate_request
@@ -144,6 +144,104 @@ def test_results_stand_first_and_in_the_order_of_their_calls() -> None:
     blocks = body_of(translated("openai_chat", body, "anthropic_messages"))["messages"][2]["content"]
     assert [block.get("content") or block["text"] for block in blocks] == ["one", "two", "by the way"]
     assert [block.get("tool_use_id") for block in blocks] == ["call_1", "call_2", None]
+
+
+def results_of(request: TranslatedRequest) -> list[tuple[str | None, str]]:
+    """The results that go up, with the ids of their calls."""
+    items = [item for turn in request.transcript.turns for item in turn.items]
+    return [(item.call_id, bytes(item.content).decode()) for item in items if isinstance(item, ToolResult)]
+
+
+def gemini(*contents: tuple[str, list[Json]]) -> Json:
+    return {"contents": [{"role": role, "parts": parts} for role, parts in contents]}
+
+
+def given(name: str, value: str, id: str | None = None) -> Json:
+    return {"functionResponse": {"name": name, "response": {"result": value}} | ({"id": id} if id else {})}
+
+
+def asked(name: str, id: str | None = None) -> Json:
+    return {"functionCall": {"name": name, "args": {}} | ({"id": id} if id else {})}
+
+
+@pytest.mark.parametrize("to", [to for to in BY_FORMAT if to != "gemini_generate"])
+@pytest.mark.parametrize("ids", [("a", "b"), (None, None)], ids=["by id", "by name"])
+def test_a_result_that_comes_again_is_one(to: FormatName, ids: tuple[str | None, str | None]) -> None:
+    """However often a client sends it, a call has one result: the one that was sent."""
+    results = [given("look", "1", ids[0]), given("hear", "2", ids[1])]
+    body = gemini(
+        ("user", [{"text": "go"}]),
+        ("model", [asked("look", ids[0]), asked("hear", ids[1])]),
+        ("user", results),
+        ("user", results),
+        ("model", [{"text": "Done."}]),
+        ("user", [*(results if ids[0] else []), {"text": "thanks"}]),
+    )
+    told = results_of(translated("gemini_generate", body, to))
+    assert len(told) == 2
+    assert "1" in told[0][1]
+    assert "2" in told[1][1]
+
+
+@pytest.mark.parametrize("to", [to for to in BY_FORMAT if to != "anthropic_messages"])
+def test_two_results_of_one_call_are_joined(to: FormatName) -> None:
+    """Where they say different things, both are in the one result."""
+    block = {"type": "tool_result", "tool_use_id": "c1"}
+    messages = [
+        user("go"),
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "look", "input": {}}]},
+        user([block | {"content": "one"}, block | {"content": "two"}, block | {"content": "one"}]),
+    ]
+    ((_, told),) = results_of(translated("anthropic_messages", {"model": "m", "messages": messages}, to))
+    assert "one" in told
+    assert "two" in told
+    assert told.count("one") == 1
+
+
+def test_an_id_that_is_used_again_has_a_result_of_its_own() -> None:
+    """Kimi counts from nought in every turn: that is no repeated result."""
+    call = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "same"}
+    told = results_of(translated("openai_chat", chat(user("go"), call, result, call, result), "anthropic_messages"))
+    assert len(told) == 2
+    assert told[0][0] != told[1][0]
+
+
+@pytest.mark.parametrize("to", [to for to in BY_FORMAT if to != "gemini_generate"])
+def test_neighbours_of_the_model_are_one_turn(to: FormatName) -> None:
+    """Chunks of a stream that a client keeps as contents: words and thoughts whole, both calls before the results."""
+    body = gemini(
+        ("user", [{"text": "go"}]),
+        ("model", [{"text": "Let me th", "thought": True}]),
+        ("model", [{"text": "ink.", "thought": True}]),
+        ("model", [{"text": "Wait a mo"}]),
+        ("model", [{"text": "ment."}]),
+        ("model", [asked("look", "a")]),
+        ("model", [asked("hear", "b")]),
+        ("user", [given("hear", "2", "b")]),
+        ("user", [given("look", "1", "a")]),
+    )
+    request = translated("gemini_generate", body, to)
+    roles = [turn.role for turn in request.transcript.turns]
+    assert roles.count("assistant") == 1
+    step = next(turn for turn in request.transcript.turns if turn.role == "assistant")
+    assert [item.text for item in step.items if isinstance(item, Text)] == ["Wait a moment."]
+    assert [item.text for item in step.items if isinstance(item, ReasoningText)] in ([], ["Let me think."])
+    assert [item.name for item in step.items if isinstance(item, ToolCall)] == ["look", "hear"]
+    assert [told for _, told in results_of(request)] == sorted(told for _, told in results_of(request))
+
+
+def test_a_chunk_of_nothing_but_thoughts_is_kept_with_what_follows() -> None:
+    """It was dropped as a turn that said nothing."""
+    body = gemini(
+        ("user", [{"text": "go"}]),
+        ("model", [{"text": "hm", "thought": True}]),
+        ("model", [asked("look", "a")]),
+        ("user", [given("look", "1", "a")]),
+    )
+    message = body_of(translated("gemini_generate", body, "openai_chat"))["messages"][1]
+    assert message["reasoning_content"] == "hm"
+    assert [call["id"] for call in message["tool_calls"]] == ["a"]
 
 
 @pytest.mark.parametrize(

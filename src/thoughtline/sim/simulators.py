@@ -280,7 +280,7 @@ SIMULATORS: dict[str, Simulator] = {
             "Gemini 3: signed function calls; generateContent with both stream framings, and the OpenAI face",
             ("gemini-3-pro-preview", "gemini-3.7-flash"),
             (
-                *_generate(asking.gemini_tools_together, asking.gemini_results, gemini.generate_is_signed),
+                *_generate(asking.gemini_tools_together, gemini.generate_is_signed),
                 _chat(chat_styles.GOOGLE, _gemini_chat_malformed, gemini.chat_is_signed),
             ),
         ),
@@ -289,7 +289,7 @@ SIMULATORS: dict[str, Simulator] = {
             "Gemini 2.5: signatures that nobody checks; what came back is in /_stats",
             ("gemini-2.5-pro", "gemini-2.5-flash"),
             (
-                *_generate(asking.gemini_tools_together, asking.gemini_results),
+                *_generate(asking.gemini_tools_together),
                 _chat(chat_styles.GOOGLE, _gemini_chat_malformed),
             ),
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 from thoughtline.sim.exchange import Exchange, Rule
@@ -17,7 +16,7 @@ _BOTH = re.compile(r"claude-3|(opus|sonnet)-4-2025")
 _THINKS = "when thinking is enabled or in adaptive mode."
 
 _CLAUDE_TOOLS = (
-    *("bash_", "code_execution_", "computer_", "custom", "mcp_toolset", "memory_", "text_editor_"),
+    *("advisor_", "bash_", "code_execution_", "computer_", "custom", "mcp_toolset", "memory_", "text_editor_"),
     *("tool_search_tool_", "web_fetch_", "web_search_"),
 )
 _XAI_TOOLS = ("function", "web_search", "x_search", "collections_search", "file_search", "code_execution")
@@ -119,24 +118,13 @@ def converse_results(exchange: Exchange) -> Refusal | None:
     )
 
 
-def gemini_results(exchange: Exchange) -> Refusal | None:
-    """As many responses as calls."""
-    for before, message in pairwise(exchange.heard):
-        if message.results and len(message.results) != len(before.calls):
-            return gemini_error(
-                "Please ensure that the number of function response parts is equal to the number of function call "
-                "parts of the function call turn."
-            )
-    return None
-
-
 def _blocks(message: JsonObject) -> Iterator[JsonObject]:
     return iter(objects(message.get("content")))
 
 
 def gemini_tools_together(exchange: Exchange) -> Refusal | None:
     """Functions and Google's own tools: 2.5 has no word for it, 3 wants to be told so."""
-    kinds = [name for tool in objects(exchange.body.get("tools")) for name in tool]
+    kinds = [name for tool in objects(exchange.body.get("tools")) for name, value in tool.items() if value is not None]
     functions = [name for name in kinds if name in ("functionDeclarations", "function_declarations")]
     if not functions or len(functions) == len(kinds):
         return None
