@@ -36,12 +36,16 @@ class TextDelta(Struct, frozen=True, gc=False):
 
 
 class ReasoningDelta(Struct, frozen=True, gc=False):
-    """More thinking. `is_summary` where the provider shows a summary of it instead."""
+    """More thinking. `is_summary` where the provider shows a summary of it instead.
+
+    `known` is all that is known of it when something else begins, seals included, in formats that end their items last.
+    """
 
     choice: int
     position: int
     text: str
     is_summary: bool = False
+    known: tuple[Item, ...] = ()
 
 
 class CallDelta(Struct, frozen=True, gc=False):
