@@ -69,7 +69,7 @@ class Codex:
         self.input: list[Json] = [{"type": "message", "role": "user", "content": SCRIPT}]
 
     def ask(self, is_streaming: bool, **more: Any) -> list[Json]:
-        known = {"model": "some/model", "instructions": "You are Codex.", "input": self.input, "tools": TOOLS}
+        known: Json = {"model": "some/model", "instructions": "You are Codex.", "input": self.input, "tools": TOOLS}
         known |= {"tool_choice": "auto", "parallel_tool_calls": False, "store": False, "stream": is_streaming}
         body = known | {"reasoning": {"effort": "medium"}, "include": ["reasoning.encrypted_content"]} | more
         answer = self._lane.exchange(json.dumps(body).encode(), is_streaming)

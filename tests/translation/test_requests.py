@@ -506,3 +506,84 @@ def test_a_long_name_of_a_user_is_told_by_its_digest() -> None:
     """Claude Code's `user_id` is longer than OpenAI takes."""
     body = {"max_tokens": 9, "messages": [user("hi")], "metadata": {"user_id": "u" * 150}}
     assert len(body_of(translated("anthropic_messages", body, "openai_responses"))["user"]) <= 64
+
+
+# --- sampling, choices, pictures --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "asked_for", "sent", "lost"),
+    [
+        ("claude-sonnet-4-5", {"temperature": 1, "topP": 0.95}, {"top_p": 0.95}, []),
+        ("claude-sonnet-4-5", {"temperature": 0.3, "topP": 0.9}, {"temperature": 0.3}, ["/generationConfig/topP"]),
+        ("claude-sonnet-4-5", {"temperature": 0.3, "topP": 1, "topK": 64}, {"temperature": 0.3, "top_k": 64}, []),
+        ("claude-opus-4-1-20250805", {"temperature": 0, "topP": 0.95}, {"temperature": 0}, ["/generationConfig/topP"]),
+        ("claude-3-7-sonnet", {"temperature": 0.3, "topP": 0.9}, {"temperature": 0.3, "top_p": 0.9}, []),
+        ("claude-sonnet-4-20250514", {"temperature": 0.3, "topP": 0.9}, {"temperature": 0.3, "top_p": 0.9}, []),
+        ("claude-opus-4-8", {"temperature": 1, "topP": 1}, {}, []),
+        (
+            "claude-opus-4-8",
+            {"temperature": 0.3, "topP": 0.95, "topK": 64},
+            {},
+            ["/generationConfig/temperature", "/generationConfig/topK", "/generationConfig/topP"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("to", ["anthropic_messages", "bedrock_converse"])
+def test_claude_gets_the_sampling_that_it_takes(
+    to: FormatName, model: str, asked_for: Json, sent: Json, lost: list[str]
+) -> None:
+    """Since 4.1 not `temperature` and `top_p` together, since 4.7 neither: what is dropped is what changes least."""
+    known = {"thinkingConfig": {"thinkingBudget": 0}} if "opus-4-8" not in model else {}
+    body = gemini(("user", [{"text": "hi"}])) | {"generationConfig": asked_for | known}
+    provider = "anthropic" if to == "anthropic_messages" else "bedrock"
+    request = translated("gemini_generate", body, to, provider, model)
+    told = body_of(request)
+    if to == "bedrock_converse":
+        config, own = told.get("inferenceConfig", {}), told.get("additionalModelRequestFields", {})
+        told = {"temperature": config.get("temperature"), "top_p": config.get("topP"), "top_k": own.get("top_k")}
+    names = ("temperature", "top_p", "top_k")
+    assert {name: told[name] for name in names if told.get(name) is not None} == sent
+    found = [finding.place for finding in request.findings if finding.place.startswith("/generationConfig/t")]
+    assert sorted(place for place in found if "thinking" not in place) == lost
+
+
+def test_a_claude_that_thinks_keeps_what_it_takes() -> None:
+    """`top_p` from 0.95 on, and a temperature of one."""
+    thinks = {"thinkingConfig": {"thinkingBudget": 2000}}
+    for asked_for, sent in (
+        ({"temperature": 1, "topP": 0.95}, {"top_p": 0.95}),
+        ({"temperature": 0.5, "topP": 0.5, "topK": 3}, {}),
+        ({"temperature": 1}, {"temperature": 1}),
+    ):
+        body = gemini(("user", [{"text": "hi"}])) | {"generationConfig": asked_for | thinks}
+        told = body_of(translated("gemini_generate", body, "anthropic_messages"))
+        assert {name: told[name] for name in ("temperature", "top_p", "top_k") if name in told} == sent
+
+
+def test_converse_offers_nothing_where_nothing_is_to_be_called() -> None:
+    """It has no word for that; where the history has calls it wants a tool, and gets one that says there is none."""
+    plain = translated("openai_chat", chat(user("hi"), tools=[TOOL], tool_choice="none"), "bedrock_converse")
+    assert "toolConfig" not in body_of(plain)
+    call = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "x"}
+    for more in ({"tools": [TOOL], "tool_choice": "none"}, {}):
+        request = translated("openai_chat", chat(user("hi"), call, result, **more), "bedrock_converse")
+        tools = body_of(request)["toolConfig"]["tools"]
+        assert [tool["toolSpec"]["name"] for tool in tools] == ["no_tool"]
+        assert any("there is none" in finding.message for finding in request.findings)
+
+
+@pytest.mark.parametrize("to", [to for to in BY_FORMAT if to != "gemini_generate"])
+def test_pictures_of_a_function_response_are_carried(to: FormatName) -> None:
+    """In the result where the wire has a place for them, else as the user's, else with a finding."""
+    picture = {"inlineData": {"mimeType": "image/png", "data": PNG}}
+    sound = {"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}}
+    given_back = {
+        "functionResponse": {"id": "a", "name": "look", "response": {"result": "x"}, "parts": [picture, sound]}
+    }
+    body = gemini(("user", [{"text": "go"}]), ("model", [asked("look", "a")]), ("user", [given_back]))
+    request = translated("gemini_generate", body, to)
+    sent = request.transcript.body.decode()
+    assert PNG in sent
+    assert "UklGRg==" in sent or any("audio" in finding.message for finding in request.findings)

@@ -342,7 +342,7 @@ def test_a_seal_that_comes_with_the_thinking_is_in_the_envelope_before_the_words
 
 def test_a_seal_that_comes_after_the_words_stays_with_the_record() -> None:
     """The client gets no block for it; the next turn has it from the store."""
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {"delta": {"reasoning_text": "hm"}},
         {"delta": {"content": "All of it."}},
         {"delta": {"reasoning_opaque": "late"}},
@@ -367,3 +367,61 @@ def test_a_seal_that_comes_after_the_words_stays_with_the_record() -> None:
     assert kinds == ["thinking", "text"]
     known = [event.item for event in first.events if isinstance(event, ItemDone)]
     assert any(isinstance(item, ReasoningText) and item.signature == "late" for item in known)
+
+
+# --- usage, empty arguments -------------------------------------------------------------------------------------------
+
+
+def messages_stream(begun: dict[str, Any], ended: dict[str, Any]) -> bytes:
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"id": "m", "model": "c", "usage": begun}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t1", "name": "look"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": ended},
+        {"type": "message_stop"},
+    ]
+    return b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events)
+
+
+@pytest.mark.parametrize("to", [to for to in BODY_TYPES if to != "anthropic_messages"])
+@pytest.mark.parametrize(
+    ("begun", "ended"),
+    [
+        ({"input_tokens": 7, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 3}, {"output_tokens": 5}),
+        (
+            {"input_tokens": 7, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 3, "output_tokens": 1},
+            {"input_tokens": 7, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 3, "output_tokens": 5},
+        ),
+        ({"input_tokens": 10, "cache_read_input_tokens": 90}, {"input_tokens": 0, "output_tokens": 5}),
+        ({"input_tokens": 0}, {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 5}),
+    ],
+)
+def test_the_input_that_a_stream_tells_at_its_start_counts(to: FormatName, begun: Any, ended: Any) -> None:
+    """Anthropic tells it there, cached input apart; context meters go by it."""
+    translator = StreamTranslator(way_to(to, "anthropic_messages"))
+    first, last = translator.feed(messages_stream(begun, ended)), translator.finish()
+    decoder = FORMATS[to].stream_decoder(FORMATS[to].dialect)
+    out = first.data + first.ending + last.data + last.ending
+    usage = fold([*decoder.feed(out), *decoder.finish()], to).usage
+    assert usage is not None
+    assert (usage.input, usage.output) == (100, 5)
+    assert usage.cached in (90, 0 if to == "ollama_chat" else 90)
+
+
+@pytest.mark.parametrize("to", ["openai_chat", "openai_responses"])
+def test_a_call_without_arguments_has_an_empty_object(to: FormatName) -> None:
+    """Clients read the arguments as JSON: streamed, told at the end, and whole."""
+    stream = messages_stream({"input_tokens": 1}, {"output_tokens": 1})
+    translator = StreamTranslator(way_to(to, "anthropic_messages"))
+    first, last = translator.feed(stream), translator.finish()
+    out = first.data + first.ending + last.data + last.ending
+    said = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
+    if to == "openai_chat":
+        deltas = [call for one in said if one["choices"] for call in one["choices"][0]["delta"].get("tool_calls", ())]
+        assert "".join(call["function"].get("arguments", "") for call in deltas) == "{}"
+    else:
+        grown = [one["delta"] for one in said if one["type"] == "response.function_call_arguments.delta"]
+        done = next(one for one in said if one["type"] == "response.output_item.done")
+        assert ("".join(grown), done["item"]["arguments"]) == ("{}", "{}")
+    whole = json.loads(whole_reply(first.events, way_to(to, "anthropic_messages")).body)
+    assert '"arguments": "{}"' in json.dumps(whole)

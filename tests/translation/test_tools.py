@@ -216,7 +216,7 @@ def test_server_tools_at_other_messages_servers(provider: str, left: list[str]) 
     """What the server has stays, with every byte of it; a choice that names what goes, goes."""
     contract = resolve(Target(provider, "", "some-model", "anthropic_messages"))
     look = {"name": "look", "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}}
-    tools = [look, {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}]
+    tools: list[Json] = [look, {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}]
     tools.append({"type": "code_execution_20250825", "name": "code_execution"})
     known = {"model": "m", "messages": [], "tools": tools, "tool_choice": {"type": "tool", "name": "code_execution"}}
     adapted = adapt(json.dumps(known).encode(), "anthropic_messages", contract, "leave_out")

@@ -29,7 +29,7 @@ from thoughtline.translation.effort import Settled, knob_for, settle
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
 from thoughtline.translation.spokes import SPOKES, bodies_of
-from thoughtline.translation.tools import NO_NAMES, ToolNames, offer
+from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
 from thoughtline.turns import FormatName, Transcript
 
 _NO_FORCED_TOOL = (*CLAUDE, *DEEPSEEK, "kimi")
@@ -87,6 +87,7 @@ def translate_request(
     _refuse_what_is_kept(read, to)
     offered = offer(read, options, SPOKES[to], contract, missing_tools)
     conversation = translate_turns(transcript, to, contract, sealer, offered.names)
+    offered = without_tools(offered, read, SPOKES[to], conversation.turns)
     body, findings = _body(read, offered.options, to, contract)
     marks = (*_cache_marks(transcript, to), *_history_notes(transcript))
     draft = Transcript(to, conversation.turns, body, is_reshaped=True)

@@ -56,7 +56,8 @@ class NotePlace(NamedTuple):
 class Spoke(NamedTuple):
     """A row of the table. `has_turns_of_blocks`: results and words of a user share a turn, neighbours are one, and no
     system message stands between them. `is_object`: arguments of a call are an object, not text. `mixes_tools`: tools
-    that the provider runs stand beside functions."""
+    that the provider runs stand beside functions. `needs_tools`: calls in the history want tools beside them, and
+    nothing says that none of them is to be called."""
 
     decode_options: Callable[[bytes], ReadOptions]
     encode_options: Callable[[Options, Dialect], WrittenOptions]
@@ -69,6 +70,7 @@ class Spoke(NamedTuple):
     custom_tools: bool = False
     built_in: frozenset[str] = frozenset()
     mixes_tools: bool = True
+    needs_tools: bool = False
     encode_words: Callable[[str], Text] = Text
     notes: NotePlace = NotePlace()
 
@@ -167,6 +169,7 @@ SPOKES: dict[FormatName, Spoke] = {
         bedrock_converse.encode_result,
         has_turns_of_blocks=True,
         is_object=True,
+        needs_tools=True,
         notes=NotePlace(decode=converse_notes.decode_notes),
     ),
 }

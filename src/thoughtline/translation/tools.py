@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
 import msgspec
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from thoughtline.errors import Untranslatable
 from thoughtline.formats.json_text import encode, members
-from thoughtline.items import ToolCall
+from thoughtline.items import ToolCall, ToolResult
 from thoughtline.options import (
     BuiltInTool,
     CustomTool,
@@ -31,6 +32,7 @@ from thoughtline.options import (
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.spokes import Spoke
+from thoughtline.turns import Turn
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What OpenAI, Anthropic and Bedrock take as the name of a tool; Gemini and Ollama take more."""
@@ -118,6 +120,26 @@ def offer(read: ReadOptions, options: Options, spoke: Spoke, contract: Contract,
     if problem:
         findings.append(Finding("untranslatable", read.places.get("tool_choice", "/tool_choice"), problem, ""))
     return Offer(replace(options, tools=tuple(tools), tool_choice=choice), names, tuple(findings))
+
+
+_NO_TOOL = FunctionTool("no_tool", "No tool can be called now: answer in words.")
+
+
+def without_tools(offered: Offer, read: ReadOptions, spoke: Spoke, turns: Sequence[Turn]) -> Offer:
+    """What is offered where no tool is to be called, to a format that has no word for that: nothing, or, where the
+    history has calls and the format wants tools beside them, one that says so."""
+    options = offered.options
+    choice = options.tool_choice
+    is_forbidden = choice is not None and choice.mode == "none"
+    if not spoke.needs_tools or (options.tools and not is_forbidden):
+        return offered
+    has_calls = any(isinstance(item, (ToolCall, ToolResult)) for turn in turns for item in turn.items)
+    tools = (_NO_TOOL,) if has_calls else ()
+    found: tuple[Finding, ...] = ()
+    if has_calls:
+        place = read.places.get("tool_choice", read.places.get("tools", ""))
+        found = (Finding("untranslatable", place, "the history wants a tool: one that says there is none", ""),)
+    return Offer(replace(options, tools=tools, tool_choice=None), offered.names, (*offered.findings, *found))
 
 
 def _is_built_in(tool: BuiltInTool, spoke: Spoke, contract: Contract, has_functions: bool) -> bool:
