@@ -3,8 +3,9 @@
     Started → (TextDelta | ReasoningDelta | CallDelta)* → Noted? → ItemDone* → UsageReported? → TurnDone
 
 `choice` tells the answers of an `n > 1` stream apart; `position` tells the items of one answer apart. Deltas are for
-those who pass a stream on; `ItemDone` brings each item whole, merged as its format demands, with its JSON. Folding the
-`ItemDone`s of a stream gives the turn that the whole response would have given.
+those who pass a stream on, with the `item_id` that a Responses stream announced; `ItemDone` brings each item whole,
+merged as its format demands, with its JSON. Folding the `ItemDone`s of a stream gives the turn that the whole response
+would have given.
 """
 
 from __future__ import annotations
@@ -33,15 +34,21 @@ class TextDelta(Struct, frozen=True, gc=False):
     position: int
     text: str
     tokens: tuple[Token, ...] = ()
+    item_id: str | None = None
 
 
 class ReasoningDelta(Struct, frozen=True, gc=False):
-    """More thinking. `is_summary` where the provider shows a summary of it instead."""
+    """More thinking. `is_summary` where the provider shows a summary of it instead.
+
+    `known` is all that is known of it when something else begins, seals included, in formats that end their items last.
+    """
 
     choice: int
     position: int
     text: str
     is_summary: bool = False
+    known: tuple[Item, ...] = ()
+    item_id: str | None = None
 
 
 class CallDelta(Struct, frozen=True, gc=False):
@@ -53,6 +60,8 @@ class CallDelta(Struct, frozen=True, gc=False):
     id: str | None = None
     name: str | None = None
     is_custom: bool = False
+    namespace: str | None = None
+    item_id: str | None = None
 
 
 class ItemDone(Struct, frozen=True, gc=False):

@@ -60,7 +60,7 @@ class ToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """A call the model asks for.
 
     `arguments` is JSON text as the wire had it, or free text if `is_custom`. `id` pairs it with its result; `item_id`
-    is the second id that Responses gives (`fc_…`).
+    is the second id that Responses gives (`fc_…`), `namespace` the group of tools that it found `name` in.
     """
 
     name: str
@@ -70,6 +70,7 @@ class ToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     is_custom: bool = False
     seal: Seal | None = None
     raw: Raw = NO_RAW
+    namespace: str | None = None
 
 
 class ToolResult(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):

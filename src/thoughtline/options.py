@@ -19,12 +19,13 @@ EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhig
 
 
 class FunctionTool(Struct, frozen=True, gc=False):
-    """A function that the client runs. `parameters` is a JSON schema."""
+    """A function that the client runs. `parameters` is a JSON schema, `namespace` the group that it stands in."""
 
     name: str
     description: str | None = None
     parameters: Raw | None = None
     strict: bool | None = None
+    namespace: str | None = None
 
 
 class CustomTool(Struct, frozen=True, gc=False):
@@ -33,18 +34,46 @@ class CustomTool(Struct, frozen=True, gc=False):
     name: str
     description: str | None = None
     grammar: Raw | None = None
+    namespace: str | None = None
 
 
 class BuiltInTool(Struct, frozen=True, gc=False):
-    """A tool that the provider runs. `kind` is a shared word where there is one, else the provider's own."""
+    """A tool that the provider runs. `kind` is a shared word where there is one, else the provider's own.
+
+    `place` is where it stands; `is_cached` that it may look at nothing outside, which its own provider alone promises.
+    """
 
     kind: str
     raw: Raw
+    place: str = ""
+    is_cached: bool = False
 
 
 Tool: TypeAlias = FunctionTool | CustomTool | BuiltInTool
 
 WEB_SEARCH = "web_search"
+
+
+class ToolRange(Struct, frozen=True, gc=False):
+    """Which tools beside functions a server takes, by kind. A name that ends in `_` stands for all of its versions."""
+
+    has: tuple[str, ...] = ("*",)
+    lacks: tuple[str, ...] = ()
+
+    def takes(self, kind: str) -> bool:
+        return not _is_among(kind, self.lacks) and _is_among(kind, self.has)
+
+
+def _is_among(kind: str, names: tuple[str, ...]) -> bool:
+    return any(name in ("*", kind) or (name.endswith("_") and kind.startswith(name)) for name in names)
+
+
+ALL_TOOLS = ToolRange()
+FUNCTIONS_ONLY = ToolRange(has=())
+
+MissingTools: TypeAlias = Literal["leave_out", "refuse", "pass_on"]
+"""What becomes of a tool that the upstream lacks. `pass_on` is for a server of the client's own format, which may have
+it after all; what another format has no word for can only be left out."""
 
 
 class ToolChoice(Struct, frozen=True, gc=False):

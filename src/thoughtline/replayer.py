@@ -29,7 +29,7 @@ from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.providers import Dialect
 from thoughtline.records import Key, Outcome, Record
 from thoughtline.replay.contracts import BY_NAME, Contract, Rung
-from thoughtline.replay.detection import Target, as_asked, resolve
+from thoughtline.replay.detection import Target, as_asked, provider_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, seal_key, walk
 from thoughtline.replay.learning import corrected
@@ -39,6 +39,7 @@ from thoughtline.replay.plans import Counts
 from thoughtline.replay.refusals import Correction, Refusal, classify, learn
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.translation import CallIds, with_opened, with_own_ids
+from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.turns import FormatName, Transcript
 
 MOST_HEALINGS = 2
@@ -99,7 +100,9 @@ class ContractBook:
     def _resolve(self, target: Target) -> Contract:
         """A contract that settings give a provider is of one format; in its others detection decides."""
         fixed = self._fixed.get(target.provider)
-        found = fixed if fixed is not None and fixed.format == target.format else resolve(target)
+        found = resolve(target)
+        if fixed is not None and fixed.format == target.format:
+            found = with_tools(fixed, provider_of(target))
         found = _changed(found, self._overrides.get(found.name))
         dialect = self._dialects.get(target.provider)
         return replace(found, dialect=dialect) if dialect and target.format == "openai_chat" else found
@@ -119,12 +122,14 @@ def _changed(found: Contract, override: Contract | None) -> Contract:
 class Carried(Struct, frozen=True, gc=False):
     """What a request brought along that a store need not know: records in envelopes, and findings of its translation.
 
-    `call_ids` maps ids of another format; None where the client speaks the provider's own.
+    `call_ids` maps ids of another format; None where the client speaks the provider's own. `tools` are the client's
+    names for the tools that the provider knows by others.
     """
 
     records: tuple[Record, ...] = ()
     findings: tuple[Finding, ...] = ()
     call_ids: CallIds | None = None
+    tools: ToolNames = NO_NAMES
 
     def added_to(self, found: Found) -> Found:
         """The store's own record of a turn is the better one."""
@@ -228,6 +233,7 @@ class Replayer:
         model: str = "",
         edits: MemberEdits = (),
         terms: Terms | None = None,
+        carried: Carried = NOTHING_CARRIED,
     ) -> Prepared:
         """What to send for a request. `model` stands in for the one that the body names, `edits` for other members.
 
@@ -242,7 +248,7 @@ class Replayer:
             transcript = transcript.with_member("model", msgspec.json.encode(model))
         for name, value in edits:
             transcript = transcript.with_member(name, value)
-        return await self.prepare_decoded(transcript, destination, identity, contract, terms=terms)
+        return await self.prepare_decoded(transcript, destination, identity, contract, carried, terms)
 
     async def prepare_decoded(
         self,

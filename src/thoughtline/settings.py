@@ -25,6 +25,7 @@ from thoughtline.configuration.provider_tables import ANY_CLIENT, read_providers
 from thoughtline.configuration.tables import given, read_table, read_value, table_at
 from thoughtline.configuration.tree import Given, Problems, Table, nearest, read_file
 from thoughtline.errors import Problem, SettingsError
+from thoughtline.options import MissingTools
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.detection import Target, provider_of
 from thoughtline.stores import DURABLE
@@ -72,6 +73,12 @@ class ContinuitySettings(Struct, frozen=True):
     models: dict[str, ContinuityWord] = {}
 
 
+class TranslationSettings(Struct, frozen=True):
+    """`[translation]`. `missing_tools`: what becomes of a tool that the provider lacks."""
+
+    missing_tools: MissingTools = "leave_out"
+
+
 class RouteSettings(Struct, frozen=True):
     """`[routes.NAME]`: a model name that tries its targets in order."""
 
@@ -93,6 +100,7 @@ class Settings(Struct, frozen=True):
     routes: dict[str, RouteSettings] = {}
     replay: ReplaySettings = ReplaySettings()
     continuity: ContinuitySettings = ContinuitySettings()
+    translation: TranslationSettings = TranslationSettings()
     tags: TagMode | None = None
     contracts: dict[str, Contract] = {}
 
@@ -159,6 +167,7 @@ def defaults() -> Defaults:
         "store": {"url": "sqlite:///…/thoughtline.db", **asdict(empty.store)},
         "replay": asdict(empty.replay),
         "continuity": asdict(empty.continuity),
+        "translation": asdict(empty.translation),
         "tags": {"mode": empty.tags or "off"},
     }
 
@@ -212,6 +221,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         routes={name: RouteSettings(name, *row) for name, row in routes.items()},
         replay=replace(ReplaySettings(), **read["replay"], on_miss=on_miss),
         continuity=replace(ContinuitySettings(), **read["continuity"], models=read_models(models, known, problems)),
+        translation=replace(TranslationSettings(), **read["translation"]),
         tags=given(read["tags"], "mode", Settings().tags),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )
@@ -222,6 +232,7 @@ _ALSO: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("store", ()),
     ("replay", ("on_miss",)),
     ("continuity", ("models",)),
+    ("translation", ()),
     ("tags", ()),
 )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+from typing import Any
 
 import httpx
 import pytest
@@ -14,7 +16,9 @@ from tests.gateway.world import running
 from tests.sim.faces import HTTP
 from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
 from thoughtline.catalogue import PROVIDERS
+from thoughtline.gateway.tagging import TaggedAnswer
 from thoughtline.items import ReasoningSummary, ReasoningText, Text
+from thoughtline.providers import OPENAI_RESPONSES
 from thoughtline.settings import ContinuitySettings, Settings, TagMode
 from thoughtline.turns import FormatName
 
@@ -153,3 +157,42 @@ def test_a_stream_without_tags_is_left_alone(format: FormatName, mode: TagMode) 
                 for piece in response.iter_raw():
                     received += piece
     assert bytes(received) == b"".join(events)
+
+
+def test_an_element_keeps_its_id_from_its_beginning_to_its_end() -> None:
+    """Lifting writes a Responses stream anew: what is announced, grows and ends goes by one id, the provider's own
+    where it is the provider's element."""
+    text = "<think>hm</think>Words."
+    elements: list[dict[str, Any]] = [
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc"},
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": text}]},
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": "{}"},
+    ]
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": {"id": "r"}}]
+    for at, element in enumerate(elements):
+        bare = {key: value for key, value in element.items() if key in ("type", "id", "call_id", "name", "role")}
+        events.append({"type": "response.output_item.added", "output_index": at, "item": bare})
+        if element["type"] == "message":
+            for piece in (text[:9], text[9:]):
+                delta = {"type": "response.output_text.delta", "output_index": at, "item_id": "msg_1", "delta": piece}
+                events.append(delta)
+        if element["type"] == "reasoning":
+            kind = "response.reasoning_summary_text.delta"
+            events.append({"type": kind, "output_index": at, "item_id": "rs_1", "summary_index": 0, "delta": "so"})
+            element["summary"] = [{"type": "summary_text", "text": "so"}]
+        events.append({"type": "response.output_item.done", "output_index": at, "item": element})
+    events.append({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": elements}})
+    stream = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    answer = TaggedAnswer("openai_responses", "lift", OPENAI_RESPONSES, is_stream=True)
+    out = answer.feed(stream) + answer.finish()
+    ids: dict[int, set[str]] = {}
+    for line in out.splitlines():
+        event = json.loads(line[6:]) if line.startswith(b"data: {") else {}
+        if "output_index" in event:
+            ids.setdefault(event["output_index"], set()).add(event.get("item_id") or event["item"]["id"])
+    assert all(len(known) == 1 for known in ids.values()), ids
+    (final,) = [
+        json.loads(line[6:]) for line in out.splitlines() if b'"response.completed"' in line and line[:1] == b"d"
+    ]
+    told = [element["id"] for element in final["response"]["output"]]
+    assert [name for name in told if name in ("rs_1", "msg_1", "fc_1")] == ["rs_1", "msg_1", "fc_1"]

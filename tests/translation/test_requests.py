@@ -83,10 +83,15 @@ def check_pairs(transcript: Transcript) -> None:
         words, calls = visible(transcript)
         assert visible(request.transcript)[0] == words
         if not any(call.is_custom for call in _custom(transcript)) or upstream.format in ("anthropic_messages",):
-            assert visible(request.transcript)[1] == calls
+            assert [(_own(request, name), told) for name, told in visible(request.transcript)[1]] == calls
         check_request(upstream.format, request.transcript.body)
         again = translate_request(transcript, upstream.format, upstream.contract, upstream.model, is_streaming=False)
         assert again.transcript.body == request.transcript.body
+
+
+def _own(request: TranslatedRequest, name: str) -> str:
+    """The client's name of a tool that stands in a namespace there."""
+    return request.tools.called(ToolCall(name, "{}")).name
 
 
 def _custom(transcript: Transcript) -> list[ToolCall]:
@@ -304,26 +309,6 @@ def test_every_option_is_carried_or_found(to: FormatName) -> None:
     }
     assert "/made_up" in found
     assert [place for place, fact in facts.items() if fact not in sent and place not in found] == []
-
-
-@pytest.mark.parametrize("to", [to for to in BY_FORMAT if to not in ("openai_chat", "openai_responses")])
-def test_a_tool_of_free_text_is_refused_where_there_is_none(to: FormatName) -> None:
-    """400 in the client's envelope, with the place and what to do."""
-    body = chat(user("hi"), tools=[TOOL, {"type": "custom", "custom": {"name": "patch"}}])
-    with pytest.raises(Untranslatable) as refused:
-        translated("openai_chat", body, to)
-    assert (refused.value.status, refused.value.place) == (400, "/tools/1")
-    assert refused.value.remedy
-
-
-def test_a_built_in_tool_goes_where_the_other_side_has_it() -> None:
-    """Web search is Gemini's, Anthropic's and Responses'; a chat model has none."""
-    body = {"model": "m", "input": "hi", "tools": [{"type": "web_search"}]}
-    assert body_of(translated("openai_responses", body, "gemini_generate"))["tools"] == [{"googleSearch": {}}]
-    claude = body_of(translated("openai_responses", body, "anthropic_messages"))["tools"]
-    assert claude == [{"type": "web_search_20250305", "name": "web_search"}]
-    with pytest.raises(Untranslatable):
-        translated("openai_responses", body, "openai_chat")
 
 
 def test_what_is_kept_at_a_provider_can_not_be_looked_up_by_another() -> None:

@@ -9,13 +9,20 @@ import pytest
 from msgspec import Raw
 
 from tests.translation.sdk_types import check_body, check_stream, payloads
-from tests.translation.world import BODY_TYPES, NOW
+from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, NOW, UPSTREAMS, Client, Lane, Upstream
 from thoughtline import providers
 from thoughtline.events import CallDelta, Event, ItemDone, Other, Started, TextDelta, TurnDone
 from thoughtline.formats import FORMATS
-from thoughtline.items import DEEPSEEK_V1, Item, ReasoningText, Text, ToolCall, Unknown
+from thoughtline.items import DEEPSEEK_V1, REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.replay.capture import fold
-from thoughtline.translation import StreamTranslator, Way, reply_events, stream_reply, whole_reply
+from thoughtline.translation import (
+    StreamTranslator,
+    Way,
+    reply_events,
+    stream_reply,
+    translate_request,
+    whole_reply,
+)
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.outward import Outward
 from thoughtline.turns import Candidate, Finish, FormatName, Reply, Turn, Usage
@@ -285,3 +292,136 @@ def test_a_whole_answer_as_events_folds_into_itself() -> None:
         "openai_chat", (Candidate(Turn("assistant", ANSWER), 0, TOOL_CALLS),), b"", "c1", "m", USAGE, None, NOW
     )
     assert fold(reply_events(reply), "openai_chat") == reply
+
+
+# --- what stands after the words --------------------------------------------------------------------------------------
+
+WORDS = """Hello.
+script:
+think: what to say
+say: All of the answer.
+---
+think: one call
+say: Let me look.
+call: weather {"city": "Paris"}
+---
+redacted
+say: And goodbye."""
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses"])
+@pytest.mark.parametrize("upstream", [*UPSTREAMS, *MORE_UPSTREAMS], ids=lambda upstream: upstream.id)
+def test_no_thinking_comes_after_the_words(upstream: Upstream, client: FormatName, is_streaming: bool) -> None:
+    """Claude Code takes the last block of an answer for the answer: an envelope stands before the words, or before the
+    calls, whenever its seals came."""
+    if upstream.format == client:
+        return
+    talking = Client(Lane(upstream, client), WORDS)
+    for _ in range(3):
+        talking.ask(is_streaming)
+        items = talking.replies[-1].candidates[0].turn.items
+        kinds = [
+            "thought" if isinstance(item, REASONING_KINDS) else "call" if isinstance(item, ToolCall) else "words"
+            for item in items
+        ]
+        assert kinds[-1] != "thought", kinds
+        talking.go_on()
+
+
+@pytest.mark.parametrize("client", ["anthropic_messages", "openai_responses", "gemini_generate"])
+def test_a_seal_that_comes_with_the_thinking_is_in_the_envelope_before_the_words(client: FormatName) -> None:
+    """OpenRouter signs its thinking before the words begin: a client that keeps what it gets needs no store."""
+    upstream = next(one for one in MORE_UPSTREAMS if one.simulator == "openrouter")
+    talking = Client(Lane(upstream, client, keeps=False), WORDS)
+    for _ in range(3):
+        talking.ask(True)
+        talking.go_on()
+    assert set(talking.lane.verdicts) <= {"whole", "none"}
+
+
+def test_a_seal_that_comes_after_the_words_stays_with_the_record() -> None:
+    """The client gets no block for it; the next turn has it from the store."""
+    chunks: list[dict[str, Any]] = [
+        {"delta": {"reasoning_text": "hm"}},
+        {"delta": {"content": "All of it."}},
+        {"delta": {"reasoning_opaque": "late"}},
+        {"delta": {}, "finish_reason": "stop"},
+    ]
+    stream = b"".join(
+        b"data: " + json.dumps({"id": "c", "model": "m", "choices": [{"index": 0, **one}]}).encode() + b"\n\n"
+        for one in chunks
+    )
+    copilot = next(one for one in MORE_UPSTREAMS if one.simulator == "copilot")
+    lane = Lane(copilot, "anthropic_messages")
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}).encode()
+    bodies = FORMATS["anthropic_messages"].bodies
+    assert bodies is not None
+    asked = bodies.decode_request(body, FORMATS["anthropic_messages"].dialect)
+    request = translate_request(asked, "openai_chat", copilot.contract, copilot.model)
+    translator = StreamTranslator(lane.way(request))
+    first, last = translator.feed(stream), translator.finish()
+    out = first.data + first.ending + last.data + last.ending
+    starts = [line for line in out.splitlines() if line.startswith(b"data") and b"content_block_start" in line]
+    kinds = [json.loads(line[6:])["content_block"]["type"] for line in starts]
+    assert kinds == ["thinking", "text"]
+    known = [event.item for event in first.events if isinstance(event, ItemDone)]
+    assert any(isinstance(item, ReasoningText) and item.signature == "late" for item in known)
+
+
+# --- usage, empty arguments -------------------------------------------------------------------------------------------
+
+
+def messages_stream(begun: dict[str, Any], ended: dict[str, Any]) -> bytes:
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"id": "m", "model": "c", "usage": begun}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t1", "name": "look"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": ended},
+        {"type": "message_stop"},
+    ]
+    return b"".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n".encode() for one in events)
+
+
+@pytest.mark.parametrize("to", [to for to in BODY_TYPES if to != "anthropic_messages"])
+@pytest.mark.parametrize(
+    ("begun", "ended"),
+    [
+        ({"input_tokens": 7, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 3}, {"output_tokens": 5}),
+        (
+            {"input_tokens": 7, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 3, "output_tokens": 1},
+            {"input_tokens": 7, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 3, "output_tokens": 5},
+        ),
+        ({"input_tokens": 10, "cache_read_input_tokens": 90}, {"input_tokens": 0, "output_tokens": 5}),
+        ({"input_tokens": 0}, {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 5}),
+    ],
+)
+def test_the_input_that_a_stream_tells_at_its_start_counts(to: FormatName, begun: Any, ended: Any) -> None:
+    """Anthropic tells it there, cached input apart; context meters go by it."""
+    translator = StreamTranslator(way_to(to, "anthropic_messages"))
+    first, last = translator.feed(messages_stream(begun, ended)), translator.finish()
+    decoder = FORMATS[to].stream_decoder(FORMATS[to].dialect)
+    out = first.data + first.ending + last.data + last.ending
+    usage = fold([*decoder.feed(out), *decoder.finish()], to).usage
+    assert usage is not None
+    assert (usage.input, usage.output) == (100, 5)
+    assert usage.cached in (90, 0 if to == "ollama_chat" else 90)
+
+
+@pytest.mark.parametrize("to", ["openai_chat", "openai_responses"])
+def test_a_call_without_arguments_has_an_empty_object(to: FormatName) -> None:
+    """Clients read the arguments as JSON: streamed, told at the end, and whole."""
+    stream = messages_stream({"input_tokens": 1}, {"output_tokens": 1})
+    translator = StreamTranslator(way_to(to, "anthropic_messages"))
+    first, last = translator.feed(stream), translator.finish()
+    out = first.data + first.ending + last.data + last.ending
+    said = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
+    if to == "openai_chat":
+        deltas = [call for one in said if one["choices"] for call in one["choices"][0]["delta"].get("tool_calls", ())]
+        assert "".join(call["function"].get("arguments", "") for call in deltas) == "{}"
+    else:
+        grown = [one["delta"] for one in said if one["type"] == "response.function_call_arguments.delta"]
+        done = next(one for one in said if one["type"] == "response.output_item.done")
+        assert ("".join(grown), done["item"]["arguments"]) == ("{}", "{}")
+    whole = json.loads(whole_reply(first.events, way_to(to, "anthropic_messages")).body)
+    assert '"arguments": "{}"' in json.dumps(whole)

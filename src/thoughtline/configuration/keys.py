@@ -23,6 +23,7 @@ from thoughtline.configuration.kinds import (
     some_of,
     whole,
 )
+from thoughtline.options import MissingTools
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import BY_NAME, Rung, Scope, Takes
 from thoughtline.replay.contracts import Kind as ContractKind
@@ -102,6 +103,13 @@ CONTINUITY = (
     Key("mode", one_of(("handoff", "always")), "only where native replay can't carry it, or always"),
     Key("max_chars", whole(1, 10_000_000), "the longest checkpoint; a longer one is left out, never cut"),
 )
+TRANSLATION = (
+    Key(
+        "missing_tools",
+        one_of(get_args(MissingTools)),
+        "tools that the provider lacks: leave them out, refuse the request, or pass them on in the client's own format",
+    ),
+)
 TAGS = (
     Key(
         "mode",
@@ -115,6 +123,7 @@ TABLES: dict[str, tuple[Key, ...]] = {
     "store": STORE,
     "replay": REPLAY,
     "continuity": CONTINUITY,
+    "translation": TRANSLATION,
     "tags": TAGS,
 }
 NAMED_TABLES = ("providers", "routes", "contracts")

@@ -28,6 +28,9 @@ class _OpenText:
         self.words: list[str] = []
         self.is_lifted = False
         self.position: int | None = None
+        self.item_id: str | None = None
+        self.shown_id: str | None = None
+        self.has_named = False
 
 
 class TaggedEvents:
@@ -80,6 +83,7 @@ class TaggedEvents:
     def _delta(self, event: TextDelta) -> list[Event]:
         text = self._texts.setdefault((event.choice, event.position), _OpenText(self._mode))
         text.held += event.text
+        text.item_id = event.item_id
         return self._settled(event.choice, event.position, text, text.scanner.feed(event.text))
 
     def _settled(self, choice: int, position: int, text: _OpenText, runs: list[Run]) -> list[Event]:
@@ -94,9 +98,11 @@ class TaggedEvents:
                 out += self._closed(choice, text)
                 text.position = self._fresh(choice) if self._mode == "lift" else position
                 text.is_lifted = is_lifted
+                text.shown_id = None if is_lifted or text.has_named else text.item_id
+                text.has_named = text.has_named or not is_lifted
             text.words.append(words)
             delta = ReasoningDelta if is_lifted else TextDelta
-            out.append(delta(choice, text.position, words))
+            out.append(delta(choice, text.position, words, item_id=text.shown_id))
         return out
 
     def _closed(self, choice: int, text: _OpenText, whole: Text | None = None) -> list[Event]:
@@ -109,6 +115,7 @@ class TaggedEvents:
         if text.is_lifted:
             return [ItemDone(choice, position, ReasoningText(words, None, self._format))]
         named = replace(whole, text=words, raw=NO_RAW) if whole is not None else Text(words)
+        named = replace(named, id=text.shown_id)  # the id that it was announced with, which is the first text's alone
         return [ItemDone(choice, position, named)]
 
     def _done(self, event: ItemDone, item: Text) -> list[Event]:

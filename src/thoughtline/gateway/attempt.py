@@ -30,15 +30,19 @@ from thoughtline.gateway.choosing import Choice, Target
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
 from thoughtline.gateway.kept_responses import keep, unfolded
+from thoughtline.gateway.relay import Tagged
+from thoughtline.gateway.renaming import Edited, RenamedCalls
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tagging import TaggedAnswer
 from thoughtline.gateway.translating import Spoken, TranslatedExchange, translated
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.replay.keys import Identity
-from thoughtline.replayer import Destination, Prepared
+from thoughtline.replayer import Carried, Destination, Prepared
 from thoughtline.sessions import Session
 from thoughtline.translation import Sealer
+from thoughtline.translation.own_format import adapt
+from thoughtline.translation.tools import NO_NAMES
 from thoughtline.turns import Provenance
 from thoughtline.watching import provenance_of
 
@@ -120,6 +124,7 @@ class Attempt:
         self.refusal: Refusal | None = None
         self.is_streaming = incoming.route.is_streaming
         self.tags: TagMode = "off"
+        self._names = NO_NAMES
         self.asked = b""
         self.upstream_seconds = 0.0
         self.bytes_up = 0
@@ -160,6 +165,7 @@ class Attempt:
             sealer,
             self._terms(),
             streams_only=self.choice.provider.streams_only,
+            missing_tools=self._state.settings.translation.missing_tools,
         )
         self.prepared, self.is_streaming = self.lane.prepared, self.lane.spoken.is_streaming
         self._made = provenance_of(self.prepared) if self.asked else None
@@ -169,8 +175,17 @@ class Attempt:
         spoken = incoming.spoken
         edits = (("stream", b"true"),) if streams_only and spoken.format not in _STREAM_IN_ADDRESS else ()
         model = self.choice.model if not incoming.route.model else ""
+        contract = self._state.replayer.contract_for(destination)
+        adapted = adapt(incoming.body, spoken.format, contract, self._state.settings.translation.missing_tools)
+        self._names = adapted.names
         self.prepared = await self._state.replayer.prepare(
-            incoming.body, destination, incoming.identity, model, edits, self._terms()
+            adapted.body,
+            destination,
+            incoming.identity,
+            model,
+            edits,
+            self._terms(),
+            Carried(findings=adapted.findings, tools=adapted.names),
         )
         transcript = self.prepared.transcript
         if transcript is not None and transcript.is_streaming:
@@ -178,13 +193,14 @@ class Attempt:
         if streams_only and not self.is_streaming and transcript is not None:
             self.lane = TranslatedExchange(self.prepared, spoken, sealer)
 
-    def tagged(self, *, is_stream: bool) -> TaggedAnswer | None:
-        """What takes thinking tags out of the answer on its way to the client; None if nothing does."""
+    def edited(self, *, is_stream: bool) -> Tagged | None:
+        """What is changed of the answer on its way to the client: thinking tags, names of tools; None if nothing is."""
         route = self._incoming.route
-        if self.tags == "off" or route.format is None or self.prepared is None:
-            return None
-        dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
-        return TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream)
+        edits: list[Tagged] = [RenamedCalls(self._names)] if self._names.client else []
+        if self.tags != "off" and route.format is not None and self.prepared is not None:
+            dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
+            edits.append(TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream))
+        return edits[0] if len(edits) == 1 else Edited(*edits) if edits else None
 
     def answers_at_once(self, *, is_stream: bool) -> bool:
         """Whether the client hears of an answer as soon as it begins: from then on nobody else can be asked."""
@@ -260,7 +276,7 @@ class Attempt:
         if self.is_translated:
             received = translated_headers(received, choice.format)
             key = key or incoming.caller.credential  # in the header that this provider reads
-        if self.tags != "off":
+        if self.tags != "off" or self._names.client:
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
         return await self.send_up(provider, "POST", url, key, received, self.prepared.body)
 

@@ -283,9 +283,9 @@ class Exchange:
         lane = attempt.lane
         if lane is None:
             is_plain = response.header("content-encoding").lower() in ("", "identity")
-            tagged = attempt.tagged(is_stream=is_stream) if is_plain else None
+            tagged = attempt.edited(is_stream=is_stream) if is_plain else None
             return Relay(response, headers, watch, self._keep, hold, self._departure, tagged)
-        tagged = attempt.tagged(is_stream=lane.spoken.is_streaming)
+        tagged = attempt.edited(is_stream=lane.spoken.is_streaming)
         headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
         way = lane.way(self._state.clock())
         return TranslatingRelay(

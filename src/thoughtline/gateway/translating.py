@@ -21,6 +21,7 @@ from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.headers import Headers, with_findings
 from thoughtline.gateway.relay import MAX_WHOLE_BYTES, Keep, Relay, Tagged
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.options import MissingTools
 from thoughtline.records import Key
 from thoughtline.replay.keys import Identity
 from thoughtline.replayer import Carried, Destination, Prepared, Replayer
@@ -81,6 +82,7 @@ class TranslatedExchange(NamedTuple):
             int(created),
             # Asked for by its name later, so it needs one of its own: Ollama has 999 (`chatcmpl-7`), others give none.
             f"resp_{secrets.token_hex(24)}" if client.name == "openai_responses" else "",
+            prepared.carried.tools,
         )
 
 
@@ -94,6 +96,7 @@ async def translated(
     terms: Terms | None,
     *,
     streams_only: bool,
+    missing_tools: MissingTools = "leave_out",
 ) -> TranslatedExchange:
     """A client's request, prepared for a provider that speaks another format. Raises where it can't be carried."""
     client = FORMATS[spoken.format]
@@ -109,8 +112,9 @@ async def translated(
         identity,
         sealer,
         is_streaming=streams or streams_only,
+        missing_tools=missing_tools,
     )
-    carried = Carried(request.records, request.findings, request.call_ids)
+    carried = Carried(request.records, request.findings, request.call_ids, request.tools)
     prepared = await replayer.prepare_decoded(request.transcript, destination, identity, contract, carried, terms)
     spoken = spoken._replace(is_streaming=streams, wants_usage=request.options.wants_usage)
     return TranslatedExchange(prepared, spoken, sealer)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
+from thoughtline.options import FUNCTIONS_ONLY, ToolRange
 from thoughtline.providers import Dialect
 from thoughtline.turns import FormatName, Transcript
 
@@ -50,6 +51,7 @@ class Contract(Struct, frozen=True, gc=False):
     binds_prefix: bool = False
     binds_model: bool = False
     format: FormatName = "openai_chat"
+    tools: ToolRange = FUNCTIONS_ONLY
 
     def thinks(self, transcript: Transcript) -> bool:
         """Whether this request has the model think."""

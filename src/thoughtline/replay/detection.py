@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
+from thoughtline.options import ALL_TOOLS, FUNCTIONS_ONLY, ToolRange
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract
 from thoughtline.turns import FormatName
@@ -141,10 +142,49 @@ def resolve(target: Target) -> Contract:
     """The built-in contract for a target."""
     provider = provider_of(target)
     family = family_of(target.model)
-    found = _by_format(target.format, provider, family, target.model.lower())
+    found = with_tools(_by_format(target.format, provider, family, target.model.lower()), provider)
     if provider in LENIENT and found.kind == "presence":
         return replace(found, kind="advisory", ladder=())
     return found
+
+
+_NOT_OPENAIS = ToolRange(
+    lacks=(
+        *("namespace", "custom", "tool_search", "web_search", "image_generation"),
+        *("local_shell", "shell", "apply_patch", "computer", "computer_use_preview"),
+    )
+)
+"""A Responses server that is not OpenAI's: none takes a namespace (openai/codex#32318, coder/coder#28656)."""
+
+_SEARCHES = replace(_NOT_OPENAIS, lacks=tuple(kind for kind in _NOT_OPENAIS.lacks if kind != "web_search"))
+_OPENAI_BEHIND = ("", "openai", "azure", "copilot")
+_DEEPSEEK_SEARCHES = ToolRange(has=("web_search", "web_search_"))
+"""DeepSeek's own harness asks its Messages API for web_search_20250305."""
+
+
+def with_tools(contract: Contract, provider: str) -> Contract:
+    """The contract with the tools that this server takes."""
+    return replace(contract, tools=_tools(contract, provider))
+
+
+def _tools(contract: Contract, provider: str) -> ToolRange:
+    match contract.format:
+        case "openai_responses" if contract.name in ("openai-responses", "azure-responses"):
+            if provider in _OPENAI_BEHIND:
+                return ALL_TOOLS
+            return _SEARCHES if provider == "openrouter" else _NOT_OPENAIS
+        case "openai_responses":
+            if contract.name == "deepseek-responses":
+                return FUNCTIONS_ONLY
+            return _SEARCHES if contract.name == "xai-responses" or provider == "openrouter" else _NOT_OPENAIS
+        case "anthropic_messages":
+            if contract.name == "deepseek-anthropic":
+                return _DEEPSEEK_SEARCHES
+            return ALL_TOOLS if contract.name.startswith("anthropic") or not provider else FUNCTIONS_ONLY
+        case "gemini_generate":
+            return ALL_TOOLS
+        case _:
+            return ALL_TOOLS if contract.name == "openai-chat" else FUNCTIONS_ONLY
 
 
 _SPLITS = re.compile(rb'"reasoning_split"\s*:\s*true')

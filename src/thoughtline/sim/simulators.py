@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from thoughtline.sim import refusals
 from thoughtline.sim.exchange import Exchange, Face, Rule, Simulator, Wire
-from thoughtline.sim.rules import anthropic, bedrock, forbidden, gemini, openrouter, presence, responses
+from thoughtline.sim.rules import anthropic, asking, bedrock, forbidden, gemini, openrouter, presence, responses
 from thoughtline.sim.values import Refusal
 from thoughtline.sim.wire import Json, JsonObject, as_object
 from thoughtline.sim.wires import chat_styles, messages, responses_styles
@@ -64,7 +64,7 @@ def _asked(exchange: Exchange) -> Exchange:
 def _chat(
     style: ChatStyle, malformed: Callable[[str], Refusal], *rules: Rule, is_thinking: Thinks = _unless_no_effort
 ) -> Face:
-    return Face(_CHAT, chat_wire(style), rules, malformed, is_thinking)
+    return Face(_CHAT, chat_wire(style), (asking.chat_results(malformed), *rules), malformed, is_thinking)
 
 
 def _messages(
@@ -257,7 +257,15 @@ SIMULATORS: dict[str, Simulator] = {
             "anthropic",
             "Anthropic Messages: signed thinking; profiles for Claude 4/4.5, for 4.6 and later, and for bound blocks",
             ("claude-sonnet-4-5", "claude-opus-4-8", "claude-opus-5-5"),
-            _messages(anthropic.STYLE, refusals.anthropic_error, anthropic.is_thinking, *anthropic.RULES),
+            _messages(
+                anthropic.STYLE,
+                refusals.anthropic_error,
+                anthropic.is_thinking,
+                asking.claude_tool_kinds,
+                asking.claude_sampling,
+                asking.claude_results,
+                *anthropic.RULES,
+            ),
             ("classic", "adaptive", "bound"),
         ),
         Simulator(
@@ -272,7 +280,7 @@ SIMULATORS: dict[str, Simulator] = {
             "Gemini 3: signed function calls; generateContent with both stream framings, and the OpenAI face",
             ("gemini-3-pro-preview", "gemini-3.7-flash"),
             (
-                *_generate(gemini.generate_is_signed, gemini.results_follow_code),
+                *_generate(asking.gemini_tools_together, gemini.generate_is_signed, gemini.results_follow_code),
                 _chat(chat_styles.GOOGLE, _gemini_chat_malformed, gemini.chat_is_signed),
             ),
         ),
@@ -280,7 +288,10 @@ SIMULATORS: dict[str, Simulator] = {
             "gemini-2.5",
             "Gemini 2.5: signatures that nobody checks; what came back is in /_stats",
             ("gemini-2.5-pro", "gemini-2.5-flash"),
-            (*_generate(), _chat(chat_styles.GOOGLE, _gemini_chat_malformed)),
+            (
+                *_generate(asking.gemini_tools_together),
+                _chat(chat_styles.GOOGLE, _gemini_chat_malformed),
+            ),
         ),
         Simulator(
             "openai",
@@ -313,6 +324,7 @@ SIMULATORS: dict[str, Simulator] = {
                 _responses(
                     responses_styles.XAI,
                     refusals.xai_error,
+                    asking.xai_tool_kinds,
                     responses.xai_summary_given,
                     responses.xai_ciphertext_opens,
                 ),

@@ -7,9 +7,8 @@ Reasoning takes the shape the client has for it, and its seals go into our envel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
-import msgspec
 from msgspec.structs import replace
 
 from thoughtline.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
@@ -27,12 +26,14 @@ from thoughtline.items import (
     ToolCall,
     Unknown,
 )
-from thoughtline.notes import NO_NOTES, Notes, Token
+from thoughtline.notes import NO_NOTES, Notes
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.conversation import as_object, readable, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
 from thoughtline.translation.notebook import NoteBook, find
+from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
 from thoughtline.translation.spokes import SPOKES
+from thoughtline.translation.tools import wrapped_text
 from thoughtline.translation.ways import Held, Way
 from thoughtline.turns import Finish
 
@@ -41,28 +42,6 @@ _SAME_WORDS = ("anthropic_messages", "bedrock_converse")
 
 _SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
 """Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
-
-
-class _Open:
-    """The item that is being said."""
-
-    def __init__(self, kind: Literal["text", "reasoning", "call"], source: int, position: int) -> None:
-        self.kind = kind
-        self.source = source
-        self.position = position
-        self.pieces: list[str] = []
-        self.call = CallDelta(0, 0, "")
-        self.held: list[Held] = []
-        self.notes: list[Notes] = []
-        self.tokens: list[Token] = []
-        self.base = 0
-        self.is_summary = False
-        self.is_told = False
-        self.is_done = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
 
 
 class Answer:
@@ -77,12 +56,14 @@ class Answer:
         self._findings = findings
         self._book = NoteBook(way, findings)
         self._events: list[Event] = []
-        self._open: _Open | None = None
+        self._open: OpenItem | None = None
         self._closed: set[int] = set()
+        self._whole_only: set[int] = set()
         self._waiting: dict[int, list[CallDelta]] = {}
         self._seals_late = way.source_dialect.carrier in _SEALED_LATE
         self._early: dict[int, Place] = {}
         self._late: list[Held] = []
+        self._sealed: list[Item] = []
         self._unsealed: list[Held] = []
         self._next = 0
         self._calls = 0
@@ -102,7 +83,7 @@ class Answer:
         if opened.kind == "text" and isinstance(event, TextDelta):
             opened.pieces.append(event.text)
             return self._words(opened, event)
-        if opened.kind == "reasoning" and isinstance(event, ReasoningDelta):
+        if opened.kind == "reasoning" and isinstance(event, ReasoningDelta) and not event.known:
             opened.pieces.append(event.text)
             return ReasoningDelta(self._choice, opened.position, event.text, opened.is_summary)
         return None
@@ -124,9 +105,9 @@ class Answer:
             case _:
                 assert_never(event)
 
-    def _enter(self, kind: Literal["text", "reasoning", "call"], source: int) -> _Open:
+    def _enter(self, kind: OpenKind, source: int) -> OpenItem:
         self._leave()
-        self._open = _Open(kind, source, self._next)
+        self._open = OpenItem(kind, source, self._next)
         self._next += 1
         return self._open
 
@@ -149,12 +130,15 @@ class Answer:
         opened.is_told = True
         self._events.append(self._words(opened, event))
 
-    def _words(self, opened: _Open, event: TextDelta) -> TextDelta:
+    def _words(self, opened: OpenItem, event: TextDelta) -> TextDelta:
         if event.tokens:
             opened.tokens += event.tokens
         return TextDelta(self._choice, opened.position, event.text, event.tokens)
 
     def _reasoning(self, event: ReasoningDelta) -> None:
+        if event.known:
+            self._seal_early(event.known)
+            return
         opened = self._open
         if opened is None or not self._is_open(event.position, "reasoning"):
             opened = self._enter("reasoning", event.position)
@@ -163,7 +147,21 @@ class Answer:
         opened.pieces.append(event.text)
         self._tell(opened, event.text)
 
-    def _tell(self, opened: _Open, text: str) -> None:
+    def _seal_early(self, known: tuple[Item, ...]) -> None:
+        """What is known of the reasoning when something else begins: its envelope goes before that."""
+        fresh = [item for item in known if item not in self._sealed]
+        if self._slot == "call":
+            fresh = [item for item in fresh if not isinstance(item, ToolCall)]  # its seal goes with it
+        if self._slot == "none" or not fresh:
+            return
+        self._sealed += fresh
+        opened = self._open
+        if opened is None or opened.kind != "reasoning":
+            opened = self._enter("reasoning", -1)
+        opened.is_done = True
+        opened.held += [self._held(replace(item, raw=NO_RAW) if isinstance(item, ToolCall) else item) for item in fresh]
+
+    def _tell(self, opened: OpenItem, text: str) -> None:
         """Thinking for the client. Where it has one field for all of it, an empty line stands between two pieces."""
         is_joined = self._slot == "none" and self._thoughts > 1 and not opened.is_told
         opened.is_told = True
@@ -171,8 +169,8 @@ class Answer:
         self._events.append(ReasoningDelta(self._choice, opened.position, said, opened.is_summary))
 
     def _call(self, event: CallDelta) -> None:
-        if event.is_custom and not self._spoke.custom_tools:
-            return  # free text becomes an object once it is whole
+        if self._is_whole_only(event):
+            return
         opened = self._open
         if opened is not None and self._is_open(event.position, "call"):
             opened.pieces.append(event.arguments)
@@ -186,6 +184,13 @@ class Answer:
         else:
             self._open_call(event.position, event)
 
+    def _is_whole_only(self, event: CallDelta) -> bool:
+        """Free text becomes an object, and an object free text, once it is whole."""
+        if self._way.tools.is_text(event.name) or (event.is_custom and not self._spoke.custom_tools):
+            self._whole_only.add(event.position)
+            self._waiting.pop(event.position, None)
+        return event.position in self._whole_only
+
     def _is_call_growing(self) -> bool:
         """Whether a call is open whose arguments are not whole yet."""
         opened = self._open
@@ -194,21 +199,20 @@ class Answer:
     def _release(self) -> None:
         """A call whose name came late, if nothing keeps it waiting."""
         for source in list(self._waiting):
-            deltas = self._waiting[source]
-            name = next((delta.name for delta in deltas if delta.name), None)
-            if name is None or self._is_call_growing():
+            is_named = any(delta.name for delta in self._waiting[source])
+            if not is_named or self._is_call_growing():
                 return
-            del self._waiting[source]
-            said = "".join(delta.arguments for delta in deltas)
-            known = next((delta.id for delta in deltas if delta.id), None)
-            self._open_call(source, CallDelta(self._choice, source, said, known, name, deltas[0].is_custom))
+            self._open_call(source, gathered(self._waiting.pop(source)))
 
     def _open_call(self, source: int, event: CallDelta) -> None:
         opened = self._enter("call", source)
         name = self._way.ids.outward(event.id, f"{self._choice}.{self._calls}", event.name or "")
         self._calls += 1
-        opened.call = CallDelta(self._choice, opened.position, event.arguments, name, event.name, event.is_custom)
-        opened.pieces.append(event.arguments)
+        call = self._way.tools.called(ToolCall(event.name or "", event.arguments, is_custom=event.is_custom))
+        opened.call = CallDelta(
+            self._choice, opened.position, call.arguments, name, call.name, call.is_custom, call.namespace
+        )
+        opened.pieces.append(call.arguments)
         opened.is_told = True
         self._events.append(opened.call)
 
@@ -250,18 +254,20 @@ class Answer:
         if self._slot != "element":
             self._leave()
 
-    def _joins(self, opened: _Open) -> bool:
+    def _joins(self, opened: OpenItem) -> bool:
         return self._slot == "element" and opened.kind == "text" and opened.is_done
 
     def _reasoning_done(self, source: int, item: Reasoning) -> None:
         """A piece of reasoning is whole. It stays open until something else comes: its ciphertext may follow."""
+        if item in self._sealed:
+            return
         opened = self._open
         if opened is not None and self._is_open(source, "reasoning"):
             if rest := rest_of(readable(item), opened.text):
                 self._reasoning(ReasoningDelta(self._choice, source, rest, opened.is_summary))
             opened.is_done = True
             opened.held.append(self._held(item))
-        elif self._early:  # it went out before its seal came
+        elif self._early or self._sealed or self._is_late:  # it went out before its seal came
             self._late.append(Held(self._early.get(source, self._place), item))
         elif source in self._closed and readable(item):
             return
@@ -278,10 +284,16 @@ class Answer:
                 self._thoughts += 1
                 self._tell(opened, readable(item))
 
+    @property
+    def _is_late(self) -> bool:
+        """Whether something else has gone out, of a source that tells its reasoning last."""
+        has_begun = self._place != (0, 0) or (self._open is not None and self._open.kind != "reasoning")
+        return self._seals_late and self._slot != "call" and has_begun
+
     def _call_done(self, source: int, item: ToolCall) -> None:
         if item.is_custom and not self._spoke.custom_tools:
             find(self._findings, "calls", "a call with free text stands as one with an object")
-            item = replace(item, arguments=msgspec.json.encode({"input": item.arguments}).decode(), is_custom=False)
+            item = replace(item, arguments=wrapped_text(item.arguments), is_custom=False)
         if source in self._waiting:
             del self._waiting[source]
         elif self._is_open(source, "call"):
@@ -301,7 +313,7 @@ class Answer:
 
     def _sealed_late(self, item: Item) -> None:
         """A call whose seal came when it had gone out."""
-        if isinstance(item, ToolCall) and item.seal is not None:
+        if isinstance(item, ToolCall) and item.seal is not None and item not in self._sealed:
             self._late.append(self._held(replace(item, raw=NO_RAW)))
 
     def _seal_alone(self, item: ToolCall) -> None:
@@ -332,7 +344,7 @@ class Answer:
             case "call":
                 self._leave_call(opened, item)
 
-    def _leave_reasoning(self, opened: _Open) -> None:
+    def _leave_reasoning(self, opened: OpenItem) -> None:
         made_by = self._way.source_dialect.reasoning_format
         if not opened.held and self._seals_late:
             self._early[opened.source] = self._place
@@ -346,7 +358,7 @@ class Answer:
         for shaped in self._shaped(opened):
             self._give(opened.position, shaped)
 
-    def _shaped(self, opened: _Open) -> list[Item]:
+    def _shaped(self, opened: OpenItem) -> list[Item]:
         """Reasoning as the client's format has it, with the envelope where that has a slot."""
         text, ours = opened.text, self._way.dialect.reasoning_format
         if self._slot == "call":
@@ -364,7 +376,7 @@ class Answer:
             case _:
                 return [ReasoningText(text, None, ours)] if text else []
 
-    def _element_text(self, opened: _Open, text: str) -> Item:
+    def _element_text(self, opened: OpenItem, text: str) -> Item:
         ours = self._way.dialect.reasoning_format
         if opened.is_summary:
             return ReasoningSummary(text, ours, None, self._blocks)
@@ -381,11 +393,14 @@ class Answer:
         sealing = self._way.sealing
         return sealing.token(held) if sealing is not None else None
 
-    def _leave_call(self, opened: _Open, item: ToolCall | None) -> None:
-        arguments = opened.text if item is None else item.arguments
+    def _leave_call(self, opened: OpenItem, item: ToolCall | None) -> None:
         made = opened.call
+        arguments = opened.text if item is None or made.is_custom else item.arguments
         if self._spoke.is_object and not made.is_custom:
             arguments = as_object(arguments)
+        elif not arguments.strip() and not made.is_custom:
+            arguments = "{}"
+            self._events.append(CallDelta(self._choice, opened.position, arguments))
         seal: Seal | None = None
         if self._slot == "call":
             is_sealed = item is not None and item.seal is not None
@@ -393,17 +408,13 @@ class Answer:
             token = self._token([*self._unsealed, *sealed])
             seal = Seal(token, self._way.dialect.reasoning_format) if token else None
             self._unsealed = []
-        call = ToolCall(made.name or "", arguments, made.id, None, made.is_custom, seal)
+        call = ToolCall(made.name or "", arguments, made.id, None, made.is_custom, seal, namespace=made.namespace)
         self._give(opened.position, call)
 
     def _end(self, event: TurnDone) -> None:
         self._leave()
         for source in list(self._waiting):
-            deltas = self._waiting.pop(source)
-            said = "".join(delta.arguments for delta in deltas)
-            name = next((delta.name for delta in deltas if delta.name), "")
-            known = next((delta.id for delta in deltas if delta.id), None)
-            self._open_call(source, CallDelta(self._choice, source, said, known, name, deltas[0].is_custom))
+            self._open_call(source, gathered(self._waiting.pop(source)))
             self._leave()
         self._give_late()
         if self._unsealed:
@@ -417,11 +428,12 @@ class Answer:
         self._events.append(TurnDone(self._choice, self._finish(event.finish)))
 
     def _give_late(self) -> None:
-        """Seals that came last, in an envelope at the end."""
+        """Seals that came last, in an envelope at the end; but never after the words: some clients take what stands
+        last for the answer, and the record of the turn has them."""
         late, self._late = self._late, []
         if late and self._slot == "call":
             self._unsealed += late
-        elif late and self._slot != "none":
+        elif late and self._slot != "none" and not self._letters:
             opened = self._enter("reasoning", -1)
             opened.held += late
             opened.is_done = True
@@ -434,8 +446,3 @@ class Answer:
         if self._way.to == "openai_chat" and finish.reason == "error":
             return Finish("stop", "")
         return Finish(finish.reason, "")
-
-
-def rest_of(whole: str, told: str) -> str:
-    """What the deltas of an item left out."""
-    return whole[len(told) :] if whole.startswith(told) else ""

@@ -86,6 +86,16 @@ def unwrapped(name: str) -> str | None:
         return name
 
 
+class Answered(NamedTuple):
+    """The call that a result answers: the upstream's id of it, its tool, its number; `repeats` are the numbers of calls
+    that have their result already, where it can be no other's."""
+
+    id: str | None
+    tool: str | None
+    number: int
+    repeats: tuple[int, ...] = ()
+
+
 class OutgoingIds:
     """Ids on their way to the upstream: each call gets one that it takes, its result the same one."""
 
@@ -94,15 +104,18 @@ class OutgoingIds:
         self._used: set[str] = set()
         self._waiting: list[tuple[int, ToolCall]] = []
         self._shown: list[str | None] = []
+        self._by_id: dict[str, Answered] = {}
+        self._by_name: dict[str, list[int]] = {}
         self._count = 0
 
     def begin_turn(self) -> None:
         """A new turn of the model: what it calls is what the next results answer."""
-        self._waiting, self._shown = [], []
+        self._waiting, self._shown, self._by_name = [], [], {}
 
     def call(self, call: ToolCall) -> str | None:
         """The upstream's id for a call."""
         self._count += 1
+        self._by_id.pop(call.id or "", None)
         name = self._name_of(call)
         self._waiting.append((self._count, replace(call, id=name)))
         self._shown.append(call.id)
@@ -120,15 +133,30 @@ class OutgoingIds:
         self._used.add(name)
         return name
 
-    def result(self, result: ToolResult) -> tuple[str | None, str | None, int]:
-        """The upstream's id, the tool's name and the call's number: by id, else by name, else by order."""
+    def result(self, result: ToolResult) -> Answered:
+        """The call that it answers: by id, else by name, else by order."""
         at = self._call_of(result)
         if at is None:
-            own = unwrapped(result.call_id) if result.call_id else None
-            return (fitted(own, self._rule) if own is not None else result.call_id), result.name, self._count + 1
+            return self._again(result)
         number, call = self._waiting.pop(at)
-        self._shown.pop(at)
-        return call.id, call.name, number
+        shown = self._shown.pop(at)
+        found = Answered(call.id, call.name, number)
+        self._by_name.setdefault(call.name, []).append(number)
+        if shown:
+            self._by_id[shown] = found._replace(repeats=(number,))
+        return found
+
+    def _again(self, result: ToolResult) -> Answered:
+        """A result for which no call waits: one that came before, in this turn or an earlier one, or nobody's."""
+        known = self._by_id.get(result.call_id or "")
+        if known is not None:
+            return known
+        own = unwrapped(result.call_id) if result.call_id else None
+        repeats = tuple(self._by_name.get(result.name or "", ())) if not result.call_id else ()
+        self._count += 1
+        return Answered(
+            fitted(own, self._rule) if own is not None else result.call_id, result.name, self._count, repeats
+        )
 
     def _call_of(self, result: ToolResult) -> int | None:
         if result.call_id:

@@ -7,9 +7,11 @@ come first in the turn that answers calls, and system messages after the first t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from thoughtline.errors import Untranslatable
 from thoughtline.formats.json_text import NULL, is_given, is_json, members
@@ -33,6 +35,7 @@ from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, rule_of
 from thoughtline.translation.envelopes import NO_SEALER, Opened, Place, Sealer, letters_of
 from thoughtline.translation.spokes import SPOKES, Spoke
+from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
 from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
 
 NOTES_STAY = "citations and probabilities of earlier words are not sent: they are for the client"
@@ -57,6 +60,14 @@ class Conversation(NamedTuple):
     opened: tuple[Placed, ...]
 
 
+class _Result(NamedTuple):
+    """What was sent for one call, under its id at the upstream."""
+
+    id: str | None
+    tool: str | None
+    contents: list[ResultContent]
+
+
 class _Part(NamedTuple):
     """Items of one role, on their way to a turn, and the envelopes that stood among them.
 
@@ -70,12 +81,16 @@ class _Part(NamedTuple):
 
 
 def translate_turns(
-    transcript: Transcript, to: FormatName, contract: Contract, sealer: Sealer = NO_SEALER
+    transcript: Transcript,
+    to: FormatName,
+    contract: Contract,
+    sealer: Sealer = NO_SEALER,
+    tools: ToolNames = NO_NAMES,
 ) -> Conversation:
     """A conversation for another format."""
-    work = _Work(transcript, to, contract, sealer)
+    work = _Work(transcript, to, contract, sealer, tools)
     parts = [part for turn in transcript.turns for part in work.parts_of(turn)]
-    lead, rest = _split_system(_results_first(parts))
+    lead, rest = _split_system(work.steps(_results_first(work.rejoined(parts))))
     system = _system_turns(lead, to)
     shaped = work.blocks(rest) if work.is_blocks else work.flat(rest)
     turns = [Turn(part.role, part.items, NOWHERE) for part in shaped]
@@ -119,14 +134,19 @@ def _system_turns(lead: list[_Part], to: FormatName) -> tuple[Turn, ...]:
 class _Work:
     """A conversation being translated: what is needed of both sides, and what was found."""
 
-    def __init__(self, transcript: Transcript, to: FormatName, contract: Contract, sealer: Sealer) -> None:
+    def __init__(
+        self, transcript: Transcript, to: FormatName, contract: Contract, sealer: Sealer, tools: ToolNames
+    ) -> None:
         self._from = SPOKES[transcript.format]
         self._to: Spoke = SPOKES[to]
         self._format = transcript.format
         self._target = to
         self._contract = contract
         self._sealer = sealer
+        self._tools = tools
+        self._has_custom = self._to.custom_tools and contract.tools.takes("custom")
         self._ids = OutgoingIds(rule_of(to, contract.dialect))
+        self._results: dict[int, _Result] = {}
         self._was_model = False
         self._has_notes = False
         self._has_spoken = False
@@ -209,6 +229,8 @@ class _Work:
                     items.append(self._call(turn, at, item))
                 case Unknown(kind="refusal"):
                     items.append(self._to.encode_words(refusal_of(item)))
+                case Unknown(kind="additional_tools" | "tool_search_call"):
+                    continue  # what they offer is offered (`tools.offer`)
                 case Unknown(kind="compaction"):
                     words = self._compacted(turn, at, item)
                     items += [self._to.encode_words(words)] if words else []
@@ -218,8 +240,6 @@ class _Work:
                     self._find(turn, at, "a result among what the model said can't be carried")
                 case _:
                     items += self._reasoning(turn, at, item)
-        if all(isinstance(item, REASONING_KINDS) for item in items):
-            return []  # a turn that was cut before it said anything: no wire takes one
         return [_Part("assistant", tuple(items), tuple(opened))]
 
     def _compacted(self, turn: Turn, at: int, item: Unknown) -> str:
@@ -269,11 +289,11 @@ class _Work:
         return []
 
     def _call(self, turn: Turn, at: int, call: ToolCall) -> ToolCall:
+        call = replace(call, name=self._tools.of_call(call.name, call.namespace), namespace=None)
         name = self._ids.call(call)
         arguments = call.arguments
-        if call.is_custom and not self._to.custom_tools:
-            self._find(turn, at, "a call with free text stands as one with an object")
-            return ToolCall(call.name, msgspec.json.encode({"input": arguments}).decode(), name)
+        if call.is_custom and not self._has_custom:
+            return ToolCall(call.name, wrapped_text(arguments), name)
         if self._to.is_object and not call.is_custom:
             arguments = self._object(turn, at, arguments)
         return ToolCall(call.name, arguments, name, is_custom=call.is_custom)
@@ -285,17 +305,43 @@ class _Work:
         return made
 
     def _result(self, turn: Turn, item: ToolResult) -> list[_Part]:
-        name, tool, order = self._ids.result(item)
-        written = self._to.encode_result(self._content(item), name, tool or item.name)
-        parts = [_Part("tool", (written.item,), order=order)]
+        """A result as a part. One that some client sends again is no second one: a call has one, in every wire."""
+        found = self._ids.result(item)
+        content = self._content(item)
+        if any(content in self._results[number].contents for number in found.repeats):
+            return []
+        written = self._to.encode_result(content, found.id, found.tool or item.name)
+        beside = self._beside(turn, written.rest, found.tool)
+        if found.repeats and item.call_id:
+            self._results[found.number].contents.append(content)
+            return beside
+        self._results[found.number] = _Result(found.id, found.tool or item.name, [content])
+        return [_Part("tool", (written.item,), order=found.number), *beside]
+
+    def _beside(self, turn: Turn, rest: Sequence[Media], tool: str | None) -> list[_Part]:
+        """The media of a result that it can't hold, as the user's."""
         beside: list[Item] = []
-        for media in written.rest:
+        for media in rest:
             encoded = self._to.encode_media(media)
             if encoded is None:
                 self._find(turn, None, f"{self._target} has no place for the {media.kind} of a result")
             else:
                 beside += [Text(f"(The {media.kind} that {tool or 'the tool'} gave back:)"), encoded]
-        return [*parts, *([_Part("user", tuple(beside))] if beside else [])]
+        return [_Part("user", tuple(beside))] if beside else []
+
+    def rejoined(self, parts: list[_Part]) -> list[_Part]:
+        """The parts, with all that was sent for a call in its one result."""
+        return [self._whole_result(part) if part.role == "tool" else part for part in parts]
+
+    def _whole_result(self, part: _Part) -> _Part:
+        known = self._results[part.order]
+        if len(known.contents) < 2:
+            return part
+        whole = ResultContent(
+            tuple(one for content in known.contents for one in content.parts),
+            any(content.is_error for content in known.contents),
+        )
+        return part._replace(items=(self._to.encode_result(whole, known.id, known.tool).item,))
 
     def _content(self, item: ToolResult) -> ResultContent:
         try:
@@ -305,18 +351,32 @@ class _Work:
 
     # --- shapes --------------------------------------------------------------------------------------------------
 
+    def steps(self, parts: list[_Part]) -> list[_Part]:
+        """What the model says next to itself is one step, however a client has cut it. One that was cut before it said
+        anything goes, for no wire takes it."""
+        joined: list[_Part] = []
+        for part in parts:
+            if part.role == "assistant" and joined and joined[-1].role == "assistant":
+                joined[-1] = _joined(joined[-1], part, self._seam(joined[-1], part))
+            else:
+                joined.append(part)
+        return [part for part in joined if part.role != "assistant" or not _is_silent(part)]
+
+    def _seam(self, one: _Part, other: _Part) -> tuple[Item, ...]:
+        """Two items that a stream had cut in two: google-genai keeps each chunk as a content of its own."""
+        if self._format != "gemini_generate" or not one.items or not other.items:
+            return ()
+        match one.items[-1], other.items[0]:
+            case Text() as before, Text() as after:
+                return (self._to.encode_words(before.text + after.text),)
+            case ReasoningText(signature=None) as before, ReasoningText(signature=None) as after:
+                return (replace(before, text=before.text + after.text),)
+            case _:
+                return ()
+
     def flat(self, parts: list[_Part]) -> list[_Part]:
         """Each result a turn of its own."""
-        shaped: list[_Part] = []
-        for part in parts:
-            if part.items:
-                shaped = self._with_model_part(shaped, part) if part.role == "assistant" else [*shaped, part]
-        return shaped
-
-    def _with_model_part(self, shaped: list[_Part], part: _Part) -> list[_Part]:
-        """In a Responses list what the model says next to itself is one step."""
-        is_one_step = self._target == "openai_responses" and shaped and shaped[-1].role == "assistant"
-        return [*shaped[:-1], _joined(shaped[-1], part)] if is_one_step else [*shaped, part]
+        return [part for part in parts if part.items]
 
     def blocks(self, parts: list[_Part]) -> list[_Part]:
         """Turns of user and model in alternation, results first in the user's."""
@@ -329,7 +389,7 @@ class _Work:
                 self.findings.append(Finding("untranslatable", "", message, ""))
             ours = part if part.role == "assistant" else _Part("user", part.items)
             if shaped and shaped[-1].role == ours.role:
-                shaped[-1] = _joined(shaped[-1], ours)
+                shaped[-1] = _joined(shaped[-1], ours, ())
             else:
                 shaped.append(ours)
         if shaped and shaped[0].role == "assistant":
@@ -337,8 +397,13 @@ class _Work:
         return shaped
 
 
-def _joined(one: _Part, other: _Part) -> _Part:
-    items = (*one.items, *other.items)
+def _is_silent(part: _Part) -> bool:
+    return all(isinstance(item, REASONING_KINDS) for item in part.items)
+
+
+def _joined(one: _Part, other: _Part, seam: tuple[Item, ...]) -> _Part:
+    """One part of two; `seam` stands for the last item of the one and the first of the other."""
+    items = (*one.items[:-1], *seam, *other.items[1:]) if seam else (*one.items, *other.items)
     letters = sum(letters_of(item.text) for item in one.items if isinstance(item, Text))
     calls = sum(1 for item in one.items if isinstance(item, ToolCall))
     moved = tuple(placed._replace(base=(placed.base[0] + letters, placed.base[1] + calls)) for placed in other.opened)

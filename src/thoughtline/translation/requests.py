@@ -7,7 +7,6 @@ and the same conversation translated again has the same keys.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from thoughtline.errors import Untranslatable
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
 from thoughtline.items import REASONING_KINDS, Item, Text, ToolCall
-from thoughtline.options import BuiltInTool, CustomTool, FunctionTool, Options, ReadOptions, Thinking, Tool, ToolChoice
+from thoughtline.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
 from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding
@@ -28,17 +27,15 @@ from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, Conversation, Placed, translate_turns
 from thoughtline.translation.effort import Settled, knob_for, settle
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
+from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
 from thoughtline.translation.spokes import SPOKES, bodies_of
+from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
 from thoughtline.turns import FormatName, Transcript
 
-_CLAUDE = ("anthropic", "anthropic-adaptive", "anthropic-bound", "bedrock-claude")
-_DEEPSEEK = ("deepseek", "deepseek-anthropic", "deepseek-responses", "deepseek-v3.2")
-_NO_FORCED_TOOL = (*_CLAUDE, *_DEEPSEEK, "kimi")
+_NO_FORCED_TOOL = (*CLAUDE, *DEEPSEEK, "kimi")
 """Where a tool can't be forced on a model that thinks: Anthropic's, DeepSeek's and Moonshot's refusals."""
 
-_OPENAI = ("openai-responses", "azure-responses", "openai-chat")
 _OPENAI_FORMATS: tuple[FormatName, ...] = ("openai_chat", "openai_responses")
-_OPENAI_REASONS = re.compile(r"(^|/)(o[134]|gpt-5)")
 
 _LONGEST_USER = 64
 """OpenAI refuses a longer name for an end user; Claude Code's is one. A digest tells users apart as well."""
@@ -50,7 +47,8 @@ _OLD_CLAUDE = (("claude-3-5", 8_192), ("claude-3-7", 32_000), ("claude-3", 4_096
 
 
 class TranslatedRequest(NamedTuple):
-    """The request for the upstream, what was lost on the way, how ids go back, and what the client's envelopes held.
+    """The request for the upstream, what was lost on the way, how ids and names of tools go back, and what the client's
+    envelopes held.
 
     `records` are as good as what a store finds; `options` are what the client asked for.
     """
@@ -60,6 +58,7 @@ class TranslatedRequest(NamedTuple):
     call_ids: CallIds
     options: Options
     records: tuple[Record, ...] = ()
+    tools: ToolNames = NO_NAMES
 
 
 def translate_request(
@@ -71,11 +70,13 @@ def translate_request(
     sealer: Sealer = NO_SEALER,
     *,
     is_streaming: bool | None = None,
+    missing_tools: MissingTools = "leave_out",
 ) -> TranslatedRequest:
     """A request for `model` at an upstream that speaks `to` and has this contract.
 
     `is_streaming` overrides what the body says, for formats that say it in the address. A request that can't be
-    carried without changing what it means raises `Untranslatable`.
+    carried without changing what it means raises `Untranslatable`; `missing_tools` says whether a tool that the
+    upstream lacks does.
     """
     read = SPOKES[transcript.format].decode_options(transcript.body)
     streams = transcript.is_streaming if is_streaming is None else is_streaming
@@ -83,9 +84,11 @@ def translate_request(
     ids = _call_ids(transcript)
     if transcript.format == to:
         return TranslatedRequest(transcript, (), ids, options)
-    _refuse_what_changes_meaning(read, to)
-    conversation = translate_turns(transcript, to, contract, sealer)
-    body, findings = _body(read, options, to, contract)
+    _refuse_what_is_kept(read, to)
+    offered = offer(read, options, SPOKES[to], contract, missing_tools)
+    conversation = translate_turns(transcript, to, contract, sealer, offered.names)
+    offered = without_tools(offered, read, SPOKES[to], conversation.turns)
+    body, findings = _body(read, offered.options, to, contract)
     marks = (*_cache_marks(transcript, to), *_history_notes(transcript))
     draft = Transcript(to, conversation.turns, body, is_reshaped=True)
     bodies = bodies_of(to)
@@ -94,8 +97,8 @@ def translate_request(
     who = identity or Identity("")
     records = _records(final, conversation, who)
     used = frozenset(call.id for call in _calls(final) if call.id)
-    found = (*conversation.findings, *findings, *marks)
-    return TranslatedRequest(final, found, ids._replace(used=used), options, records)
+    found = (*conversation.findings, *offered.findings, *findings, *marks)
+    return TranslatedRequest(final, found, ids._replace(used=used), options, records, offered.names)
 
 
 def _call_ids(transcript: Transcript) -> CallIds:
@@ -109,32 +112,11 @@ def _calls(transcript: Transcript) -> Iterable[ToolCall]:
     return (item for turn in transcript.turns for item in turn.items if isinstance(item, ToolCall))
 
 
-def _refuse_what_changes_meaning(read: ReadOptions, to: FormatName) -> None:
-    spoke = SPOKES[to]
-    for at, tool in enumerate(read.options.tools):
-        if not _is_carried(tool, spoke.custom_tools, spoke.built_in):
-            kind = "of free text" if isinstance(tool, CustomTool) else f"of kind {_kind_of(tool)}"
-            place = f"{read.places.get('tools', '/tools')}/{at}"
-            remedy = "leave the tool out, or ask a model whose provider has it"
-            raise Untranslatable(f"the upstream has no tool {kind}", place, remedy)
+def _refuse_what_is_kept(read: ReadOptions, to: FormatName) -> None:
     if read.options.previous_response_id is not None and to != "openai_responses":
         place = read.places.get("previous_response_id", "/previous_response_id")
         remedy = "send the whole conversation in `input`"
         raise Untranslatable("the upstream keeps no responses", place, remedy)
-
-
-def _is_carried(tool: Tool, custom: bool, built_in: frozenset[str]) -> bool:
-    match tool:
-        case FunctionTool():
-            return True
-        case CustomTool():
-            return custom
-        case BuiltInTool():
-            return tool.kind in built_in
-
-
-def _kind_of(tool: Tool) -> str:
-    return tool.kind if isinstance(tool, BuiltInTool) else "function"
 
 
 # --- the body -------------------------------------------------------------------------------------------------------
@@ -148,7 +130,8 @@ def _body(read: ReadOptions, options: Options, to: FormatName, contract: Contrac
     options, thinking = _unforced(options, contract, read, findings)
     settled = settle(thinking, contract, options.model, options.max_tokens)
     findings += [_finding(read, "thinking", problem) for problem in settled.problems]
-    options = _cooled(options, contract, settled, read, findings)
+    options, lost = sampled(options, contract, is_thinking=settled.is_thinking)
+    findings += [_finding(read, name, why) for name, why in lost]
     written = SPOKES[to].encode_options(options, contract.dialect)
     findings += [_finding(read, name, f"{to} has no member for {name}") for name in written.dropped]
     findings += [Finding("untranslatable", place, "a member nobody here knows", "") for place in read.leftovers]
@@ -225,26 +208,6 @@ def _unforced(
         return options, Thinking("off")
     findings.append(_finding(read, "tool_choice", "this upstream forces no tool on a model that always thinks"))
     return replace(options, tool_choice=ToolChoice("auto")), thinking
-
-
-def _cooled(
-    options: Options, contract: Contract, settled: Settled, read: ReadOptions, findings: list[Finding]
-) -> Options:
-    """Settings that a model refuses: Claude's and DeepSeek's while they think, OpenAI's reasoning models always."""
-    refused: tuple[str, ...] = ()
-    if contract.name in _CLAUDE and settled.is_thinking:
-        refused = ("temperature", "top_p", "top_k")
-    elif contract.name in _OPENAI and _OPENAI_REASONS.search(options.model):
-        refused = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs")
-    elif contract.name in _DEEPSEEK and settled.is_thinking:
-        refused = ("logprobs", "top_logprobs")
-    for name in refused:
-        if getattr(options, name) is not None and not (name == "temperature" and options.temperature == 1):
-            findings.append(_finding(read, name, f"{name} can't be set on a model that thinks"))
-            options = replace(options, **{name: None})
-    if contract.name in _CLAUDE and options.temperature is not None and options.temperature > 1:
-        findings.append(_finding(read, "temperature", "temperature ends at 1 here"))
-    return options
 
 
 def _merged(written: dict[str, bytes], settled: Settled) -> bytes:

@@ -55,7 +55,9 @@ class NotePlace(NamedTuple):
 
 class Spoke(NamedTuple):
     """A row of the table. `has_turns_of_blocks`: results and words of a user share a turn, neighbours are one, and no
-    system message stands between them. `is_object`: arguments of a call are an object, not text."""
+    system message stands between them. `is_object`: arguments of a call are an object, not text. `mixes_tools`: tools
+    that the provider runs stand beside functions. `needs_tools`: calls in the history want tools beside them, and
+    nothing says that none of them is to be called."""
 
     decode_options: Callable[[bytes], ReadOptions]
     encode_options: Callable[[Options, Dialect], WrittenOptions]
@@ -67,6 +69,8 @@ class Spoke(NamedTuple):
     is_object: bool
     custom_tools: bool = False
     built_in: frozenset[str] = frozenset()
+    mixes_tools: bool = True
+    needs_tools: bool = False
     encode_words: Callable[[str], Text] = Text
     notes: NotePlace = NotePlace()
 
@@ -141,6 +145,8 @@ SPOKES: dict[FormatName, Spoke] = {
         has_turns_of_blocks=True,
         is_object=True,
         built_in=_SEARCH,
+        # Gemini 2.5: "Tool use with function calling is unsupported"; Gemini 3 wants all that its tools did back.
+        mixes_tools=False,
         notes=NotePlace(has_citations=True, has_tokens=True),
     ),
     "ollama_chat": Spoke(
@@ -163,6 +169,7 @@ SPOKES: dict[FormatName, Spoke] = {
         bedrock_converse.encode_result,
         has_turns_of_blocks=True,
         is_object=True,
+        needs_tools=True,
         notes=NotePlace(decode=converse_notes.decode_notes),
     ),
 }

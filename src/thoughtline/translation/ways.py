@@ -10,6 +10,7 @@ from thoughtline.providers import Dialect
 from thoughtline.records import Key
 from thoughtline.translation.calls import CallIds
 from thoughtline.translation.envelopes import Opened, Place, Sealer
+from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.turns import FormatName, Provenance
 
 Slot = Literal["block", "element", "call", "none"]
@@ -45,7 +46,7 @@ class Sealing(NamedTuple):
 
 
 class Way(NamedTuple):
-    """From where to where: formats and dialects, ids, and what the client was told before.
+    """From where to where: formats and dialects, ids, names of tools, and what the client was told before.
 
     `name` is the answer's own, where the client may ask for it again by that; else it has the one its maker gave it.
     """
@@ -59,6 +60,7 @@ class Way(NamedTuple):
     wants_usage: bool = True
     created: int = 0
     name: str = ""
+    tools: ToolNames = NO_NAMES
 
     @property
     def slot(self) -> Slot:

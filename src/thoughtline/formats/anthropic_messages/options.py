@@ -104,7 +104,7 @@ def decode_tool(raw: Raw, place: str) -> Tool:
     if tool.type in (None, "custom"):
         parameters = tool.input_schema if is_given(tool.input_schema) else None
         return FunctionTool(tool.name, tool.description, parameters, tool.strict)
-    return BuiltInTool(WEB_SEARCH if (tool.type or "").startswith("web_search_") else tool.type or "", raw)
+    return BuiltInTool(WEB_SEARCH if (tool.type or "").startswith("web_search_") else tool.type or "", raw, place)
 
 
 def _typed_choice(choice: _Choice | None) -> ToolChoice | None:

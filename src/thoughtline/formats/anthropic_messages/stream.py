@@ -19,7 +19,7 @@ from thoughtline.events import (
     UsageReported,
 )
 from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
-from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage
+from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage, together
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import (
     NULL,
@@ -141,6 +141,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._finish: Finish | None = None
         self._is_done = False
         self._has_begun = False
+        self._usage = NULL
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
@@ -176,6 +177,7 @@ class StreamDecoder(PayloadStreamDecoder):
             case "message_start":
                 message = decode(_message_decoder, event.message, "/message") if is_given(event.message) else _Message()
                 self._has_begun = True
+                self._usage = message.usage.copy() if is_given(message.usage) else NULL
                 events.append(Started(message.id, message.model))
             case "content_block_start":
                 self._open(event, events)
@@ -212,8 +214,11 @@ class StreamDecoder(PayloadStreamDecoder):
             self._order.done(index, [ItemDone(0, index, _item(draft, self._dialect))], events)
 
     def _end(self, event: _Event, events: list[Event]) -> None:
-        if is_given(event.usage):
-            events.append(UsageReported(decode_usage(event.usage)))
+        usage = event.usage if is_given(event.usage) else self._usage
+        if usage is not self._usage and is_given(self._usage):
+            usage = together(self._usage, usage)
+        if is_given(usage):
+            events.append(UsageReported(decode_usage(usage)))
         self._finish = decode_finish(event.delta.stop_reason if event.delta else None)
         if self._finish is not None and not self._is_done:
             self._end_turn(events)

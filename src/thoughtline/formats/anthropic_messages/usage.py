@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import decode, encode
+from thoughtline.formats.json_text import NULL, decode, encode, members, set_members
 from thoughtline.turns import Finish, FinishReason, Usage
 
 
@@ -49,6 +49,27 @@ def decode_usage(raw: Raw) -> Usage:
     total = (usage.input_tokens or 0) + cached + (usage.cache_creation_input_tokens or 0)
     reasoning = usage.output_tokens_details.thinking_tokens if usage.output_tokens_details else None
     return Usage(total, usage.output_tokens or 0, reasoning or 0, cached, raw.copy())
+
+
+_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def together(begun: Raw, ended: Raw) -> Raw:
+    """The usage of a stream: what its start said of the input, what its end said of all. Some servers tell the input at
+    the start alone, others write zeros into one of the two."""
+    if bytes(begun)[:1] != b"{" or bytes(ended)[:1] != b"{":
+        return ended
+    first, last = members(begun), members(ended)
+    kept = [
+        (name, first[name]) for name in _INPUT if name in first and _count(first[name]) > _count(last.get(name, NULL))
+    ]
+    rest = [(name, value) for name, value in first.items() if name not in last and name not in _INPUT]
+    return Raw(set_members(ended, [(name, bytes(value)) for name, value in (*kept, *rest)]))
+
+
+def _count(raw: Raw) -> int:
+    text = bytes(raw)
+    return int(text) if text.isdigit() and len(text) < 19 else 0
 
 
 def encode_usage(usage: Usage | None) -> bytes:

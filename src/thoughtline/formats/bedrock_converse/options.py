@@ -89,7 +89,7 @@ def decode_options(body: bytes) -> ReadOptions:
 def _decode_tool(raw: Raw, place: str) -> Tool:
     spec = decode(_tool_decoder, raw, place).toolSpec
     if spec is None:
-        return BuiltInTool(next(iter(members(raw)), ""), raw)
+        return BuiltInTool(next(iter(members(raw)), ""), raw, place)
     schema = spec.inputSchema.json if spec.inputSchema is not None and is_given(spec.inputSchema.json) else None
     return FunctionTool(spec.name, spec.description, schema)
 

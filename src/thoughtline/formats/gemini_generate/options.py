@@ -22,6 +22,7 @@ from thoughtline.options import (
     Options,
     ReadOptions,
     ResultContent,
+    ResultPart,
     StructuredOutput,
     Thinking,
     Tool,
@@ -90,7 +91,8 @@ def _decode_tools(raws: tuple[Raw, ...]) -> tuple[Tool, ...]:
                 tools += [_typed(one) for one in decode(_functions_decoder, value, f"{place}/{name}")]
             elif is_given(value):
                 shared = name in ("googleSearch", "google_search")
-                tools.append(BuiltInTool(WEB_SEARCH if shared else name, Raw(object_of([(name, value)]))))
+                own = Raw(object_of([(name, value)]))
+                tools.append(BuiltInTool(WEB_SEARCH if shared else name, own, f"{place}/{name}"))
     return tuple(tools)
 
 
@@ -288,15 +290,40 @@ _ONE_TEXT = ("result", "output", "content", "error")
 
 
 def decode_result(item: ToolResult) -> ResultContent:
-    """A `functionResponse`: an object. One that is nothing but a text under a usual name is that text."""
-    if bytes(item.content)[:1] != b"{":
-        return ResultContent((bytes(item.content).decode(),) if is_given(item.content) else ("",))
-    held = msgspec.json.decode(item.content, type=dict[str, Raw])
+    """A `functionResponse`: an object, and what stands in parts beside it."""
+    said = _decode_response(item.content)
+    return ResultContent((*said.parts, *_decode_beside(item.raw)), said.is_error)
+
+
+def _decode_response(content: Raw) -> ResultContent:
+    """An object that is nothing but a text under a usual name is that text."""
+    if bytes(content)[:1] != b"{":
+        return ResultContent((bytes(content).decode(),) if is_given(content) else ("",))
+    held = msgspec.json.decode(content, type=dict[str, Raw])
     if len(held) == 1:
         name, value = next(iter(held.items()))
         if name in _ONE_TEXT and bytes(value)[:1] == b'"':
             return ResultContent((msgspec.json.decode(value, type=str),), name == "error")
-    return ResultContent((bytes(item.content).decode(),))
+    return ResultContent((bytes(content).decode(),))
+
+
+class _Beside(Struct, gc=False):
+    parts: list[Raw] = []
+
+
+class _Result(Struct, gc=False):
+    functionResponse: _Beside | None = None  # noqa: N815
+    function_response: _Beside | None = None
+
+
+_result_decoder = msgspec.json.Decoder(_Result)
+
+
+def _decode_beside(raw: Raw) -> list[ResultPart]:
+    """Pictures and files of a result; a part of another kind as its JSON."""
+    known = _result_decoder.decode(raw) if raw else _Result()
+    held = known.functionResponse or known.function_response
+    return [decode_media(Unknown("", part)) or bytes(part).decode() for part in (held.parts if held else ())]
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:

@@ -73,7 +73,7 @@ def decode_options(body: bytes) -> ReadOptions:
 def _decode_tool(raw: Raw, place: str) -> Tool:
     tool = decode(_tool_decoder, raw, place)
     if tool.function is None:
-        return BuiltInTool(tool.type, raw)
+        return BuiltInTool(tool.type, raw, place)
     parameters = tool.function.parameters if is_given(tool.function.parameters) else None
     return FunctionTool(tool.function.name, tool.function.description, parameters)
 

@@ -23,6 +23,9 @@ from thoughtline.items import Item, ReasoningText, Text
 from thoughtline.notes import Notes, Token, together
 from thoughtline.providers import Dialect
 
+_MOST_TELLINGS = 16
+"""How often the reasoning of one answer is told before its end: each costs as much as it is long."""
+
 _LEGACY = -1
 """The index of a `function_call`, which has none."""
 
@@ -100,12 +103,14 @@ class MessageDraft:
         "_dialect",
         "_extra",
         "_has_given",
+        "_has_news",
         "_next_position",
         "_opaque",
         "_reasoning",
         "_reasoning_position",
         "_refusal",
         "_splitter",
+        "_tellings",
         "_text",
         "_tokens",
         "_words",
@@ -125,6 +130,8 @@ class MessageDraft:
         self._dialect = dialect
         self._next_position = 0
         self._has_given = False
+        self._has_news = False
+        self._tellings = 0
         self._reasoning: list[str] = []
         self._reasoning_position = -1
         self._details = DetailsMerger()
@@ -193,6 +200,7 @@ class MessageDraft:
         if content:
             draft = self._text
             if draft is None:
+                self._tell_reasoning(events)
                 draft = self._text = self._open_content("text")
             draft.pieces.append(content)
             events.append(TextDelta(self.choice, draft.position, content))
@@ -224,8 +232,24 @@ class MessageDraft:
                     self._text = None
                     self._give_contents(events)  # in its place between what was said before and after it
 
+    def _tell_reasoning(self, events: list[Event]) -> None:
+        """Something else begins: what is known of sealed reasoning, again where it has grown since."""
+        if self._has_news and self._tellings < _MOST_TELLINGS:
+            self._has_news = False
+            self._tellings += 1
+            known = tuple(field_reasoning(self._fields(), self._dialect))
+            events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), "", known=known))
+
+    def _tell_seal(self, call: _Call, events: list[Event]) -> None:
+        """A call that comes with its seal: Gemini's, which comes whole."""
+        if is_given(call.extra):
+            sealed = answer_tail(Message(role="assistant", tool_calls=[call.whole()]))
+            events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), "", known=tuple(sealed)))
+
     def add_call(self, delta: ToolCallDelta, events: list[Event]) -> None:
+        count = len(self._calls)
         call = self._call_for(delta)
+        is_new = len(self._calls) > count
         function = delta.function or delta.custom or FunctionDelta()
         pieces = function.arguments or function.input or ""
         call.name = function.name or call.name
@@ -234,6 +258,9 @@ class MessageDraft:
             call.extra = delta.extra_content.copy()
         call.is_custom = call.is_custom or delta.custom is not None
         call.arguments.append(pieces)
+        if is_new:
+            self._tell_reasoning(events)
+            self._tell_seal(call, events)
         events.append(CallDelta(self.choice, call.position, pieces, delta.id, function.name, call.is_custom))
 
     def _call_for(self, delta: ToolCallDelta) -> _Call:
@@ -264,8 +291,6 @@ class MessageDraft:
                 events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), text, is_summary))
 
     def _add_structured(self, delta: Delta, is_told: bool, events: list[Event]) -> None:
-        for call in delta.tool_calls or ():
-            self.add_call(call, events)
         if delta.reasoning_details:
             self._add_details(delta.reasoning_details, is_told, events)
         if delta.reasoning_text:
@@ -273,6 +298,9 @@ class MessageDraft:
             events.append(ReasoningDelta(self.choice, self._position_of_reasoning(), delta.reasoning_text))
         if delta.reasoning_opaque:
             self._opaque = delta.reasoning_opaque
+        self._has_news = self._has_news or bool(delta.reasoning_details or delta.reasoning_opaque)
+        for call in delta.tool_calls or ():
+            self.add_call(call, events)
 
     def _add_rare(self, delta: Delta, events: list[Event]) -> None:
         if delta.function_call is not None and (delta.function_call.name or delta.function_call.arguments):
@@ -292,12 +320,11 @@ class MessageDraft:
             self.add_content(text, events)
         self._give_notes(events)
         self._give_contents(events)
-        message = self._message()
         self._calls.sort(key=lambda call: call.index if call.index is not None else call.position)
         positions = [call.position for call in self._calls]
         if self._refusal:
             positions.insert(0, self._take_position())
-        for position, item in zip(positions, answer_tail(message), strict=True):
+        for position, item in zip(positions, answer_tail(self._tail()), strict=True):
             events.append(ItemDone(self.choice, position, item))
 
     def _give_notes(self, events: list[Event]) -> None:
@@ -311,7 +338,7 @@ class MessageDraft:
         """The reasoning of the fields, once, and the content so far."""
         if not self._has_given:
             self._has_given = True
-            for item in field_reasoning(self._message(), self._dialect):
+            for item in field_reasoning(self._fields(), self._dialect):
                 events.append(ItemDone(self.choice, self._position_of_reasoning(), item))
                 self._reasoning_position = -1
         for content in self._contents:
@@ -327,15 +354,18 @@ class MessageDraft:
         item = Text(text) if is_text else ReasoningText(text, format=self._dialect.reasoning_format)
         return ItemDone(self.choice, content.position, item)
 
-    def _message(self) -> Message:
-        """The message that would have come whole, but for its content."""
+    def _fields(self) -> Message:
+        """The members of the message that would have come whole which hold its reasoning."""
         return Message(
             role="assistant",
             reasoning_content="".join(self._reasoning) or None,
             reasoning_details=self._details.raws(),
             reasoning_text="".join(self._copilot) or None,
             reasoning_opaque=self._opaque,
-            tool_calls=[call.whole() for call in self._calls],
-            refusal="".join(self._refusal) or None,
             extra_content=self._extra,
         )
+
+    def _tail(self) -> Message:
+        """The members of that message which stand after its content."""
+        calls = [call.whole() for call in self._calls]
+        return Message(role="assistant", tool_calls=calls, refusal="".join(self._refusal) or None)

@@ -139,7 +139,7 @@ def decode_tool(raw: Raw, place: str) -> Tool:
     if tool.custom is not None:
         grammar = tool.custom.format if is_given(tool.custom.format) else None
         return CustomTool(tool.custom.name, tool.custom.description, grammar)
-    return BuiltInTool(tool.type, raw)
+    return BuiltInTool(tool.type, raw, place)
 
 
 def _decode_function(raw: Raw, at: int) -> FunctionTool:

@@ -69,6 +69,8 @@ class StreamEncoder:
             case TextDelta():
                 told = self._leave_thinking(event.choice, event.text)
                 return self._delta(event.choice, event.position, told, b"null", event.tokens)
+            case ReasoningDelta(known=known) if known:
+                return b""  # it is told whole at the end
             case ReasoningDelta():
                 return self._delta(event.choice, event.position, self._thinking(event.choice, event.text))
             case CallDelta():

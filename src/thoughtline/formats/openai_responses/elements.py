@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.formats.json_text import (
@@ -69,6 +70,7 @@ class Element(Struct, gc=False):
     summary: list[_Piece] | None = None
     encrypted_content: str | None = None
     name: str | None = None
+    namespace: str | None = None
     arguments: Raw = NULL
     input: Raw = NULL
     call_id: str | None = None
@@ -122,11 +124,9 @@ def decode_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Role, tuple[
         case "reasoning":
             return role, _decode_reasoning(element, raw, dialect, index)
         case "function_call":
-            arguments = _string(element.arguments, "/arguments")
-            return role, (ToolCall(element.name or "", arguments, element.call_id, element.id, raw=raw),)
+            return role, (_decode_call(element, _string(element.arguments, "/arguments"), raw),)
         case "custom_tool_call":
-            text = _string(element.input, "/input")
-            return role, (ToolCall(element.name or "", text, element.call_id, element.id, True, raw=raw),)
+            return role, (_decode_call(element, _string(element.input, "/input"), raw),)
         case "function_call_output" | "custom_tool_call_output":
             return role, (ToolResult(element.output, element.call_id, element.name, raw),)
         case other:
@@ -139,6 +139,12 @@ def decode_answer_element(raw: Raw, dialect: Dialect, index: int) -> tuple[Item,
     """One element of an answer. A compaction gives back messages of the user too: they are no words of the model's."""
     role, items = decode_element(raw, dialect, index)
     return items if role in ("assistant", "tool") else (Unknown("message", raw),)
+
+
+def _decode_call(element: Element, text: str, raw: Raw) -> ToolCall:
+    is_custom = element.type == "custom_tool_call"
+    call = ToolCall(element.name or "", text, element.call_id, element.id, is_custom, raw=raw)
+    return replace(call, namespace=element.namespace) if element.namespace is not None else call
 
 
 def _string(raw: Raw, place: str) -> str:
@@ -272,6 +278,7 @@ def _encode_item(item: Item, dialect: Dialect) -> bytes:
         case ToolCall():
             kind, text = ("custom_tool_call", "input") if item.is_custom else ("function_call", "arguments")
             new = [("type", encode(kind)), ("call_id", encode(item.id or "")), ("name", encode(item.name))]
+            new += [("namespace", encode(item.namespace))] if item.namespace is not None else []
             return _with_id(item.raw if before else NO_RAW, [*new, (text, encode(item.arguments))], item.item_id)
         case ToolResult():
             new = [("type", b'"function_call_output"'), ("call_id", encode(item.call_id or ""))]
@@ -293,8 +300,8 @@ def _item_before(item: Item, dialect: Dialect) -> Item | None:
         case Text(), Text():
             return before if before.text == item.text else None
         case ToolCall(), ToolCall():
-            same = (before.name, before.arguments, before.id) == (item.name, item.arguments, item.id)
-            return before if same else None
+            same = (before.name, before.namespace, before.arguments, before.id)
+            return before if same == (item.name, item.namespace, item.arguments, item.id) else None
         case _:
             return before if before == item else None
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from thoughtline.formats.json_text import NULL, array, decode, decode_content, encode, is_given, members, object_of
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    decode_content,
+    elements,
+    encode,
+    is_given,
+    members,
+    object_of,
+)
 from thoughtline.formats.option_members import Reader, Writer, data_url, hold_media, said_of, split_data_url
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.items import Text, ToolResult, Unknown
@@ -42,6 +55,8 @@ class _Tool(Struct, gc=False):
     parameters: Raw = NULL
     strict: bool | None = None
     format: Raw = NULL
+    tools: list[Raw] | None = None
+    external_web_access: bool | None = None
 
 
 class _Format(Struct, gc=False):
@@ -59,16 +74,25 @@ class _Choice(Struct, gc=False):
     tools: list[_Tool] | None = None
 
 
+class _Kind(Struct, gc=False):
+    type: str = ""
+
+
+TOOL_ITEMS = ("additional_tools", "tool_search_output")
+"""Elements of a conversation that offer more tools."""
+
+_OFFERS_LATER = re.compile(rb'"(?:additional_tools|tool_search_output)"')
+_kind_decoder = msgspec.json.Decoder(_Kind)
 _tool_decoder = msgspec.json.Decoder(_Tool)
 _choice_decoder: msgspec.json.Decoder[str | _Choice] = msgspec.json.Decoder(str | _Choice)
 
 
 def decode_options(body: bytes) -> ReadOptions:
     """What a Responses request asks for."""
-    reader = Reader(body)
+    reader = _Reader(body)
     reader.skip("input", "instructions")
     text = reader.inner("text")
-    tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
+    tools = decode_tools(reader.elements("tools"), reader.later_tools())
     include = reader.names("include")
     if _LOGPROBS in include:
         reader.places["logprobs"] = reader.places["include"]
@@ -99,18 +123,67 @@ def decode_options(body: bytes) -> ReadOptions:
     return reader.done(options, text)
 
 
-def decode_tool(raw: Raw, place: str) -> Tool:
-    """One tool: a function, one of free text, or one of the provider's."""
+class _Reader(Reader):
+    """The members of a Responses request; tools may also stand in its conversation."""
+
+    def later_tools(self) -> tuple[tuple[str, Raw], ...]:
+        """Tools that Codex offers by an item of `input`, or that a search of its own found; each with its place."""
+        raw = self._members.get("input", NULL)
+        if bytes(raw)[:1] != b"[" or not _OFFERS_LATER.search(bytes(raw)):
+            return ()
+        found: list[tuple[str, Raw]] = []
+        for at, element in enumerate(elements(raw)):
+            if kind_of(element) in TOOL_ITEMS:
+                inner = Reader(element, f"/input/{at}").elements("tools")
+                found += [(f"/input/{at}/tools/{number}", one) for number, one in enumerate(inner)]
+        return tuple(found)
+
+
+def kind_of(element: Raw) -> str:
+    """What an element of a list says it is."""
+    try:
+        return _kind_decoder.decode(element).type
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
+def decode_tools(raws: tuple[Raw, ...], later: tuple[tuple[str, Raw], ...] = ()) -> tuple[Tool, ...]:
+    """All that is offered: a namespace is the tools in it. A tool that is offered twice counts as it was first."""
+    places = [*((f"/tools/{at}", raw) for at, raw in enumerate(raws)), *later]
+    found: dict[object, Tool] = {}
+    for place, raw in places:
+        for tool in decode_tool(raw, place):
+            name = (tool.kind, tool.place) if isinstance(tool, BuiltInTool) else (tool.namespace, tool.name)
+            found.setdefault(name, tool)
+    return tuple(found.values())
+
+
+def decode_tool(raw: Raw, place: str, namespace: str | None = None) -> list[Tool]:
+    """One tool: a function, one of free text, one of the provider's; or several in a namespace."""
     tool = decode(_tool_decoder, raw, place)
     match tool.type:
         case "function":
             parameters = tool.parameters if is_given(tool.parameters) else None
-            return FunctionTool(tool.name or "", tool.description, parameters, tool.strict)
+            return [FunctionTool(tool.name or "", tool.description, parameters, tool.strict, namespace)]
         case "custom":
             grammar = tool.format if is_given(tool.format) else None
-            return CustomTool(tool.name or "", tool.description, grammar)
+            return [CustomTool(tool.name or "", tool.description, grammar, namespace)]
+        case "namespace" if namespace is None:
+            inner = [(f"{place}/tools/{at}", one) for at, one in enumerate(tool.tools or ())]
+            found = [one for where, raw in inner for one in decode_tool(raw, where, tool.name or "")]
+            return _introduced(found, tool.name or "", tool.description)
         case kind:
-            return BuiltInTool(_SHARED_BUILT_IN.get(kind, kind), raw)
+            is_cached = tool.external_web_access is False
+            return [BuiltInTool(_SHARED_BUILT_IN.get(kind, kind), raw, place, is_cached)]
+
+
+def _introduced(tools: list[Tool], namespace: str, description: str | None) -> list[Tool]:
+    """What is said of a namespace stands with the first of its tools."""
+    first = tools[0] if tools else None
+    if not description or first is None or isinstance(first, BuiltInTool):
+        return tools
+    own = f"{first.description}\n\n" if first.description else ""
+    return [replace(first, description=f"{own}About {namespace}: {description}"), *tools[1:]]
 
 
 def _decode_choice(raw: Raw | None) -> ToolChoice | None:
@@ -122,7 +195,7 @@ def _decode_choice(raw: Raw | None) -> ToolChoice | None:
     if choice.type == "allowed_tools":
         names = tuple(tool.name for tool in choice.tools or () if tool.name)
         return ToolChoice("required" if choice.mode == "required" else "auto", None, names)
-    return ToolChoice("named", choice.name) if choice.name else ToolChoice("required")
+    return ToolChoice("named", choice.name or _SHARED_BUILT_IN.get(choice.type, choice.type))
 
 
 def _decode_output(output: _Format | None) -> StructuredOutput | None:

@@ -100,10 +100,11 @@ def _is_ours(payload: bytes) -> bool:
 class _Draft:
     """An element that grows: what was announced of it, and what its deltas brought, by part."""
 
-    __slots__ = ("added", "parts")
+    __slots__ = ("added", "id", "parts")
 
     def __init__(self, added: Raw) -> None:
         self.added = added
+        self.id: str | None = None
         self.parts: dict[tuple[str, int], list[str]] = {}
 
 
@@ -142,12 +143,13 @@ class StreamDecoder(PayloadStreamDecoder):
         draft.parts.setdefault((kind, part), []).append(delta)
         if kind == "text":
             has_tokens = event.logprobs is not NULL and len(event.logprobs) > _NO_TOKENS
-            events.append(TextDelta(0, position, delta, decode_tokens(event.logprobs).tokens if has_tokens else ()))
+            tokens = decode_tokens(event.logprobs).tokens if has_tokens else ()
+            events.append(TextDelta(0, position, delta, tokens, draft.id))
         elif kind == "call":
             is_custom = event.type == "response.custom_tool_call_input.delta"
             events.append(CallDelta(0, position, delta, is_custom=is_custom))
         else:
-            events.append(ReasoningDelta(0, position, delta, kind == "summary"))
+            events.append(ReasoningDelta(0, position, delta, kind == "summary", item_id=draft.id))
 
     def _position(self, index: int, kind: str, part: int) -> int:
         return self._positions.setdefault((index, kind, part), len(self._positions))
@@ -185,12 +187,15 @@ class StreamDecoder(PayloadStreamDecoder):
 
     def _add(self, event: _Event, events: list[Event]) -> None:
         self._start(event.response, events)
-        self._open(event.output_index, event.item.copy())
+        draft = self._open(event.output_index, event.item.copy())
         element = decode_kind(element_decoder, event.item, _CALLS, "/item")
+        draft.id = element.id if not isinstance(element, str) else None
         if not isinstance(element, str) and element.type in _CALLS:
             position = self._position(event.output_index, "call", 0)
             is_custom = element.type == "custom_tool_call"
-            events.append(CallDelta(0, position, "", element.call_id, element.name, is_custom))
+            events.append(
+                CallDelta(0, position, "", element.call_id, element.name, is_custom, element.namespace, draft.id)
+            )
 
     def _element_done(self, index: int, raw: Raw, events: list[Event]) -> None:
         if index in self._done:
@@ -271,5 +276,7 @@ def _cut_short(draft: _Draft, dialect: Dialect, index: int) -> tuple[Item, ...]:
         elif kind == "text":
             items.append(Text(text))
         elif not isinstance(element, str):
-            items.append(ToolCall(element.name or "", text, element.call_id))
+            is_custom = element.type == "custom_tool_call"
+            call = ToolCall(element.name or "", text, element.call_id, None, is_custom, namespace=element.namespace)
+            items.append(call)
     return tuple(items)

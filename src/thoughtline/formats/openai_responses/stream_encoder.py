@@ -150,8 +150,9 @@ class StreamEncoder:
 
     def _complete(self, element: bytes) -> bytes:
         """The element under the name it was announced with."""
-        if self._open is not None and self._open.name and "id" not in members(element):
-            element = set_members(element, [("id", encode(self._open.name))])
+        opened = self._open
+        if opened is not None and opened.name and (opened.kind != "reasoning" or "id" not in members(element)):
+            element = set_members(element, [("id", encode(opened.name))])
         return complete_element(element, self._started.id, len(self._output))
 
     def _leave(self) -> bytes:
@@ -171,23 +172,24 @@ class StreamEncoder:
         if opened.kind == "message":
             return Text(text, None, opened.name or None)
         first = self._calls.get(opened.part_position or 0, CallDelta(0, 0, ""))
-        return ToolCall(first.name or "", text, first.id)
+        return ToolCall(first.name or "", text, first.id, namespace=first.namespace)
 
     # --- messages and calls ---
 
     def _text(self, event: TextDelta) -> bytes:
         said = b""
         if self._open is None or self._open.part_position != event.position or self._open.kind != "message":
-            said = self._enter("message", self._new_message(event.choice)) + self._begin_part(event.position)
+            said = self._enter("message", self._new_message(event)) + self._begin_part(event.position)
         self._remember(event.position, event.text)
         tokens = encode_tokens(event.tokens) if event.tokens else b"[]"
         delta = [*self._part, ("delta", encode(event.text)), ("logprobs", tokens)]
         return said + self._event("response.output_text.delta", delta)
 
-    def _new_message(self, choice: int) -> bytes:
-        if choice != 0:
+    def _new_message(self, event: TextDelta) -> bytes:
+        if event.choice != 0:
             raise EncodeError("a Responses stream holds one answer")
-        name = f"msg_{self._started.id or 'thoughtline'}_{len(self._output) + (self._open is not None)}"
+        made = f"msg_{self._started.id or 'thoughtline'}_{len(self._output) + (self._open is not None)}"
+        name = event.item_id or made
         known = {"id": name, "type": "message", "status": "in_progress", "role": "assistant", "content": []}
         return encode(known)
 
@@ -211,8 +213,9 @@ class StreamEncoder:
         if self._open is None or self._open.part_position != event.position:
             self._calls[event.position] = event
             kind, text = ("custom_tool_call", "input") if event.is_custom else ("function_call", "arguments")
-            known = {"type": kind, "id": f"fc_{event.id or event.position}", "status": "in_progress"}
+            known = {"type": kind, "id": event.item_id or f"fc_{event.id or event.position}", "status": "in_progress"}
             call = {**known, "call_id": event.id or "", "name": event.name or "", text: ""}
+            call |= {"namespace": event.namespace} if event.namespace is not None else {}
             said = self._enter(kind, encode(call))
             if self._open is not None:
                 self._open.part_position = event.position
@@ -230,7 +233,7 @@ class StreamEncoder:
     def _reasoning(self, event: ReasoningDelta) -> bytes:
         said = b""
         if self._open is None or self._open.kind != "reasoning" or _is_sealed(self._open):
-            name = f"rs_{self._started.id or 'thoughtline'}_{len(self._output)}"
+            name = event.item_id or f"rs_{self._started.id or 'thoughtline'}_{len(self._output)}"
             said = self._enter("reasoning", encode({"id": name, "type": "reasoning", "summary": []}))
         opened = self._open
         if opened is not None and opened.part_position != event.position:

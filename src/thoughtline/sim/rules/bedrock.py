@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from thoughtline.sim.exchange import Exchange, Rule
 from thoughtline.sim.refusals import bedrock_error
-from thoughtline.sim.rules import anthropic
+from thoughtline.sim.rules import anthropic, asking
 from thoughtline.sim.values import Refusal
 from thoughtline.sim.wire import Json, JsonObject, as_object, objects, string
 from thoughtline.sim.wires import messages
@@ -69,7 +69,10 @@ def as_messages(exchange: Exchange) -> Exchange:
     """The same request in Claude's own wire, which is what Claude's rules read."""
     fields = as_object(exchange.body.get("additionalModelRequestFields"))
     settings = as_object(exchange.body.get("toolConfig"))
+    inference = as_object(exchange.body.get("inferenceConfig"))
+    sampling = {"temperature": inference.get("temperature"), "top_p": inference.get("topP")}
     body: JsonObject = {
+        **sampling,
         **fields,
         "system": exchange.body.get("system"),
         "tools": [as_object(tool.get("toolSpec")) for tool in objects(settings.get("tools"))],
@@ -142,5 +145,8 @@ RULES: tuple[Rule, ...] = (
     text_not_null,
     takes_no_signature,
     no_prefill,
+    asking.converse_tools_given,
+    asking.converse_results,
+    _claude(asking.claude_sampling),
     *(_claude(rule) for rule in anthropic.RULES),
 )

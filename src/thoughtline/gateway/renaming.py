@@ -1,0 +1,177 @@
+"""Calls of tools that the provider knows by other names, on their way to a client of the same format.
+
+Only what names such a call is changed; every other byte goes on as it came.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.continuity.raw_events import RawEvent, splitter_for
+from thoughtline.errors import LimitExceeded
+from thoughtline.formats.json_text import NULL, array, elements, encode, is_given, members, object_of, set_members
+from thoughtline.gateway.relay import Tagged
+from thoughtline.items import ToolCall
+from thoughtline.translation.tools import ToolNames
+
+_MARK = b"function_call"
+_GROWS = "response.function_call_arguments.delta"
+_GROWN = "response.function_call_arguments.done"
+_TEXT = "response.custom_tool_call_input"
+
+
+class _Event(Struct, gc=False):
+    type: str = ""
+    output_index: int = 0
+    sequence_number: int | None = None
+    item_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    item: Raw = NULL
+    response: Raw = NULL
+
+
+class _Call(Struct, gc=False):
+    type: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+_event_decoder = msgspec.json.Decoder(_Event)
+_call_decoder = msgspec.json.Decoder(_Call)
+
+
+class RenamedCalls:
+    """A Responses answer, whole or as a stream, with its calls under the client's names."""
+
+    def __init__(self, names: ToolNames) -> None:
+        self._names = names
+        self._splitter = splitter_for("openai_responses")
+        self._texts: dict[int, ToolCall] = {}
+        self._number: int | None = None
+        self._gave_up = False
+
+    def whole(self, body: bytes) -> bytes:
+        """A body that can't be read goes on as it came."""
+        try:
+            return self._response(body) if _MARK in body else body
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return body
+
+    def feed(self, data: bytes) -> bytes:
+        if self._gave_up:
+            return data
+        try:
+            return b"".join(map(self._event, self._splitter.feed(data)))
+        except LimitExceeded:
+            self._gave_up = True
+            return self._splitter.rest()
+
+    def finish(self) -> bytes:
+        return b"" if self._gave_up else b"".join(map(self._event, self._splitter.finish()))
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def _event(self, event: RawEvent) -> bytes:
+        if _MARK not in event.payload:
+            return event.raw
+        try:
+            known = _event_decoder.decode(event.payload)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return event.raw
+        match known.type:
+            case "response.output_item.added" | "response.output_item.done":
+                return self._item_event(event, known)
+            case kind if kind == _GROWS and known.output_index in self._texts:
+                self._number = known.sequence_number
+                return b""  # free text is read when it is whole
+            case kind if kind == _GROWN:
+                return self._grown(event, known)
+            case _ if is_given(known.response):
+                return _with_payload(event, [("response", self._response(bytes(known.response)))])
+            case _:
+                return event.raw
+
+    def _item_event(self, event: RawEvent, known: _Event) -> bytes:
+        item, call = self._element(known.item)
+        if call is None:
+            return event.raw
+        if call.is_custom:
+            self._texts[known.output_index] = call
+        return _with_payload(event, [("item", bytes(item))])
+
+    def _grown(self, event: RawEvent, known: _Event) -> bytes:
+        text = self._texts.get(known.output_index)
+        if text is None:
+            tool = self._names.client.get(known.name)
+            return _with_payload(event, [("name", encode(tool.name))]) if tool is not None else event.raw
+        name = next(name for name, tool in self._names.client.items() if tool == (text.name, text.namespace, True))
+        said = encode(self._names.called(ToolCall(name, known.arguments)).arguments)
+        number = self._number if self._number is not None else known.sequence_number
+        here = [("item_id", encode(known.item_id)), ("output_index", encode(known.output_index))]
+        delta = object_of([*_numbered(f"{_TEXT}.delta", number), *here, ("delta", said)])
+        done = object_of([*_numbered(f"{_TEXT}.done", known.sequence_number), *here, ("input", said)])
+        return _renamed(event, f"{_TEXT}.delta", delta) + _renamed(event, f"{_TEXT}.done", done)
+
+    # --- elements -----------------------------------------------------------------------------------------------------
+
+    def _response(self, body: bytes) -> bytes:
+        output = members(body).get("output", NULL)
+        if bytes(output)[:1] != b"[":
+            return body
+        changed = [self._element(raw) for raw in elements(output)]
+        if all(call is None for _, call in changed):
+            return body
+        return set_members(body, [("output", array(raw for raw, _ in changed))])
+
+    def _element(self, raw: Raw) -> tuple[Raw, ToolCall | None]:
+        """An element and, if it is a call under another name, the call as the client knows it."""
+        try:
+            known = _call_decoder.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return raw, None
+        if known.type != "function_call" or known.name not in self._names.client:
+            return raw, None
+        call = self._names.called(ToolCall(known.name, known.arguments))
+        changes: list[tuple[str, bytes | None]] = [("name", encode(call.name))]
+        if call.namespace is not None:
+            changes.append(("namespace", encode(call.namespace)))
+        if call.is_custom:
+            changes += [("type", b'"custom_tool_call"'), ("arguments", None), ("input", encode(call.arguments))]
+        return Raw(set_members(raw, changes)), call
+
+
+class Edited:
+    """Several edits of one answer, one after the other."""
+
+    def __init__(self, *edits: Tagged) -> None:
+        self._edits = edits
+
+    def whole(self, body: bytes) -> bytes:
+        for edit in self._edits:
+            body = edit.whole(body)
+        return body
+
+    def feed(self, data: bytes) -> bytes:
+        for edit in self._edits:
+            data = edit.feed(data)
+        return data
+
+    def finish(self) -> bytes:
+        data = b""
+        for edit in self._edits:
+            data = (edit.feed(data) if data else b"") + edit.finish()
+        return data
+
+
+def _numbered(name: str, number: int | None) -> list[tuple[str, bytes | None]]:
+    return [("type", encode(name)), ("sequence_number", None if number is None else encode(number))]
+
+
+def _with_payload(event: RawEvent, changes: list[tuple[str, bytes | None]]) -> bytes:
+    return event.head + set_members(event.payload, changes) + event.tail
+
+
+def _renamed(event: RawEvent, name: str, payload: bytes) -> bytes:
+    return event.head.replace(_GROWN.encode(), name.encode()) + payload + event.tail

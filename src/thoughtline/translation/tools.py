@@ -1,0 +1,267 @@
+"""The tools of a client, offered as the upstream knows them, and calls of them back as the client knows them.
+
+A namespace is opened: its functions stand by themselves under the names of both. A tool of free text is a function with
+one text where the upstream has none such. A tool that a provider runs goes over where the other one has it, else it is
+left out with a finding, or the request is refused (`[translation] missing_tools`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, assert_never
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from thoughtline.errors import Untranslatable
+from thoughtline.formats.json_text import encode, members
+from thoughtline.items import ToolCall, ToolResult
+from thoughtline.options import (
+    BuiltInTool,
+    CustomTool,
+    FunctionTool,
+    MissingTools,
+    Options,
+    ReadOptions,
+    Tool,
+    ToolChoice,
+)
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.findings import Finding
+from thoughtline.translation.spokes import Spoke
+from thoughtline.turns import Turn
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""What OpenAI, Anthropic and Bedrock take as the name of a tool; Gemini and Ollama take more."""
+
+_TEXT = "input"
+_FREE_TEXT = encode(
+    {
+        "type": "object",
+        "properties": {_TEXT: {"type": "string", "description": "All of the tool's input, as plain text."}},
+        "required": [_TEXT],
+        "additionalProperties": False,
+    }
+)
+
+
+class ClientTool(NamedTuple):
+    """A tool as the client offered it."""
+
+    name: str
+    namespace: str | None = None
+    is_custom: bool = False
+
+
+class ToolNames(Struct, frozen=True):
+    """Which tool of the client's is which one of the upstream's. `client` lists those alone that are not the same."""
+
+    upstream: dict[tuple[str | None, str], str] = {}
+    client: dict[str, ClientTool] = {}
+
+    def of_call(self, name: str, namespace: str | None) -> str:
+        """The upstream's name of a tool that the client's history calls, offered today or not.
+
+        OpenAI's search for tools gives a function that stands in no namespace one of its own.
+        """
+        known = self.upstream.get((namespace, name))
+        if known is not None or not namespace or namespace == name:
+            return known or name
+        return qualified(namespace, name)
+
+    def called(self, call: ToolCall) -> ToolCall:
+        """A call of the upstream's as the client expects it."""
+        tool = self.client.get(call.name)
+        if tool is None:
+            return call
+        arguments = unwrapped_text(call.arguments) if tool.is_custom else call.arguments
+        named = replace(call, name=tool.name, namespace=tool.namespace, arguments=arguments)
+        return replace(named, is_custom=True) if tool.is_custom else named
+
+    def is_text(self, name: str | None) -> bool:
+        """Whether this function stands for a tool of free text: its calls are read when they are whole."""
+        tool = self.client.get(name or "")
+        return tool is not None and tool.is_custom
+
+
+NO_NAMES = ToolNames()
+
+
+class Offer(NamedTuple):
+    """What is offered to the upstream, and what could not be."""
+
+    options: Options
+    names: ToolNames
+    findings: tuple[Finding, ...] = ()
+
+
+def offer(read: ReadOptions, options: Options, spoke: Spoke, contract: Contract, missing: MissingTools) -> Offer:
+    """The options with tools that the upstream takes. Raises where one is missing and that is to be refused."""
+    names = names_for(options.tools, opens_custom=not (spoke.custom_tools and contract.tools.takes("custom")))
+    tools: list[Tool] = []
+    findings: list[Finding] = []
+    has_functions = any(not isinstance(tool, BuiltInTool) for tool in options.tools)
+    for tool in options.tools:
+        match tool:
+            case FunctionTool():
+                tools.append(replace(tool, name=names.of_call(tool.name, tool.namespace), namespace=None))
+            case CustomTool():
+                tools.append(_custom(tool, names))
+            case BuiltInTool() if _is_built_in(tool, spoke, contract, has_functions):
+                tools.append(tool)
+            case BuiltInTool():
+                findings.append(left_out(tool.kind, tool.place, missing))
+            case _:
+                assert_never(tool)
+    choice, problem = _chosen(options.tool_choice, tools, names, options.tools)
+    if problem:
+        findings.append(Finding("untranslatable", read.places.get("tool_choice", "/tool_choice"), problem, ""))
+    return Offer(replace(options, tools=tuple(tools), tool_choice=choice), names, tuple(findings))
+
+
+_NO_TOOL = FunctionTool("no_tool", "No tool can be called now: answer in words.")
+
+
+def without_tools(offered: Offer, read: ReadOptions, spoke: Spoke, turns: Sequence[Turn]) -> Offer:
+    """What is offered where no tool is to be called, to a format that has no word for that: nothing, or, where the
+    history has calls and the format wants tools beside them, one that says so."""
+    options = offered.options
+    choice = options.tool_choice
+    is_forbidden = choice is not None and choice.mode == "none"
+    if not spoke.needs_tools or (options.tools and not is_forbidden):
+        return offered
+    has_calls = any(isinstance(item, (ToolCall, ToolResult)) for turn in turns for item in turn.items)
+    tools = (_NO_TOOL,) if has_calls else ()
+    found: tuple[Finding, ...] = ()
+    if has_calls:
+        place = read.places.get("tool_choice", read.places.get("tools", ""))
+        found = (Finding("untranslatable", place, "the history wants a tool: one that says there is none", ""),)
+    return Offer(replace(options, tools=tools, tool_choice=None), offered.names, (*offered.findings, *found))
+
+
+def _is_built_in(tool: BuiltInTool, spoke: Spoke, contract: Contract, has_functions: bool) -> bool:
+    """Whether the upstream has this tool, and takes it beside the others. What may only look at a cache elsewhere would
+    look at the world."""
+    is_there = tool.kind in spoke.built_in and contract.tools.takes(tool.kind)
+    return is_there and not tool.is_cached and (spoke.mixes_tools or not has_functions)
+
+
+def left_out(kind: str, place: str, missing: MissingTools) -> Finding:
+    """What is found of a tool that the upstream lacks."""
+    what, remedy = f"the upstream has no tool of kind {kind}", "leave the tool out, or ask a provider that has it"
+    match missing:
+        case "refuse":
+            raise Untranslatable(what, place, remedy)
+        case "leave_out" | "pass_on":
+            return Finding("untranslatable", place, f"{what}: it is left out", "")
+        case _:
+            assert_never(missing)
+
+
+def _custom(tool: CustomTool, names: ToolNames) -> Tool:
+    name = names.of_call(tool.name, tool.namespace)
+    if not names.is_text(name):
+        return replace(tool, name=name, namespace=None)
+    return free_text_function(name, tool.description, tool.grammar)
+
+
+def free_text_function(name: str, description: str | None, grammar: Raw | None) -> FunctionTool:
+    """The function that stands for a tool of free text; what its text must look like can only be told."""
+    lines = [description] if description else []
+    lines.append(f"Give all of its input as one text in `{_TEXT}`, not as JSON.")
+    if grammar is not None and bytes(grammar)[:1] == b"{":
+        known = members(grammar)
+        text = known.get("definition") or members(known.get("grammar", Raw(b"{}"))).get("definition")
+        if text is not None and bytes(text)[:1] == b'"':
+            lines.append(f"The text follows this grammar:\n{msgspec.json.decode(text, type=str)}")
+    return FunctionTool(name, "\n\n".join(lines), Raw(_FREE_TEXT))
+
+
+def _chosen(
+    choice: ToolChoice | None, tools: list[Tool], names: ToolNames, asked: tuple[Tool, ...]
+) -> tuple[ToolChoice | None, str]:
+    """The choice under the upstream's names; one of a tool that is not offered is none, and says so."""
+    if choice is None or not (choice.name or choice.allowed):
+        return choice, ""
+    known = {_name_of(tool) for tool in tools}
+    if choice.mode == "named":
+        name = _found(choice.name or "", names, asked)
+        if name in known:
+            return replace(choice, name=name), ""
+        return (
+            ToolChoice("auto") if tools else None
+        ), "the tool that is to be called is not offered: the model chooses"
+    allowed = tuple(found for one in choice.allowed if (found := _found(one, names, asked)) in known)
+    if allowed:
+        return replace(choice, allowed=allowed), ""
+    return ToolChoice("none"), "none of the tools that may be called is offered"
+
+
+def _name_of(tool: Tool) -> str:
+    return tool.kind if isinstance(tool, BuiltInTool) else tool.name
+
+
+def _found(name: str, names: ToolNames, asked: tuple[Tool, ...]) -> str:
+    """The upstream's name of a tool that the client names without its namespace."""
+    named = [tool for tool in asked if not isinstance(tool, BuiltInTool) and tool.name == name]
+    tool = next((one for one in named if one.namespace is None), named[0] if named else None)
+    return names.of_call(name, tool.namespace) if tool is not None else name
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def names_for(tools: tuple[Tool, ...], *, opens_custom: bool) -> ToolNames:
+    """The names of these tools on both sides."""
+    named = [tool for tool in tools if not isinstance(tool, BuiltInTool)]
+    taken = {tool.name for tool in named if tool.namespace is None}
+    upstream: dict[tuple[str | None, str], str] = {}
+    client: dict[str, ClientTool] = {}
+    for tool in named:
+        name = tool.name
+        if tool.namespace is not None:
+            name = qualified(tool.namespace, tool.name)
+            name = _hashed(tool.namespace, tool.name) if name in taken else name
+            taken.add(name)
+        upstream[tool.namespace, tool.name] = name
+        is_text = opens_custom and isinstance(tool, CustomTool)
+        if is_text or tool.namespace is not None:
+            client[name] = ClientTool(tool.name, tool.namespace, isinstance(tool, CustomTool))
+    return ToolNames(upstream, client)
+
+
+def qualified(namespace: str, name: str) -> str:
+    """A tool of a namespace by one name, as Codex itself would write it."""
+    joined = f"{namespace.removesuffix('__')}__{name}"
+    return joined if _NAME.fullmatch(joined) else _hashed(namespace, name)
+
+
+def _hashed(namespace: str, name: str) -> str:
+    plain = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{namespace.removesuffix('__')}__{name}")
+    digest = hashlib.sha256(f"{len(namespace)}:{namespace}{name}".encode()).hexdigest()
+    return f"{plain[:55]}_{digest[:8]}"
+
+
+# --- free text --------------------------------------------------------------------------------------------------------
+
+
+def wrapped_text(text: str) -> str:
+    """Free text as the arguments of the function that stands for its tool."""
+    return encode({_TEXT: text}).decode()
+
+
+def unwrapped_text(arguments: str) -> str:
+    """The free text of a call: models that were told not to may still write it without its object."""
+    try:
+        value = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return arguments
+    if isinstance(value, str):
+        return value
+    held = value.get(_TEXT) if isinstance(value, dict) else None
+    if held is None and isinstance(value, dict) and len(value) == 1:
+        held = next(iter(value.values()))
+    return held if isinstance(held, str) else "" if value in ({}, None) else arguments
