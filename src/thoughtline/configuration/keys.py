@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, get_args
 
 from thoughtline import providers as dialects
-from thoughtline.catalogue import AuthStyle, ContinuityWord, TagWord
+from thoughtline.catalogue import AuthStyle, ContinuityWord, Held, TagWord
 from thoughtline.configuration.kinds import (
     ANY_TEXT,
     DURATION,
@@ -134,6 +134,7 @@ PROVIDER = (
     Key("streams_only", FLAG, "it answers only streams; whole answers are put together from one"),
     Key("continuity", CONTINUITY_WORDS, "checkpoints for its models, over `[continuity]`, below `[continuity.models]`"),
     Key("tags", TAG_WORDS, "thinking tags in its answers, over `[tags]`"),
+    Key("keeps", some_of(get_args(Held)), "what it holds for clients that send only the new part of a conversation"),
 )
 PROVIDER_TABLES: dict[str, str] = {
     "bases": "addresses of formats that it speaks elsewhere, by format",

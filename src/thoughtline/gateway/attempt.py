@@ -28,6 +28,7 @@ from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.beginnings import failure_at_start
 from thoughtline.gateway.choosing import Choice, Target
 from thoughtline.gateway.encodings import unpacked
+from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
 from thoughtline.gateway.kept_responses import keep, unfolded
 from thoughtline.gateway.routing import Route
@@ -132,6 +133,8 @@ class Attempt:
         """What to send. Raises where the request can't be carried into the provider's format."""
         incoming, choice = self._incoming, self.choice
         provider = choice.provider
+        if incoming.route.action == "generate":
+            check_held(incoming.body, provider, incoming.spoken.format, is_translated=self.is_translated)
         account = account_of(self._key or incoming.caller.credential)
         base = provider.bases.get(choice.format, provider.base_url)
         destination = Destination(provider.name, base, account, choice.model, choice.format)

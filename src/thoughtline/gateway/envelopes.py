@@ -49,11 +49,10 @@ def _written(error: Declined, format: FormatName | None, message: str, request_i
     match format:
         case "anthropic_messages":
             kind = _ANTHROPIC_TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
-            return {
-                "type": "error",
-                "error": {"type": kind, "message": message, "code": code},
-                "request_id": request_id,
-            }
+            told: Json = {"type": kind, "message": message, "code": code}
+            if code.startswith("thread_"):  # where Anthropic's SDK looks for it
+                told["details"] = {"error_code": code}
+            return {"type": "error", "error": told, "request_id": request_id}
         case "gemini_generate":
             word = _GOOGLE_STATUSES.get(status, "INVALID_ARGUMENT" if status < 500 else "INTERNAL")
             info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": code, "domain": "thoughtline"}

@@ -33,6 +33,13 @@ def previous_known(exchange: Exchange) -> Refusal | None:
     )
 
 
+def conversation_known(exchange: Exchange) -> Refusal | None:
+    """Nobody can make one here, so none is known."""
+    told = exchange.body.get("conversation")
+    name = string(told) or string(as_object(told).get("id"))
+    return openai_error(f"Conversation with id '{name}' not found.", 404) if told is not None else None
+
+
 def no_duplicates(exchange: Exchange) -> Refusal | None:
     seen: set[str] = set()
     for item in items_of(exchange.body):
@@ -165,6 +172,7 @@ def _needed_by(exchange: Exchange, item: JsonObject) -> str | None:
 OPENAI_RULES: tuple[Rule, ...] = (
     effort_supported,
     previous_known,
+    conversation_known,
     status_not_null,
     no_duplicates,
     ciphertext_opens,
