@@ -28,8 +28,8 @@ from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.beginnings import failure_at_start
 from thoughtline.gateway.choosing import Choice, Target
 from thoughtline.gateway.encodings import unpacked
-from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
+from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.kept_responses import keep, unfolded
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
