@@ -15,7 +15,15 @@ from thoughtline.events import CallDelta, Event, ItemDone, Other, Started, TextD
 from thoughtline.formats import FORMATS
 from thoughtline.items import DEEPSEEK_V1, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.replay.capture import fold
-from thoughtline.translation import StreamTranslator, Way, reply_events, stream_reply, whole_reply
+from thoughtline.translation import (
+    StreamTranslator,
+    Way,
+    reply_events,
+    stream_reply,
+    translate_error,
+    translate_reply,
+    whole_reply,
+)
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.outward import Outward
 from thoughtline.turns import Candidate, Finish, FormatName, Reply, Turn, Usage
@@ -285,3 +293,51 @@ def test_a_whole_answer_as_events_folds_into_itself() -> None:
         "openai_chat", (Candidate(Turn("assistant", ANSWER), 0, TOOL_CALLS),), b"", "c1", "m", USAGE, None, NOW
     )
     assert fold(reply_events(reply), "openai_chat") == reply
+
+
+BREAKS = "a\u0085b\u2028c\u2029d"
+BROKEN: tuple[Item, ...] = (
+    ReasoningText(BREAKS, None, DEEPSEEK_V1),
+    Text(BREAKS),
+    ToolCall("look", json.dumps({"at": BREAKS}, ensure_ascii=False), "call_1"),
+    ToolCall("look", json.dumps({"at": BREAKS}), "call_2"),
+)
+
+
+def is_on_lines(data: bytes) -> bool:
+    """Whether nobody who reads a stream line by line, by any rule, sees another line in it."""
+    return [line.encode() for line in data.decode().splitlines()] == data.splitlines()
+
+
+@clients
+@pytest.mark.parametrize("ensure_ascii", [True, False], ids=["escaped", "raw"])
+def test_line_breaks_inside_strings_are_escaped(to: FormatName, ensure_ascii: bool) -> None:
+    """However the provider spelled them: in words, thoughts and arguments, in streams and whole answers. What goes on as
+    the provider's own bytes keeps its spelling."""
+    deltas = [
+        {"reasoning_content": BREAKS},
+        {"content": BREAKS},
+        call_delta(0, json.dumps({"at": BREAKS}), "c", "look"),
+    ]
+    lines = [
+        b"data: " + json.dumps(json.loads(line[6:]), ensure_ascii=ensure_ascii).encode() + b"\n\n"
+        for line in chat_stream(*deltas)[:-1]
+    ]
+    translator = StreamTranslator(way_to(to))
+    said = b"".join(translator.feed(line).data for line in lines)
+    ended = translator.finish()
+    assert is_on_lines(said + ended.data + ended.ending) is (to != "openai_chat" or ensure_ascii)
+    assert (rb"\u2028" in said) is (to != "openai_chat" or ensure_ascii)
+    reply = Reply("openai_chat", (Candidate(Turn("assistant", BROKEN), 0, TOOL_CALLS),), b"", "c1", "m", USAGE)
+    assert is_on_lines(stream_reply(reply, way_to(to)).body)
+    whole = translate_reply(reply, way_to(to)).body
+    assert is_on_lines(whole)
+    assert json.dumps(json.loads(whole), ensure_ascii=False).count("\u2028") >= 3
+
+
+@clients
+def test_line_breaks_in_errors_are_escaped(to: FormatName) -> None:
+    """Whole, and in the middle of a stream."""
+    body = json.dumps({"error": {"message": BREAKS, "type": "x"}}).encode()
+    assert is_on_lines(translate_error(400, body, to)[1])
+    assert is_on_lines(StreamTranslator(way_to(to)).fail(BREAKS))

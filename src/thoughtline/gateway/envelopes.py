@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import msgspec
-
 from thoughtline.errors import Declined
+from thoughtline.formats.json_text import encode
 from thoughtline.turns import FormatName
 
 Json: TypeAlias = dict[str, Any]
@@ -41,7 +40,7 @@ _AWS_TYPES = {401: "UnrecognizedClientException", 403: "AccessDeniedException", 
 def envelope(error: Declined, format: FormatName | None, request_id: str) -> bytes:
     """The body that tells a client of this format what is wrong and what to do."""
     message = f"{error} {error.remedy}".strip()
-    return msgspec.json.encode(_written(error, format, message, request_id))
+    return encode(_written(error, format, message, request_id))
 
 
 def _written(error: Declined, format: FormatName | None, message: str, request_id: str) -> Json:

@@ -12,6 +12,7 @@ import msgspec
 from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.errors import ThoughtlineError
+from thoughtline.formats.json_text import encode
 from thoughtline.gateway.headers import request_headers
 from thoughtline.gateway.upstream import UpstreamCut, Upstreams
 from thoughtline.settings import Settings
@@ -122,12 +123,12 @@ def shape_for(path: str, headers: Mapping[bytes, bytes]) -> Shape:
 def models_body(names: tuple[str, ...], shape: Shape) -> bytes:
     match shape:
         case "gemini":
-            return msgspec.json.encode({"models": [_gemini(name) for name in names]})
+            return encode({"models": [_gemini(name) for name in names]})
         case "anthropic":
             ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
-            return msgspec.json.encode({"data": [_anthropic(name) for name in names], "has_more": False, **ends})
+            return encode({"data": [_anthropic(name) for name in names], "has_more": False, **ends})
         case "openai":
-            return msgspec.json.encode({"object": "list", "data": [_openai(name) for name in names]})
+            return encode({"object": "list", "data": [_openai(name) for name in names]})
 
 
 def _openai(name: str) -> Json:
