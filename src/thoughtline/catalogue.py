@@ -15,6 +15,7 @@ from thoughtline.turns import FormatName
 
 ContinuityWord = Literal["off", "handoff", "always"]
 TagWord = Literal["off", "markers", "lift"]
+ContentWord = Literal["native", "plain"]
 Held = Literal["threads", "conversations"]
 AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"]
 
@@ -34,8 +35,8 @@ class Provider(Struct, frozen=True):
     `base_url` is what the provider's own SDK takes, empty where only settings can know it; `bases` are the addresses of
     formats that live elsewhere, `paths` what is appended where it is not the format's own path. Without `api_keys` the
     caller's own credential goes up. `contract` names a row of `replay.contracts` that holds whatever the model,
-    `dialect` one of `providers`; both are None where detection decides. `continuity` and `tags` stand over what is set
-    for all. `keeps` is what it holds of a conversation for clients that send only what is new.
+    `dialect` one of `providers`; both are None where detection decides. `continuity`, `tags` and `content` stand over
+    what is set for all. `keeps` is what it holds of a conversation for clients that send only what is new.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Provider(Struct, frozen=True):
     paths: dict[FormatName, str] = {}
     continuity: ContinuityWord | None = None
     tags: TagWord | None = None
+    content: ContentWord | None = None
     keeps: tuple[Held, ...] = ()
 
     def __repr__(self) -> str:

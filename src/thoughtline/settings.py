@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import PROVIDERS, ContinuityWord, Provider, canonical_name
+from thoughtline.catalogue import PROVIDERS, ContentWord, ContinuityWord, Provider, canonical_name
 from thoughtline.configuration.example import Defaults, example
 from thoughtline.configuration.keys import NAMED_TABLES, TABLES
 from thoughtline.configuration.kinds import TEXT, URL
@@ -94,6 +94,7 @@ class Settings(Struct, frozen=True):
     replay: ReplaySettings = ReplaySettings()
     continuity: ContinuitySettings = ContinuitySettings()
     tags: TagMode | None = None
+    content: ContentWord = "native"
     contracts: dict[str, Contract] = {}
 
     def __repr__(self) -> str:
@@ -160,6 +161,7 @@ def defaults() -> Defaults:
         "replay": asdict(empty.replay),
         "continuity": asdict(empty.continuity),
         "tags": {"mode": empty.tags or "off"},
+        "content": {"mode": empty.content},
     }
 
 
@@ -213,6 +215,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         replay=replace(ReplaySettings(), **read["replay"], on_miss=on_miss),
         continuity=replace(ContinuitySettings(), **read["continuity"], models=read_models(models, known, problems)),
         tags=given(read["tags"], "mode", Settings().tags),
+        content=given(read["content"], "mode", Settings().content),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )
 
@@ -223,6 +226,7 @@ _ALSO: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("replay", ("on_miss",)),
     ("continuity", ("models",)),
     ("tags", ()),
+    ("content", ()),
 )
 
 

@@ -312,8 +312,8 @@ def is_on_lines(data: bytes) -> bool:
 @clients
 @pytest.mark.parametrize("ensure_ascii", [True, False], ids=["escaped", "raw"])
 def test_line_breaks_inside_strings_are_escaped(to: FormatName, ensure_ascii: bool) -> None:
-    """However the provider spelled them: in words, thoughts and arguments, in streams and whole answers. What goes on as
-    the provider's own bytes keeps its spelling."""
+    """However the provider spelled them: in words, thoughts and arguments, in streams and whole answers. What goes
+    on as the provider's own bytes keeps its spelling."""
     deltas = [
         {"reasoning_content": BREAKS},
         {"content": BREAKS},

@@ -29,6 +29,7 @@ auth = "bearer"
 streams_only = false
 continuity = "handoff"
 tags = "markers"
+content = "native"
 keeps = []
 headers = { x-team = "blue" }
 timeout = { connect = "5s", first_byte = "2m", read = "1m", total = "1h" }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, get_args
 
 from thoughtline import providers as dialects
-from thoughtline.catalogue import AuthStyle, ContinuityWord, Held, TagWord
+from thoughtline.catalogue import AuthStyle, ContentWord, ContinuityWord, Held, TagWord
 from thoughtline.configuration.kinds import (
     ANY_TEXT,
     DURATION,
@@ -37,6 +37,7 @@ FACES: tuple[str, ...] = tuple(name for name in get_args(FormatName) if name != 
 RUNGS = some_of(get_args(Rung))
 CONTINUITY_WORDS = one_of(get_args(ContinuityWord))
 TAG_WORDS = one_of(get_args(TagWord))
+CONTENT_WORDS = one_of(get_args(ContentWord))
 
 
 class Key(NamedTuple):
@@ -110,12 +111,21 @@ TAGS = (
         "if unset, markers where continuity is on",
     ),
 )
+CONTENT = (
+    Key(
+        "mode",
+        CONTENT_WORDS,
+        "chat answers whose content is a list of parts (Mistral): as they come, or as plain text with the thoughts in "
+        "`reasoning_content`",
+    ),
+)
 TABLES: dict[str, tuple[Key, ...]] = {
     "server": SERVER,
     "store": STORE,
     "replay": REPLAY,
     "continuity": CONTINUITY,
     "tags": TAGS,
+    "content": CONTENT,
 }
 NAMED_TABLES = ("providers", "routes", "contracts")
 
@@ -134,6 +144,7 @@ PROVIDER = (
     Key("streams_only", FLAG, "it answers only streams; whole answers are put together from one"),
     Key("continuity", CONTINUITY_WORDS, "checkpoints for its models, over `[continuity]`, below `[continuity.models]`"),
     Key("tags", TAG_WORDS, "thinking tags in its answers, over `[tags]`"),
+    Key("content", CONTENT_WORDS, "the content of its chat answers, over `[content]`"),
     Key("keeps", some_of(get_args(Held)), "what it holds for clients that send only the new part of a conversation"),
 )
 PROVIDER_TABLES: dict[str, str] = {

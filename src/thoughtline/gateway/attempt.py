@@ -31,6 +31,8 @@ from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.kept_responses import keep, unfolded
+from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
+from thoughtline.gateway.plain_content import Edits, EditsAnswer, PlainContent, is_plain
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tagging import TaggedAnswer
@@ -181,13 +183,25 @@ class Attempt:
         if streams_only and not self.is_streaming and transcript is not None:
             self.lane = TranslatedExchange(self.prepared, spoken, sealer)
 
-    def tagged(self, *, is_stream: bool) -> TaggedAnswer | None:
-        """What takes thinking tags out of the answer on its way to the client; None if nothing does."""
-        route = self._incoming.route
-        if self.tags == "off" or route.format is None or self.prepared is None:
+    def edits(self, *, is_stream: bool) -> Edits | None:
+        """What the answer loses or changes on its way to the client; None if it goes on as it comes."""
+        route, edits = self._incoming.route, list[EditsAnswer]()
+        if route.format is None or self.prepared is None:
             return None
-        dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
-        return TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream)
+        if self._is_plain:
+            edits.append(PlainContent())
+        if self.tags != "off":
+            dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
+            edits.append(TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream))
+        return Edits(edits) if edits else None
+
+    @property
+    def _is_plain(self) -> bool:
+        incoming, key = self._incoming, self._incoming.caller.key
+        if incoming.route.format != "openai_chat":
+            return False
+        of_key, of_all = key.content if key else None, self._state.settings.content
+        return is_plain(incoming.headers.get(CONTENT_HEADER, b""), of_key, self.choice.provider.content, of_all)
 
     def answers_at_once(self, *, is_stream: bool) -> bool:
         """Whether the client hears of an answer as soon as it begins: from then on nobody else can be asked."""
@@ -263,7 +277,7 @@ class Attempt:
         if self.is_translated:
             received = translated_headers(received, choice.format)
             key = key or incoming.caller.credential  # in the header that this provider reads
-        if self.tags != "off":
+        if self.tags != "off" or self._is_plain:
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
         return await self.send_up(provider, "POST", url, key, received, self.prepared.body)
 

@@ -283,9 +283,9 @@ class Exchange:
         lane = attempt.lane
         if lane is None:
             is_plain = response.header("content-encoding").lower() in ("", "identity")
-            tagged = attempt.tagged(is_stream=is_stream) if is_plain else None
-            return Relay(response, headers, watch, self._keep, hold, self._departure, tagged)
-        tagged = attempt.tagged(is_stream=lane.spoken.is_streaming)
+            edits = attempt.edits(is_stream=is_stream) if is_plain else None
+            return Relay(response, headers, watch, self._keep, hold, self._departure, edits)
+        edits = attempt.edits(is_stream=lane.spoken.is_streaming)
         headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
         way = lane.way(self._state.clock())
         return TranslatingRelay(
@@ -295,7 +295,7 @@ class Exchange:
             self._keep,
             hold,
             self._departure,
-            tagged,
+            edits,
             way=way,
             spoken=lane.spoken,
             keep_answer=attempt.keep_answer,

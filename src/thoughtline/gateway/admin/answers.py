@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from thoughtline.catalogue import ContinuityWord
+from thoughtline.catalogue import ContentWord, ContinuityWord
 from thoughtline.replay.findings import Finding
 from thoughtline.settings import ContinuityMode, TagMode
 from thoughtline.turns import FormatName
@@ -231,6 +231,7 @@ class ProviderView(Answer, frozen=True):
     dialect: str | None
     continuity: str | None
     tags: str | None
+    content: str | None
     is_configured: bool
 
 
@@ -261,6 +262,12 @@ class TagsView(Answer, frozen=True):
     available: bool
 
 
+class ContentView(Answer, frozen=True):
+    """`[content]`."""
+
+    mode: ContentWord
+
+
 class SettingsView(Answer, frozen=True):
     """What is in force. Secrets are `***`. `shared` names what was set here and stands over file and environment."""
 
@@ -273,6 +280,7 @@ class SettingsView(Answer, frozen=True):
     replay: ReplayView
     continuity: ContinuityView
     tags: TagsView
+    content: ContentView
     contracts: list[str]
     shared: list[str]
 
