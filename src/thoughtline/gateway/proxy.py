@@ -26,7 +26,7 @@ from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.headers import Headers, header_value, response_headers, with_findings
 from thoughtline.gateway.journal import Line
-from thoughtline.gateway.model_lists import models_body, shape_for
+from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.relay import Relay, tell
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
@@ -95,8 +95,8 @@ class Exchange:
         state.limits.admit(self._caller.key, time.monotonic())
         incoming = await self._read(receive)
         self._departure.listen(receive)
-        if route.action == "models" and state.settings.default_provider is None:
-            await self._list_models(send)
+        if route.action == "models":
+            await self._list_models(incoming, send)
         elif route.action == "passthrough" or route.format is None:
             await self._pass_through(incoming, send)
         else:
@@ -315,15 +315,16 @@ class Exchange:
         finally:
             await response.close()
 
-    async def _list_models(self, send: Send) -> None:
-        """What can be asked for here, in the client's own shape."""
-        listed = await self._state.models.listed(self._state.settings, self._state.upstreams)
-        self._status = 200
-        body = models_body(listed.names, shape_for(self._route.path, self._headers))
-        headers = self._own_headers()
-        if listed.silent:
-            headers.append((b"x-thoughtline-unlisted", header_value(", ".join(listed.silent))))
-        await send_json(send, 200, body, headers)
+    async def _list_models(self, incoming: Incoming, send: Send) -> None:
+        """What can be asked for, in the client's own shape."""
+        answer = await models_answer(self._state, incoming, self._attempts)
+        if answer is None:
+            await self._pass_through(incoming, send)
+            return
+        self._status, headers = answer.status, self._own_headers()
+        if answer.unlisted:
+            headers.append((b"x-thoughtline-unlisted", header_value(", ".join(answer.unlisted))))
+        await send_json(send, answer.status, answer.body, headers)
 
     async def _keep(self, watch: Watch) -> None:
         """Save what a watch has heard to its end."""

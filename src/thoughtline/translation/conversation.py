@@ -30,7 +30,7 @@ from thoughtline.items import (
 from thoughtline.options import Media, ResultContent
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
-from thoughtline.translation.calls import OutgoingIds, rule_of
+from thoughtline.translation.calls import OutgoingIds, upstream_rule
 from thoughtline.translation.envelopes import NO_SEALER, Opened, Place, Sealer, letters_of
 from thoughtline.translation.spokes import SPOKES, Spoke
 from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
@@ -126,7 +126,7 @@ class _Work:
         self._target = to
         self._contract = contract
         self._sealer = sealer
-        self._ids = OutgoingIds(rule_of(to, contract.dialect))
+        self._ids = OutgoingIds(upstream_rule(to, contract.dialect))
         self._was_model = False
         self._has_notes = False
         self._has_spoken = False

@@ -11,6 +11,7 @@ from thoughtline.sim.wires.responses import history_of, items_of, kind_of
 from thoughtline.sim.wires.responses_styles import openai_bound
 
 _PAIRED = ("function_call", "message", "custom_tool_call")
+MAX_CALL_ID = 40
 _EFFORTS = {"o1": ("low", "medium", "high"), "o3": ("low", "medium", "high"), "o4": ("low", "medium", "high")}
 
 
@@ -217,6 +218,21 @@ def chat_parameters_known(exchange: Exchange) -> Refusal | None:
         for name in ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque"):
             if name in message:
                 return _unknown(f"messages[{index}].{name}")
+    return None
+
+
+def chat_call_ids_fit(exchange: Exchange) -> Refusal | None:
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        places = [(f"messages[{index}].tool_call_id", message.get("tool_call_id"))]
+        for number, call in enumerate(objects(message.get("tool_calls"))):
+            places.append((f"messages[{index}].tool_calls[{number}].id", call.get("id")))
+        for place, name in places:
+            if len(string(name)) > MAX_CALL_ID:
+                sentence = (
+                    f"Invalid '{place}': string too long. Expected a string with maximum length {MAX_CALL_ID}, but got "
+                    f"a string with length {len(string(name))} instead."
+                )
+                return openai_error(sentence, 400, place, "string_above_max_length")
     return None
 
 
