@@ -45,7 +45,7 @@ def address(
         raise AddressError(f"{provider.name} does not speak {format}: add it to formats in [providers.{provider.name}]")
     base = _base(provider, provider.bases.get(format, provider.base_url))
     if format in provider.paths:
-        target = base + provider.paths[format]
+        target = base + provider.paths[format] + ("/count_tokens" if action == "count_tokens" else "")
     elif action == "count_tokens":
         target = _counting(base, format, _checked_model(model))
     else:

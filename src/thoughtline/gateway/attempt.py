@@ -28,6 +28,7 @@ from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.beginnings import failure_at_start
 from thoughtline.gateway.choosing import Choice, Target
 from thoughtline.gateway.encodings import unpacked
+from thoughtline.gateway.estimating import counted_request, estimate_body, is_uncounted
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.kept_responses import keep, unfolded
@@ -124,6 +125,7 @@ class Attempt:
         self.is_streaming = incoming.route.is_streaming
         self.tags: TagMode = "off"
         self.asked = b""
+        self.estimate: bytes | None = None
         self.upstream_seconds = 0.0
         self.bytes_up = 0
 
@@ -141,6 +143,9 @@ class Attempt:
         base = provider.bases.get(choice.format, provider.base_url)
         destination = Destination(provider.name, base, account, choice.model, choice.format)
         sealer = Sealer(self._state.envelope_key, incoming.caller.tenant)
+        if self.is_translated and incoming.route.action == "count_tokens":
+            await self._estimate(destination, sealer)
+            return
         if self.is_translated:
             await self._translate(destination, sealer)
         else:
@@ -151,9 +156,7 @@ class Attempt:
 
     async def _translate(self, destination: Destination, sealer: Sealer) -> None:
         incoming = self._incoming
-        if incoming.route.action == "count_tokens":
-            raise _not_counted(self.choice)
-        body = incoming.body
+        body = counted_request(incoming.body) if incoming.route.action == "count_tokens" else incoming.body
         if incoming.spoken.format == "openai_responses":
             body = self.asked = await unfolded(self._state.store, incoming.caller.tenant, body)
         self.lane = await translated(
@@ -168,6 +171,25 @@ class Attempt:
         )
         self.prepared, self.is_streaming = self.lane.prepared, self.lane.spoken.is_streaming
         self._made = provenance_of(self.prepared) if self.asked else None
+
+    async def _estimate(self, destination: Destination, sealer: Sealer) -> None:
+        """Of what would be sent; where that can't be made, of what came."""
+        incoming = self._incoming
+        try:
+            await self._translate(destination, sealer)
+        except ThoughtlineError:
+            self.prepared = self.lane = None
+        body = self.prepared.body if self.prepared else counted_request(incoming.body)
+        self.estimate = estimate_body(body, incoming.spoken.format)
+
+    def take_estimate(self) -> bool:
+        """Whether a refusal is that of a provider which counts no tokens: then they are estimated."""
+        is_count = (
+            self._incoming.route.action == "count_tokens" and self.refusal is not None and self.prepared is not None
+        )
+        if is_count and is_uncounted(self.refusal.response.status, self.refusal.plain, self.choice.model):
+            self.estimate = estimate_body(self.prepared.body, self._incoming.spoken.format)
+        return self.estimate is not None
 
     async def _prepare_own(self, destination: Destination, sealer: Sealer) -> None:
         incoming, streams_only = self._incoming, self.choice.provider.streams_only
@@ -341,13 +363,4 @@ def _not_a_key(provider: Provider) -> Declined:
         "admin_token",
         f"This is the gateway's admin token, which {provider.name} must not see.",
         "Ask with a key of the provider's; GET /api/openapi.json lists what the token is for.",
-    )
-
-
-def _not_counted(choice: Choice) -> Declined:
-    return Declined(
-        400,
-        "tokens_not_counted",
-        f"{choice.provider.name} can't count tokens in this format.",
-        "Ask it in a format of its own, or count without it.",
     )

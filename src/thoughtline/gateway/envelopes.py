@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from thoughtline.errors import Declined
+from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.formats.json_text import encode
 from thoughtline.turns import FormatName
 
@@ -35,6 +35,14 @@ _GOOGLE_STATUSES = {
     504: "DEADLINE_EXCEEDED",
 }
 _AWS_TYPES = {401: "UnrecognizedClientException", 403: "AccessDeniedException", 429: "ThrottlingException"}
+
+
+def as_declined(error: ThoughtlineError) -> Declined:
+    """Any error of ours, as a refusal: its message may be shown, for it never holds content."""
+    if isinstance(error, Declined):
+        return error
+    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("_")
+    return Declined(error.status, code, str(error))
 
 
 def envelope(error: Declined, format: FormatName | None, request_id: str) -> bytes:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
+from thoughtline.records import Outcome
 from thoughtline.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -114,6 +115,15 @@ def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
     if next((value for name, value in raw if name == b"content-type"), b"").partition(b";")[0].lower() in _PAGES:
         kept.append((b"content-security-policy", b"sandbox"))
     return kept
+
+
+def replay_summary(done: Outcome, store: str) -> bytes:
+    """What was done to a request; how the store is, if it is not well."""
+    told = (
+        f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
+        f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
+    )
+    return (told if store == "ok" else f"{told}, store={store}").encode()
 
 
 FINDINGS = b"x-thoughtline-findings"
