@@ -111,8 +111,14 @@ def test_an_id_too_long_to_wrap_comes_back_from_the_record() -> None:
 
 @pytest.mark.parametrize(
     ("dialect", "is_kept"),
-    [(providers.REASONING, True), (providers.QWEN, True), (providers.REASONING_CONTENT, True)]
-    + [(providers.NO_REASONING, False), (providers.REASONING_DETAILS, False), (providers.MISTRAL, False)],
+    [
+        (providers.REASONING, True),
+        (providers.QWEN, True),
+        (providers.REASONING_CONTENT, True),
+        (providers.NO_REASONING, False),
+        (providers.REASONING_DETAILS, False),
+        (providers.MISTRAL, False),
+    ],
 )
 def test_long_ids_go_back_as_they_came(dialect: Dialect, is_kept: bool) -> None:
     """vLLM's have 46 characters, more than OpenAI takes; a client of Messages shows them as they are."""

@@ -127,10 +127,10 @@ def readable(items: Iterable[Item]) -> str:
     Only what came as reasoning counts: tags in visible text are visible text.
     """
     items = tuple(items)
-    texts = [item.text.strip() for item in items if isinstance(item, ReasoningText)]
-    if not any(texts):
-        texts = [item.summary.strip() for item in items if isinstance(item, ReasoningSummary)]
-    return "\n\n".join(text for text in texts if text)
+    texts = [item.text for item in items if isinstance(item, ReasoningText)]
+    if not any(text.strip() for text in texts):
+        texts = [item.summary for item in items if isinstance(item, ReasoningSummary)]
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _is_made_by(record: Record, target: Issuer) -> bool:

@@ -1,8 +1,8 @@
 """How many tokens a request has, by its characters: for counts that nobody else can give.
 
-A token for 4.5 letters or blanks, for 2.5 digits or signs, for 3 bytes of anything else (a Chinese character), fixed sums
-for pictures, files and the instructions that come with tools. Names and values of the JSON count, as tools and their
-schemas reach the model.
+A token for 4.5 letters or blanks, for 2.5 digits or signs, for 3 bytes of anything else (a Chinese character), fixed
+sums for pictures, files and the instructions that come with tools. Names and values of the JSON count, as tools and
+their schemas reach the model.
 Rounded up: a client that hears too little compacts its conversation too late.
 Linear in the size of the request; no tokenizer is loaded.
 """
