@@ -6,7 +6,6 @@ What arrived at the strict simulators is compared with what they had said.
 from __future__ import annotations
 
 import itertools
-import re
 
 import pytest
 from msgspec.structs import replace
@@ -272,7 +271,7 @@ HOSTILE = {
 @pytest.mark.parametrize("target", [MESSAGES, RESPONSES, GEMINI, CONVERSE], ids=lambda one: one.format)
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_what_a_thought_says_stays_inside_its_frame(hostile: str, target: Upstream) -> None:
-    """Whatever it holds, it arrives as one fenced block that nothing in it closes, and the model answers."""
+    """Whatever it holds, it arrives verbatim, as one fenced block that nothing in it closes, and the model answers."""
     with stage(CHAT, target) as one:
         talk = one.begin("openai_chat", 3, script={0: f"think: {hostile}"})
         talk.step(is_streaming=True)
@@ -284,8 +283,6 @@ def test_what_a_thought_says_stays_inside_its_frame(hostile: str, target: Upstre
         assert set(head) == {"`"}
         assert (fence, after) == ("\n", "")
         assert head not in inside
-        assert not re.search(r"</|<\||^\s*system:|\[/INST|\[Host|[\x00-\x08\x0e-\x1f\u202e]", inside, re.I | re.M)
+        assert inside == hostile
         assert talk.step().system == step.system
         one.check_answers()
-    if hostile == HOSTILE["other languages"]:
-        assert inside == hostile
