@@ -69,6 +69,7 @@ class ContinuitySettings(Struct, frozen=True):
     count: int = 3
     mode: ContinuityMode = "handoff"
     max_chars: int = 64_000
+    after_compaction: bool = True
     models: dict[str, ContinuityWord] = {}
 
 

@@ -102,6 +102,11 @@ CONTINUITY = (
     Key("count", whole(1, 100), "how many checkpoints are quoted"),
     Key("mode", one_of(("handoff", "always")), "only where native replay can't carry it, or always"),
     Key("max_chars", whole(1, 10_000_000), "the longest checkpoint; a longer one is left out, never cut"),
+    Key(
+        "after_compaction",
+        FLAG,
+        "quote a session's last thoughts where no turn of it is left, if the client tells its session and agent",
+    ),
 )
 TAGS = (
     Key(

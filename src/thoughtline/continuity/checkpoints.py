@@ -2,7 +2,7 @@
 
 They are not kept anywhere by themselves: a checkpoint is made of the record of a turn that stands in this very request,
 found by the keys that the planner looks for. So two conversations never share one, and a turn that is gone from the
-history is not quoted, unless it had been quoted before.
+history is not quoted, unless it had been quoted before, or nothing is left of a session and agent that are told.
 """
 
 from __future__ import annotations

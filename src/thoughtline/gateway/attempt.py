@@ -242,7 +242,7 @@ class Attempt:
 
     def _terms(self) -> Terms | None:
         told = self._state.settings.continuity
-        terms = Terms(told.mode, told.count, told.max_chars)
+        terms = Terms(told.mode, told.count, told.max_chars, told.after_compaction)
         if self._incoming.route.action != "generate":
             return None
         header = self._incoming.headers.get(HEADER, b"")

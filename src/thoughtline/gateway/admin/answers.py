@@ -251,6 +251,7 @@ class ContinuityView(Answer, frozen=True):
     count: int
     mode: ContinuityMode
     max_chars: int
+    after_compaction: bool
     models: dict[str, ContinuityWord]
     available: bool
 

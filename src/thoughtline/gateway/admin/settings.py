@@ -97,6 +97,7 @@ def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> Sett
             settings.continuity.count,
             settings.continuity.mode,
             settings.continuity.max_chars,
+            settings.continuity.after_compaction,
             settings.continuity.models,
             HAS_CONTINUITY,
         ),
