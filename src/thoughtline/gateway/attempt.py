@@ -184,11 +184,11 @@ class Attempt:
 
     def take_estimate(self) -> bool:
         """Whether a refusal is that of a provider which counts no tokens: then they are estimated."""
-        is_count = (
-            self._incoming.route.action == "count_tokens" and self.refusal is not None and self.prepared is not None
-        )
-        if is_count and is_uncounted(self.refusal.response.status, self.refusal.plain, self.choice.model):
-            self.estimate = estimate_body(self.prepared.body, self._incoming.spoken.format)
+        refusal, prepared = self.refusal, self.prepared
+        if refusal is None or prepared is None or self._incoming.route.action != "count_tokens":
+            return False
+        if is_uncounted(refusal.response.status, refusal.plain, self.choice.model):
+            self.estimate = estimate_body(prepared.body, self._incoming.spoken.format)
         return self.estimate is not None
 
     async def _prepare_own(self, destination: Destination, sealer: Sealer) -> None:
