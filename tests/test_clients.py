@@ -54,6 +54,20 @@ def test_lines_are_what_they_are_said_to_be(client: Client, step: Step) -> None:
     assert READERS[step.language](fill(step.lines, address_of(client, DEFAULT_URL)).strip())
 
 
+def test_what_to_know_of_lists_in_content() -> None:
+    """Told to chat clients of a provider that answers in lists, by either kind of address; to nobody else."""
+    chat, messages = find("openai"), find("claude-code")
+    assert chat
+    assert messages
+    for address, is_told in (
+        (address_of(chat, DEFAULT_URL, "mistral"), True),
+        (address_of(chat, DEFAULT_URL, None, "mistral/magistral-medium-latest"), True),
+        (address_of(chat, DEFAULT_URL, "deepseek"), False),
+    ):
+        assert ("--plain-content" in instructions(chat, address)) is is_told
+    assert "--plain-content" not in instructions(messages, address_of(messages, DEFAULT_URL, "mistral"))
+
+
 @every_client
 def test_every_name_finds_its_client(client: Client) -> None:
     """Names, titles and aliases, however they are written; no two clients share one."""

@@ -15,6 +15,10 @@ UUID = "0b2f9a3c-1d2e-4f5a-8b9c-0d1e2f3a4b5c"
 HEADERS = [
     ({b"x-claude-code-session-id": b"s1"}, Session("s1", None)),
     ({b"x-claude-code-session-id": b"s1", b"x-claude-code-agent-id": b"a1"}, Session("s1", "a1")),
+    (
+        {b"x-thoughtline-session": b"s2", b"x-thoughtline-agent": b"a2", b"x-claude-code-agent-id": b"a1"},
+        Session("s2", "a2"),
+    ),
     ({b"session-id": b"codex"}, Session("codex", None)),
     ({b"session_id": b"older"}, Session("older", None)),
     ({b"x-session-id": b"opencode"}, Session("opencode", None)),

@@ -45,7 +45,7 @@ def address(
         raise AddressError(f"{provider.name} does not speak {format}: add it to formats in [providers.{provider.name}]")
     base = _base(provider, provider.bases.get(format, provider.base_url))
     if format in provider.paths:
-        target = base + provider.paths[format]
+        target = base + provider.paths[format] + ("/count_tokens" if action == "count_tokens" else "")
     elif action == "count_tokens":
         target = _counting(base, format, _checked_model(model))
     else:
@@ -174,10 +174,13 @@ def _checked_segments(path: str) -> list[str]:
 
 
 def _check_segment(segment: str) -> None:
+    """Slashes may stand in it escaped (an ARN of AWS), if whoever decodes them finds plain names between them."""
     for _ in range(MAX_DECODINGS):
-        if _DOTS.match(segment) or re.search(r"[/\\]", segment) or not segment.isprintable():
+        names = segment.split("/")
+        is_plain = not any(_DOTS.match(name) for name in names) and (len(names) == 1 or all(names))
+        if not is_plain or "\\" in segment or not segment.isprintable():
             raise AddressRefused(
-                "the path could lead out of its provider: dots, slashes or control characters in disguise"
+                "the path could lead out of its provider: dots, backslashes or control characters in disguise"
             )
         decoded = unquote(segment, errors="surrogateescape")  # what is no UTF-8 is not printable either
         if decoded == segment:

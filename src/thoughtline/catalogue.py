@@ -15,6 +15,8 @@ from thoughtline.turns import FormatName
 
 ContinuityWord = Literal["off", "handoff", "always"]
 TagWord = Literal["off", "markers", "lift"]
+ContentWord = Literal["native", "plain"]
+Held = Literal["threads", "conversations"]
 AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"]
 
 
@@ -33,8 +35,8 @@ class Provider(Struct, frozen=True):
     `base_url` is what the provider's own SDK takes, empty where only settings can know it; `bases` are the addresses of
     formats that live elsewhere, `paths` what is appended where it is not the format's own path. Without `api_keys` the
     caller's own credential goes up. `contract` names a row of `replay.contracts` that holds whatever the model,
-    `dialect` one of `providers`; both are None where detection decides. `continuity` and `tags` stand over what is set
-    for all.
+    `dialect` one of `providers`; both are None where detection decides. `continuity`, `tags` and `content` stand over
+    what is set for all. `keeps` is what it holds of a conversation for clients that send only what is new.
     """
 
     name: str
@@ -51,6 +53,8 @@ class Provider(Struct, frozen=True):
     paths: dict[FormatName, str] = {}
     continuity: ContinuityWord | None = None
     tags: TagWord | None = None
+    content: ContentWord | None = None
+    keeps: tuple[Held, ...] = ()
 
     def __repr__(self) -> str:
         """Without keys and headers, which are secrets."""
@@ -104,10 +108,11 @@ _ROWS = (
         _CHAT_AND_MESSAGES,
         bases={"anthropic_messages": "https://dashscope-intl.aliyuncs.com/apps/anthropic"},
     ),
-    Provider("anthropic", "https://api.anthropic.com", ("anthropic_messages",), auth="x-api-key"),
-    Provider("openai", "https://api.openai.com/v1", ("openai_responses", "openai_chat")),
+    # Beta `message-threads-2026-08-12`.
+    Provider("anthropic", "https://api.anthropic.com", ("anthropic_messages",), auth="x-api-key", keeps=("threads",)),
+    Provider("openai", "https://api.openai.com/v1", ("openai_responses", "openai_chat"), keeps=("conversations",)),
     # https://RESOURCE.openai.azure.com/openai/v1: the resource is the customer's own.
-    Provider("azure", "", ("openai_responses", "openai_chat"), auth="api-key"),
+    Provider("azure", "", ("openai_responses", "openai_chat"), auth="api-key", keeps=("conversations",)),
     Provider(
         "gemini",
         "https://generativelanguage.googleapis.com",

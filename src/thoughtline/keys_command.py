@@ -55,6 +55,7 @@ async def _add(settings: Settings, options: argparse.Namespace) -> int:
             options.name,
             requests_per_minute=options.requests_per_minute,
             concurrent_streams=options.streams,
+            content="plain" if options.plain_content else None,
             expires_at=None if options.expires is None else time.time() + options.expires,
         )
     sys.stdout.write(f"{secret}\n")
@@ -91,12 +92,12 @@ _ACTIONS = {"add": _add, "list": _list, "revoke": _revoke}
 
 def _table(keys: Sequence[ClientKey], now: float) -> Table:
     table = Table(box=None)
-    for name in ("id", "name", "made", "expires", "requests/min", "streams", "state"):
+    for name in ("id", "name", "made", "expires", "requests/min", "streams", "content", "state"):
         table.add_column(name, no_wrap=name != "name")
     for key in keys:
         limits = [str(limit or "—") for limit in (key.requests_per_minute, key.concurrent_streams)]
         state = "revoked" if key.revoked else "good" if key.is_good(now) else "expired"
-        table.add_row(key.id, key.name, _day(key.created_at), _day(key.expires_at), *limits, state)
+        table.add_row(key.id, key.name, _day(key.created_at), _day(key.expires_at), *limits, key.content or "—", state)
     return table
 
 

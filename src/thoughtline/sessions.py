@@ -43,7 +43,7 @@ _HEADERS = (
     b"helicone-session-id",
 )
 _KNOWN_HEADERS = frozenset(_HEADERS)
-_AGENTS = (b"x-claude-code-agent-id",)
+_AGENTS = (b"x-thoughtline-agent", b"x-claude-code-agent-id")
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})\Z")
 
 

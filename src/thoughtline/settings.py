@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import PROVIDERS, ContinuityWord, Provider, canonical_name
+from thoughtline.catalogue import PROVIDERS, ContentWord, ContinuityWord, Provider, canonical_name
 from thoughtline.configuration.example import Defaults, example
 from thoughtline.configuration.keys import NAMED_TABLES, TABLES
 from thoughtline.configuration.kinds import TEXT, URL
@@ -70,6 +70,7 @@ class ContinuitySettings(Struct, frozen=True):
     count: int = 3
     mode: ContinuityMode = "handoff"
     max_chars: int = 64_000
+    after_compaction: bool = True
     models: dict[str, ContinuityWord] = {}
 
 
@@ -102,6 +103,7 @@ class Settings(Struct, frozen=True):
     continuity: ContinuitySettings = ContinuitySettings()
     translation: TranslationSettings = TranslationSettings()
     tags: TagMode | None = None
+    content: ContentWord = "native"
     contracts: dict[str, Contract] = {}
 
     def __repr__(self) -> str:
@@ -169,6 +171,7 @@ def defaults() -> Defaults:
         "continuity": asdict(empty.continuity),
         "translation": asdict(empty.translation),
         "tags": {"mode": empty.tags or "off"},
+        "content": {"mode": empty.content},
     }
 
 
@@ -223,6 +226,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         continuity=replace(ContinuitySettings(), **read["continuity"], models=read_models(models, known, problems)),
         translation=replace(TranslationSettings(), **read["translation"]),
         tags=given(read["tags"], "mode", Settings().tags),
+        content=given(read["content"], "mode", Settings().content),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )
 
@@ -234,6 +238,7 @@ _ALSO: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("continuity", ("models",)),
     ("translation", ()),
     ("tags", ()),
+    ("content", ()),
 )
 
 

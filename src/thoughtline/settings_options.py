@@ -51,6 +51,11 @@ def add_key_actions(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--requests-per-minute", type=_count, metavar="N", help="how often it may ask, in each process")
     add.add_argument("--streams", type=_count, metavar="N", help="how many answers it may get at once, in each process")
     add.add_argument("--expires", type=_duration, metavar="30d", help="how long it is good")
+    add.add_argument(
+        "--plain-content",
+        action="store_true",
+        help="its chat answers have text in `content`, and thoughts in `reasoning_content`, also from Mistral",
+    )
     listing = actions.add_parser("list", help="all keys, without the keys", description="all keys, without the keys")
     listing.add_argument("--json", action="store_true", help="as JSON, one object")
     revoke = actions.add_parser("revoke", help="end a key at once", description="end a key at once")

@@ -23,6 +23,7 @@ from tests.continuity.world import (
     at_desk,
     encoded,
     request,
+    response,
     system_of,
     talk,
     thinks,
@@ -148,6 +149,78 @@ async def test_another_tenant_gets_nothing(desk: Desk) -> None:
     await talk(desk, history, (DEEPSEEK, thinks(1)))
     asked = await desk.ask(CLAUDE, request("anthropic_messages", [*history, Said("user", "?")]), tenant="other")
     assert asked.texts == []
+
+
+SUMMARY = [Said("user", "In short: two answers were given. And now?")]
+
+
+async def _summed_up(desk: Desk, model: Model, **who: str) -> list[str]:
+    return (await desk.ask(model, request(model.format, SUMMARY), **who)).texts
+
+
+@pytest.mark.parametrize("target", EVERY, ids=lambda model: model.provider)
+async def test_after_a_summary_the_last_thoughts_of_the_session_are_quoted(desk: Desk, target: Model) -> None:
+    """No turn of it is left: to whichever model goes on, its own thoughts too, in order and no more than `count`."""
+    history: list[Said] = []
+    plays = [(DEEPSEEK, thinks(number)) for number in range(1, 6)]
+    await talk(desk, history, *plays, session="s", agent="main")
+    asked = await desk.ask(target, request(target.format, SUMMARY), "s", agent="main")
+    assert asked.texts == ["thought 3", "thought 4", "thought 5"]
+    again = await desk.ask(target, request(target.format, SUMMARY), "s", agent="main")
+    assert again.body == asked.body
+
+
+async def test_it_stays_as_it_is_after_a_summary(desk: Desk) -> None:
+    """The request sent again, also after its answer, and those that go on from it quote the same."""
+    await talk(desk, [], (DEEPSEEK, thinks(1)), (DEEPSEEK, thinks(2)), session="s", agent="main")
+    for model in (CLAUDE, BOUND):
+        first = await desk.ask(model, request(model.format, SUMMARY), "s", agent="main")
+        await desk.answer(first, response(model, thinks(3)))
+        again = await desk.ask(model, request(model.format, SUMMARY), "s", agent="main")
+        history = [*SUMMARY, thinks(3), Said("user", "Go on.")]
+        later = await desk.ask(model, request(model.format, history), "s", agent="main")
+        assert first.texts == again.texts == later.texts
+        assert system_of(model.format, first.json) == system_of(model.format, later.json)
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        {},
+        {"session": "s"},
+        {"agent": "main"},
+        {"session": "s", "agent": "other"},
+        {"session": "other", "agent": "main"},
+        {"session": "s", "agent": "main", "tenant": "other"},
+    ],
+    ids=str,
+)
+async def test_whose_session_is_not_told_gets_nothing_after_a_summary(desk: Desk, who: dict[str, str]) -> None:
+    """Not without a session, nor without an agent: title calls and sub-agents share their session's name."""
+    for told in ({"session": "s", "agent": "main"}, {}, {"session": "s"}):
+        await talk(desk, [], (DEEPSEEK, thinks(1)), **told)
+        found = await _summed_up(desk, CLAUDE, **who)
+        assert found == []
+
+
+async def test_nothing_after_a_summary_where_it_is_switched_off(desk: Desk) -> None:
+    """`after_compaction = false`; and a turn that is left is enough to go by what stands in the request."""
+    history: list[Said] = []
+    await talk(desk, history, (DEEPSEEK, thinks(1)), (DEEPSEEK, thinks(2)), session="s", agent="main")
+    left = [*history[-2:], Said("user", "And now?")]
+    assert (await desk.ask(CLAUDE, request(CLAUDE.format, left), "s", agent="main")).texts == ["thought 2"]
+    desk.terms = Terms(after_compaction=False)
+    assert await _summed_up(desk, CLAUDE, session="s", agent="main") == []
+
+
+async def test_too_long_and_deleted_thoughts_after_a_summary(desk: Desk) -> None:
+    """What is too long is left out whole, what was forgotten is not quoted."""
+    desk.terms = Terms(max_chars=20)
+    long = Said("assistant", "Answer 2.", "thought 2" * 10)
+    await talk(desk, [], (DEEPSEEK, thinks(1)), (DEEPSEEK, long), (DEEPSEEK, thinks(3)), session="s", agent="main")
+    assert await _summed_up(desk, CLAUDE, session="s", agent="main") == ["thought 1", "thought 3"]
+    await desk.store.delete(Filter(session="s"))
+    assert await _summed_up(desk, CLAUDE, session="s", agent="main") == []
 
 
 async def test_a_compaction_keeps_what_was_quoted(desk: Desk) -> None:

@@ -109,11 +109,18 @@ class Desk:
         self.terms = terms or Terms()
         self.memory = Memory(store, clock)
 
-    async def ask(self, model: Model, request: Json, session: str | None = None, tenant: str = "t") -> Sent:
+    async def ask(
+        self,
+        model: Model,
+        request: Json,
+        session: str | None = None,
+        tenant: str = "t",
+        agent: str | None = None,
+    ) -> Sent:
         contract = resolve(Target(model.provider, model.endpoint, model.name, model.format))
         bodies = _bodies(model.format)
         transcript = bodies.decode_request(encoded(request), contract.dialect)
-        identity = Identity(tenant, session)
+        identity = Identity(tenant, session, agent)
         needed = needs_of_all(transcript, contract, identity)
         found = await self.store.find(tenant, needed.keys)
         planned = plan(transcript, contract, needed, found, model.issuer).apply(transcript)
@@ -128,7 +135,7 @@ class Desk:
         reply = _bodies(model.format).decode_response(encoded(response), contract.dialect)
         made = Provenance(
             *(sent.identity.tenant, model.provider, model.endpoint, model.account, model.name, model.name),
-            *(model.format, contract.dialect.name, sent.identity.session or sent.handover.session, None),
+            *(model.format, contract.dialect.name, sent.identity.session or sent.handover.session, sent.identity.agent),
         )
         self.clock.now += 1
         records = capture(sent.transcript, reply, made, self.clock(), sent.needed.end)
@@ -238,12 +245,18 @@ def _joined(content: Any) -> str:
     return content if isinstance(content, str) else "\n\n".join(part["text"] for part in content)
 
 
-async def talk(desk: Desk, history: list[Said], *plays: tuple[Model, Said], session: str | None = None) -> list[Sent]:
+async def talk(
+    desk: Desk,
+    history: list[Said],
+    *plays: tuple[Model, Said],
+    session: str | None = None,
+    agent: str | None = None,
+) -> list[Sent]:
     """A conversation goes on: each model in turn is asked the next question and gives its answer."""
     sent = []
     for number, (model, answer) in enumerate(plays):
         history.append(Said("user", f"Question {len(history) + number}?"))
-        asked = await desk.ask(model, request(model.format, history), session)
+        asked = await desk.ask(model, request(model.format, history), session, agent=agent)
         await desk.answer(asked, response(model, answer))
         history.append(answer)
         sent.append(asked)

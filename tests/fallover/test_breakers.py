@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from thoughtline.fallover.breakers import MOST_TARGETS, Breakers, BreakerTerms
 from thoughtline.fallover.failures import Failure
 
@@ -93,3 +95,14 @@ def test_targets_are_bounded() -> None:
         breakers.failed(str(number), BROKEN, 0.0)
     assert breakers.admits("0", 0.0)
     assert not breakers.admits("1", 0.0)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.5, 2.0, 14.0, 15.0, 200.0])
+def test_a_short_pause_that_is_asked_for_is_no_longer(seconds: float) -> None:
+    """The provider knows when it is ready: after that one request tries it, also after probes that failed."""
+    breakers = Breakers()
+    for now in (100.0, 1000.0):
+        breakers.failed("a", Failure("busy", seconds), now)
+        assert breakers.opens_at("a") == now + seconds
+        assert breakers.admits("a", now + seconds)
+        assert not breakers.admits("a", now + seconds - 0.01)

@@ -1,4 +1,4 @@
-"""`GET /v1/models` without a default provider: routes, and what providers with a key of ours offer."""
+"""`GET /v1/models`: at the root what can be asked, under a provider's name what it has, in the client's own shape."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_each_provider_is_asked_with_its_own_key_and_once() -> None:
 
 
 def test_without_keys_there_are_routes_alone() -> None:
-    """Nothing is asked of anybody; a gateway without either has an empty list."""
+    """Nothing is asked of anybody."""
     with managed(Settings(routes={"best": RouteSettings("best", ("deepseek/x",))})) as gateway:
         assert [one["id"] for one in gateway.anyone.get("/v1/models").json()["data"]] == ["best"]
 
@@ -139,6 +139,95 @@ def test_a_default_providers_own_answer() -> None:
         chosen = Settings(providers={"openai": row}, default_provider="openai")
         with managed(chosen, simulators={}) as gateway:
             assert gateway.anyone.get("/v1/models").json() == LISTS["/openai/v1/models"]
+
+
+def test_a_default_provider_beside_routes_and_others() -> None:
+    """Its models have their own names, those of others their provider's before them."""
+    with listing() as lists:
+        rows = {name: lists.row(name, path, name) for name, path in (("openai", "/openai/v1"), ("gemini", "/gemini"))}
+        routes = {"best": RouteSettings("best", ("openai/o4",))}
+        with managed(Settings(providers=rows, default_provider="openai", routes=routes), simulators={}) as gateway:
+            told = gateway.anyone.get("/v1/models").json()["data"]
+    assert [one["id"] for one in told] == ["best", "gemini/gemini-3-pro", "gpt-5.2", "o4"]
+
+
+def test_servers_that_need_no_key() -> None:
+    """One that is set up is asked without any."""
+    with listing() as lists:
+        row = replace(lists.row("ollama", "/openai/v1", "ollama"), api_keys=())
+        with managed(Settings(providers={"ollama": row}, configured=frozenset({"ollama"})), simulators={}) as gateway:
+            told = gateway.anyone.get("/v1/models", headers={"authorization": "Bearer mine"}).json()["data"]
+        assert "authorization" not in lists.asked[0][1]
+    assert [one["id"] for one in told] == ["ollama/gpt-5.2", "ollama/o4"]
+
+
+def test_where_nothing_is_set_up() -> None:
+    """Whoever asks with a key of its own gets names to begin with, and its key goes nowhere."""
+    with managed(Settings(), simulators={}) as gateway:
+        told = gateway.anyone.get("/v1/models", headers={"authorization": "Bearer mine"}).json()["data"]
+    assert "deepseek/deepseek-v4-pro" in [one["id"] for one in told]
+
+
+MINE = {
+    "openai": {"authorization": "Bearer mine"},
+    "anthropic": {"x-api-key": "mine", "anthropic-version": "2023-06-01"},
+    "gemini": {"x-goog-api-key": "mine"},
+}
+READ = {
+    "openai": ("authorization", "Bearer mine"),
+    "anthropic": ("x-api-key", "mine"),
+    "gemini": ("x-goog-api-key", "mine"),
+    "together": ("authorization", "Bearer mine"),
+}
+OWN = {
+    "openai": ["gpt-5.2", "o4"],
+    "anthropic": ["claude-opus-5"],
+    "gemini": ["gemini-3-pro"],
+    "together": ["meta/llama"],
+}
+
+
+@pytest.mark.parametrize("key", ["of the caller", "of the gateway"])
+@pytest.mark.parametrize("client", MINE)
+@pytest.mark.parametrize("name", OWN)
+def test_a_providers_models_for_every_client(name: str, client: str, key: str) -> None:
+    """The provider sees the key where it looks for one; the client gets a list that it can read."""
+    path = {"openai": "/openai/v1", "together": "/together/v1"}.get(name, f"/{name}")
+    with listing() as lists:
+        row = lists.row(name, path, name)
+        row = row if key == "of the gateway" else replace(row, api_keys=())
+        with managed(Settings(providers={name: row}), simulators={}) as gateway:
+            version = "v1beta" if client == "gemini" else "v1"
+            got = gateway.anyone.get(f"/{name}/{version}/models", headers=MINE[client])
+        header, value = READ[name]
+        [(_, asked)] = lists.asked
+    assert asked[header] == (value if key == "of the caller" else value.replace("mine", f"key-of-{name}"))
+    assert ("mine" in str(asked)) is (key == "of the caller")
+    if client in (name, "openai" if name == "together" else name):
+        assert got.json() == next(told for listed, told in LISTS.items() if listed.startswith(path))
+        return
+    told = got.json()["models" if client == "gemini" else "data"]
+    named = [one for one in told if isinstance(one, dict)]
+    names = [one.get("id") or one["name"].removeprefix("models/") for one in named]
+    assert [one for one in names if isinstance(one, str)] == OWN[name]
+
+
+def test_a_providers_error_in_the_clients_words() -> None:
+    """No list: its status, in an envelope that the client's SDK reads."""
+    with listing() as lists:
+        row = replace(lists.row("openai", "/silent/v1", "openai"), api_keys=())
+        with managed(Settings(providers={"openai": row}), simulators={}) as gateway:
+            got = gateway.anyone.get("/openai/v1/models", headers=MINE["anthropic"])
+    assert (got.status_code, got.json()["type"]) == (404, "error")
+
+
+def test_an_admin_token_is_no_providers_key() -> None:
+    """Neither passed on nor shown in another header."""
+    with listing() as lists:
+        row = replace(lists.row("anthropic", "/anthropic", "anthropic"), api_keys=())
+        with managed(Settings(providers={"anthropic": row}), simulators={}) as gateway:
+            assert gateway.admin.get("/anthropic/v1/models").status_code == 403
+        assert lists.asked == []
 
 
 @pytest.mark.parametrize("body", [b"", b"[", b"5", b'{"data": 5}', b"{}", b"\xff", b"[" * 10_000])

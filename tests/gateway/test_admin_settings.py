@@ -81,11 +81,13 @@ def test_continuity_answers_and_says_that_it_is_there(gateway: Managed) -> None:
         "count": 7,
         "mode": "handoff",
         "maxChars": 64000,
+        "afterCompaction": True,
         "models": {"kimi/k*": "off"},
         "available": True,
     }
     assert found["continuity"] == expected
     assert found["tags"] == {"mode": "off", "available": True}
+    assert found["content"] == {"mode": "native"}
     assert found["shared"] == []
 
 

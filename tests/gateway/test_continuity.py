@@ -6,16 +6,17 @@ What arrived at the strict simulators is compared with what they had said.
 from __future__ import annotations
 
 import itertools
-import re
 
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.handing import BOUND, BY_FORMAT, Stage, stage
+from tests.gateway.handing import BOUND, BY_FORMAT, Stage, Watched, stage
+from tests.gateway.world import running
+from tests.sim.faces import HTTP
 from tests.translation.world import BODY_TYPES, Upstream
 from thoughtline.continuity.framing import HEADING
 from thoughtline.gateway.state import with_settings
-from thoughtline.settings import ContinuitySettings
+from thoughtline.settings import ContinuitySettings, Settings
 from thoughtline.turns import FormatName
 
 PAIRS = list(itertools.permutations(BY_FORMAT.values(), 2))
@@ -272,7 +273,7 @@ HOSTILE = {
 @pytest.mark.parametrize("target", [MESSAGES, RESPONSES, GEMINI, CONVERSE], ids=lambda one: one.format)
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_what_a_thought_says_stays_inside_its_frame(hostile: str, target: Upstream) -> None:
-    """Whatever it holds, it arrives as one fenced block that nothing in it closes, and the model answers."""
+    """Whatever it holds, it arrives verbatim, as one fenced block that nothing in it closes, and the model answers."""
     with stage(CHAT, target) as one:
         talk = one.begin("openai_chat", 3, script={0: f"think: {hostile}"})
         talk.step(is_streaming=True)
@@ -284,8 +285,55 @@ def test_what_a_thought_says_stays_inside_its_frame(hostile: str, target: Upstre
         assert set(head) == {"`"}
         assert (fence, after) == ("\n", "")
         assert head not in inside
-        assert not re.search(r"</|<\||^\s*system:|\[/INST|\[Host|[\x00-\x08\x0e-\x1f\u202e]", inside, re.I | re.M)
+        assert inside == hostile
         assert talk.step().system == step.system
         one.check_answers()
-    if hostile == HOSTILE["other languages"]:
-        assert inside == hostile
+
+
+# --- after a summary --------------------------------------------------------------------------------------------------
+
+TOLD = {"x-claude-code-session-id": "one", "x-claude-code-agent-id": "main"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "quoted"),
+    [
+        (TOLD, 1),
+        ({"x-thoughtline-session": "one", "x-thoughtline-agent": "main"}, 1),
+        ({"x-claude-code-session-id": "one"}, 0),
+        ({"x-claude-code-agent-id": "main"}, 0),
+        (TOLD | {"x-claude-code-agent-id": "other"}, 0),
+        (TOLD | {"x-claude-code-session-id": "another"}, 0),
+        (TOLD | {"x-thoughtline-continuity": "off"}, 0),
+        (TOLD | {"authorization": "Bearer somebody else"}, 0),
+        ({}, 0),
+    ],
+)
+def test_after_a_summary(headers: dict[str, str], quoted: int) -> None:
+    """The session's last thought goes on where the client tells session and agent, though no turn of it is left."""
+    apps = [Watched(CHAT), Watched(MESSAGES)]
+    rows = {app.upstream.provider: app.url for app in apps}
+    with running(rows, Settings(continuity=ContinuitySettings(enabled=True))) as gateway:
+        ask = {"role": "user", "content": "Begin.\nscript:\nthink: the key is under the mat\nsay: Yes."}
+        body = {"model": "deepseek-v4-pro", "messages": [ask]}
+        mine = {"authorization": "Bearer mine"}
+        url = f"{gateway.url}/deepseek/v1/chat/completions"
+        assert HTTP.post(url, json=body, headers=mine | TOLD).status_code == 200
+        summed = {"model": "claude-sonnet-4-5", "max_tokens": 4000, "messages": [{"role": "user", "content": "Go on."}]}
+        got = HTTP.post(f"{gateway.url}/anthropic/v1/messages", json=summed, headers=mine | headers)
+    assert got.status_code == 200
+    assert f"checkpoints={quoted}" in got.headers["x-thoughtline-replay"]
+    assert ("the key is under the mat" in apps[1].system) is bool(quoted)
+
+
+def test_nothing_after_a_summary_where_settings_say_so() -> None:
+    """`after_compaction = false`."""
+    apps = [Watched(CHAT), Watched(MESSAGES)]
+    rows = {app.upstream.provider: app.url for app in apps}
+    settings = Settings(continuity=ContinuitySettings(enabled=True, after_compaction=False))
+    with running(rows, settings) as gateway:
+        body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "Begin."}]}
+        HTTP.post(f"{gateway.url}/deepseek/v1/chat/completions", json=body, headers=TOLD)
+        summed = {"model": "claude-sonnet-4-5", "max_tokens": 4000, "messages": [{"role": "user", "content": "Go on."}]}
+        got = HTTP.post(f"{gateway.url}/anthropic/v1/messages", json=summed, headers=TOLD)
+    assert "checkpoints=0" in got.headers["x-thoughtline-replay"]

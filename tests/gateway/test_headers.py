@@ -100,3 +100,22 @@ def test_a_key_of_ours_is_nobody_elses_business() -> None:
     """Callers with a client key of the gateway: it never goes up."""
     headers = [(b"authorization", b"Bearer tl-1"), (b"x-api-key", b"tl-1"), (b"accept", b"*/*")]
     assert without_credentials(headers) == [(b"accept", b"*/*")]
+
+
+def test_a_header_that_stands_once_is_sent_once() -> None:
+    """Of several the last, by which the caller was known; lists keep all their lines."""
+    received = [
+        (b"user-agent", b"a"),
+        (b"authorization", b"Bearer one"),
+        (b"user-agent", b"b"),
+        (b"anthropic-beta", b"x"),
+        (b"authorization", b"Bearer two"),
+        (b"anthropic-beta", b"y"),
+    ]
+    up = request_headers(received, DEEPSEEK, "")
+    assert [pair for pair in up if pair[0] != "accept-encoding"] == [
+        ("user-agent", "b"),
+        ("authorization", "Bearer two"),
+        ("anthropic-beta", "x"),
+        ("anthropic-beta", "y"),
+    ]

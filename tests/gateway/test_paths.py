@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.gateway.test_bytes import CHAT, behind, say_hi
 from tests.gateway.upstreams import Got, Out, upstream
-from tests.gateway.world import Running, running
+from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP
 from thoughtline.settings import ServerSettings, Settings
 
@@ -24,6 +26,8 @@ PATHS = [
     ("PUT", "/v1/anything/at/all", b"body"),
     ("PATCH", "/v1/things/1", b"{}"),
     ("OPTIONS", "/v1/chat/completions", b""),
+    ("POST", "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.x/invoke", b"{}"),
+    ("GET", "/v1/files/a%252Fb", b""),
 ]
 
 
@@ -147,3 +151,27 @@ def test_a_head_that_is_too_large(size: int) -> None:
             )
         fine = b"GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: " + b"a" * 60_000 + b"\r\n\r\n"
         assert _raw(gateway, iter([fine])).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_long_call_id_goes_back_as_it_came() -> None:
+    """vLLM's have 46 characters: a client of Messages shows them, and vLLM gets its own, call and result."""
+    name = "chatcmpl-tool-" + "0123456789abcdef" * 2
+    call = {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    said = json.dumps({"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.whole(200, said.encode())
+
+    with upstream(answer) as up:
+        row = replace(moved("vllm", up.url), formats=("openai_chat",))
+        with running({}, Settings(providers={"vllm": row})) as gateway:
+            body: Any = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}
+            block = HTTP.post(f"{gateway.url}/vllm/v1/messages", json=body).json()["content"][0]
+            body["messages"].append({"role": "assistant", "content": [block]})
+            result = {"type": "tool_result", "tool_use_id": block["id"], "content": "y"}
+            body["messages"].append({"role": "user", "content": [result]})
+            HTTP.post(f"{gateway.url}/vllm/v1/messages", json=body)
+        sent = json.loads(up.got[1].body)["messages"]
+    assert block["id"] == name
+    assert (sent[1]["tool_calls"][0]["id"], sent[2]["tool_call_id"]) == (name, name)

@@ -36,7 +36,7 @@ KNOWN = [
 
 PASSED_ON = [
     ("POST", "/deepseek/v1/embeddings", "deepseek", "/v1/embeddings"),
-    ("GET", "/deepseek/v1/models", "deepseek", "/v1/models"),
+    ("GET", "/deepseek/v1/models/x", "deepseek", "/v1/models/x"),
     ("GET", "/openai/v1/responses/resp_1", "openai", "/v1/responses/resp_1"),
     ("POST", "/openai/v1/responses/resp_1/cancel", "openai", "/v1/responses/resp_1/cancel"),
     ("POST", "/v1/embeddings", None, "/v1/embeddings"),
@@ -68,4 +68,5 @@ def test_other_addresses_are_passed_on(method: str, path: str, provider: str | N
 @pytest.mark.parametrize("path", ["/v1/models", "/models", "/v1beta/models"])
 def test_models_are_listed_here(path: str) -> None:
     """Without a provider the list is ours to make."""
-    assert route_of("GET", path, PROVIDERS).action == "models"
+    assert route_of("GET", path, PROVIDERS) == Route("models", None, None, path)
+    assert route_of("GET", "/deepseek" + path, PROVIDERS) == Route("models", None, "deepseek", path)

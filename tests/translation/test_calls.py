@@ -14,7 +14,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.items import ToolCall, ToolResult
 from thoughtline.providers import Dialect
 from thoughtline.records import Record, RecordId
-from thoughtline.translation.calls import CallIds, OutgoingIds, fitted, rule_of, unwrapped, with_own_ids
+from thoughtline.translation.calls import CallIds, OutgoingIds, fitted, rule_of, unwrapped, upstream_rule, with_own_ids
 from thoughtline.turns import FormatName, Provenance, Transcript, Turn
 
 PATTERNS: list[tuple[FormatName, Dialect, str]] = [
@@ -107,3 +107,24 @@ def test_an_id_too_long_to_wrap_comes_back_from_the_record() -> None:
     own = with_own_ids(transcript, [record], client)
     assert [item.id for turn in own.turns for item in turn.items if isinstance(item, ToolCall)] == [name]
     assert [item.call_id for turn in own.turns for item in turn.items if isinstance(item, ToolResult)] == [name]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "is_kept"),
+    [
+        (providers.REASONING, True),
+        (providers.QWEN, True),
+        (providers.REASONING_CONTENT, True),
+        (providers.NO_REASONING, False),
+        (providers.REASONING_DETAILS, False),
+        (providers.MISTRAL, False),
+    ],
+)
+def test_long_ids_go_back_as_they_came(dialect: Dialect, is_kept: bool) -> None:
+    """vLLM's have 46 characters, more than OpenAI takes; a client of Messages shows them as they are."""
+    name = "chatcmpl-tool-" + "0123456789abcdef" * 2
+    shown = CallIds(rule_of("anthropic_messages", providers.ANTHROPIC), 0).outward(name, "0.0", "look")
+    assert shown == name
+    outgoing = OutgoingIds(upstream_rule("openai_chat", dialect))
+    assert (outgoing.call(ToolCall("look", "{}", shown)) == name) is is_kept
+    assert (outgoing.result(ToolResult(Raw(b'"x"'), shown))[0] == name) is is_kept

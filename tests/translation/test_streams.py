@@ -20,6 +20,8 @@ from thoughtline.translation import (
     Way,
     reply_events,
     stream_reply,
+    translate_error,
+    translate_reply,
     translate_request,
     whole_reply,
 )
@@ -425,3 +427,50 @@ def test_a_call_without_arguments_has_an_empty_object(to: FormatName) -> None:
         assert ("".join(grown), done["item"]["arguments"]) == ("{}", "{}")
     whole = json.loads(whole_reply(first.events, way_to(to, "anthropic_messages")).body)
     assert '"arguments": "{}"' in json.dumps(whole)
+
+
+BREAKS = "a\u0085b\u2028c\u2029d"
+BROKEN: tuple[Item, ...] = (
+    ReasoningText(BREAKS, None, DEEPSEEK_V1),
+    Text(BREAKS),
+    ToolCall("look", json.dumps({"at": BREAKS}, ensure_ascii=False), "call_1"),
+    ToolCall("look", json.dumps({"at": BREAKS}), "call_2"),
+)
+
+
+def is_on_lines(data: bytes) -> bool:
+    """Whether nobody who reads a stream line by line, by any rule, sees another line in it."""
+    return [line.encode() for line in data.decode().splitlines()] == data.splitlines()
+
+
+@clients
+@pytest.mark.parametrize("ensure_ascii", [True, False], ids=["escaped", "raw"])
+def test_line_breaks_inside_strings_are_escaped(to: FormatName, ensure_ascii: bool) -> None:
+    """However the provider spelled them: in words, thoughts and arguments, in streams and whole answers. What goes
+    on as the provider's own bytes keeps its spelling."""
+    deltas = [
+        {"reasoning_content": BREAKS},
+        {"content": BREAKS},
+        call_delta(0, json.dumps({"at": BREAKS}), "c", "look"),
+    ]
+    lines = [
+        b"data: " + json.dumps(json.loads(line[6:]), ensure_ascii=ensure_ascii).encode() + b"\n\n"
+        for line in chat_stream(*deltas)[:-1]
+    ]
+    translator = StreamTranslator(way_to(to))
+    said = b"".join(translator.feed(line).data for line in lines)
+    ended = translator.finish()
+    assert is_on_lines(said + ended.data + ended.ending) is (to != "openai_chat" or ensure_ascii)
+    reply = Reply("openai_chat", (Candidate(Turn("assistant", BROKEN), 0, TOOL_CALLS),), b"", "c1", "m", USAGE)
+    assert is_on_lines(stream_reply(reply, way_to(to)).body)
+    whole = translate_reply(reply, way_to(to)).body
+    assert is_on_lines(whole)
+    assert json.dumps(json.loads(whole), ensure_ascii=False).count("\u2028") >= 3
+
+
+@clients
+def test_line_breaks_in_errors_are_escaped(to: FormatName) -> None:
+    """Whole, and in the middle of a stream."""
+    body = json.dumps({"error": {"message": BREAKS, "type": "x"}}).encode()
+    assert is_on_lines(translate_error(400, body, to)[1])
+    assert is_on_lines(StreamTranslator(way_to(to)).fail(BREAKS))

@@ -10,8 +10,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from thoughtline.catalogue import PROVIDERS, canonical_name
 from thoughtline.clients import editors, libraries, terminal
 from thoughtline.clients.row import Client, Step
+from thoughtline.replay.detection import Target, resolve
 
 __all__ = [
     "CLIENTS",
@@ -68,6 +70,13 @@ MODELS: dict[str, str] = {
 """A model of each provider, for a user who names none."""
 
 
+_LISTS = (
+    "The answers of this provider have a list in `content`. A client that stops at it, or shows `[object Object]`, "
+    "gets text and `reasoning_content` with a key of `thoughtline keys add NAME --plain-content`, with the header "
+    '`x-thoughtline-content: plain`, or for all clients with `[content] mode = "plain"`.'
+)
+
+
 class Address(NamedTuple):
     """Where a client goes: the base without `/v1`, and the model as the gateway wants it named there."""
 
@@ -100,8 +109,23 @@ def address_of(client: Client, url: str, provider: str | None = None, model: str
 def instructions(client: Client, address: Address, key: str = KEY) -> str:
     """The steps to take, and what to know."""
     steps = [f"{step.where}\n\n{_indented(fill(step.lines, address, key))}\n" for step in client.steps]
-    notes = [f"- {fill(note, address, key)}" for note in (client.habit, *client.notes)]
+    notes = [f"- {fill(note, address, key)}" for note in (client.habit, *client.notes, *_notes_on(client, address))]
     return "\n".join([f"{client.title} through {address.base}\n", *steps, *notes])
+
+
+def _notes_on(client: Client, address: Address) -> tuple[str, ...]:
+    """What to know of the provider that it is pointed at."""
+    named = address.base.rpartition("/")[2]
+    provider, model = (named, address.model) if named in PROVIDERS else _parted(address.model)
+    dialect = resolve(Target(provider, "", model, "openai_chat")).dialect
+    return (
+        (_LISTS,) if "openai_chat" in client.formats and dialect.carrier in ("mistral_chunks", "cohere_chunks") else ()
+    )
+
+
+def _parted(model: str) -> tuple[str, str]:
+    provider, _, name = model.partition("/")
+    return canonical_name(provider), name
 
 
 def fill(text: str, address: Address, key: str = KEY) -> str:

@@ -29,6 +29,8 @@ auth = "bearer"
 streams_only = false
 continuity = "handoff"
 tags = "markers"
+content = "native"
+keeps = []
 headers = { x-team = "blue" }
 timeout = { connect = "5s", first_byte = "2m", read = "1m", total = "1h" }
 bases = { anthropic_messages = "http://127.0.0.1:8000/anthropic" }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, get_args
 
 from thoughtline import providers as dialects
-from thoughtline.catalogue import AuthStyle, ContinuityWord, TagWord
+from thoughtline.catalogue import AuthStyle, ContentWord, ContinuityWord, Held, TagWord
 from thoughtline.configuration.kinds import (
     ANY_TEXT,
     DURATION,
@@ -38,6 +38,7 @@ FACES: tuple[str, ...] = tuple(name for name in get_args(FormatName) if name != 
 RUNGS = some_of(get_args(Rung))
 CONTINUITY_WORDS = one_of(get_args(ContinuityWord))
 TAG_WORDS = one_of(get_args(TagWord))
+CONTENT_WORDS = one_of(get_args(ContentWord))
 
 
 class Key(NamedTuple):
@@ -102,6 +103,11 @@ CONTINUITY = (
     Key("count", whole(1, 100), "how many checkpoints are quoted"),
     Key("mode", one_of(("handoff", "always")), "only where native replay can't carry it, or always"),
     Key("max_chars", whole(1, 10_000_000), "the longest checkpoint; a longer one is left out, never cut"),
+    Key(
+        "after_compaction",
+        FLAG,
+        "quote a session's last thoughts where no turn of it is left, if the client tells its session and agent",
+    ),
 )
 TRANSLATION = (
     Key(
@@ -118,6 +124,14 @@ TAGS = (
         "if unset, markers where continuity is on",
     ),
 )
+CONTENT = (
+    Key(
+        "mode",
+        CONTENT_WORDS,
+        "chat answers whose content is a list of parts (Mistral): as they come, or as plain text with the thoughts in "
+        "`reasoning_content`",
+    ),
+)
 TABLES: dict[str, tuple[Key, ...]] = {
     "server": SERVER,
     "store": STORE,
@@ -125,6 +139,7 @@ TABLES: dict[str, tuple[Key, ...]] = {
     "continuity": CONTINUITY,
     "translation": TRANSLATION,
     "tags": TAGS,
+    "content": CONTENT,
 }
 NAMED_TABLES = ("providers", "routes", "contracts")
 
@@ -143,6 +158,8 @@ PROVIDER = (
     Key("streams_only", FLAG, "it answers only streams; whole answers are put together from one"),
     Key("continuity", CONTINUITY_WORDS, "checkpoints for its models, over `[continuity]`, below `[continuity.models]`"),
     Key("tags", TAG_WORDS, "thinking tags in its answers, over `[tags]`"),
+    Key("content", CONTENT_WORDS, "the content of its chat answers, over `[content]`"),
+    Key("keeps", some_of(get_args(Held)), "what it holds for clients that send only the new part of a conversation"),
 )
 PROVIDER_TABLES: dict[str, str] = {
     "bases": "addresses of formats that it speaks elsewhere, by format",

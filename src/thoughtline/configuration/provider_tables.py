@@ -73,6 +73,8 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
         streams_only=given(values, "streams_only", row.streams_only),
         continuity=given(values, "continuity", row.continuity),
         tags=given(values, "tags", row.tags),
+        content=given(values, "content", row.content),
+        keeps=given(values, "keeps", row.keeps),
     )
 
 

@@ -2,7 +2,7 @@
 
 They are not kept anywhere by themselves: a checkpoint is made of the record of a turn that stands in this very request,
 found by the keys that the planner looks for. So two conversations never share one, and a turn that is gone from the
-history is not quoted, unless it had been quoted before.
+history is not quoted, unless it had been quoted before, or nothing is left of a session and agent that are told.
 """
 
 from __future__ import annotations
@@ -127,10 +127,10 @@ def readable(items: Iterable[Item]) -> str:
     Only what came as reasoning counts: tags in visible text are visible text.
     """
     items = tuple(items)
-    texts = [item.text.strip() for item in items if isinstance(item, ReasoningText)]
-    if not any(texts):
-        texts = [item.summary.strip() for item in items if isinstance(item, ReasoningSummary)]
-    return "\n\n".join(text for text in texts if text)
+    texts = [item.text for item in items if isinstance(item, ReasoningText)]
+    if not any(text.strip() for text in texts):
+        texts = [item.summary for item in items if isinstance(item, ReasoningSummary)]
+    return "\n\n".join(text for text in texts if text.strip())
 
 
 def _is_made_by(record: Record, target: Issuer) -> bool:

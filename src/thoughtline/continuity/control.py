@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
+from msgspec.structs import replace
+
 from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
 from thoughtline.providers import Dialect
@@ -24,7 +26,7 @@ def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"", *settings: st
             case "off":
                 return None
             case "handoff" | "always":
-                return Terms(told, terms.count, terms.max_chars)
+                return replace(terms, mode=told)
             case _:
                 pass
     return terms if is_enabled else None

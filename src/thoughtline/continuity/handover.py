@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from thoughtline.continuity.checkpoints import Known, checkpoints_of, known_steps
+from thoughtline.continuity.checkpoints import Checkpoint, Known, checkpoints_of, known_steps
 from thoughtline.continuity.injection import NOTHING_TOLD, Quotation, Terms, Told, inject, quote
 from thoughtline.continuity.memory import Line, Memory, line_of
 from thoughtline.replay.contracts import Contract
@@ -21,13 +21,17 @@ from thoughtline.turns import Transcript
 
 
 class Handover(NamedTuple):
-    """What is known about a request's turns, and what was quoted before. `session` names the conversation."""
+    """What is known about a request's turns, and what was quoted before. `session` names the conversation.
+
+    `past` is what its session and agent thought last, where no turn of it is left in the request.
+    """
 
     known: tuple[Known, ...]
     line: Line
     told: Told
     target: Issuer
     terms: Terms
+    past: tuple[Checkpoint, ...] = ()
 
     @property
     def session(self) -> str:
@@ -44,17 +48,19 @@ class Continued(NamedTuple):
 async def recall(
     memory: Memory, needed: Needs, found: Found, transcript: Transcript, target: Issuer, terms: Terms
 ) -> Handover:
-    """All that has to be fetched. A request that goes on from no known turn asks the store nothing."""
-    known = known_steps(needed, found)
+    """All that has to be fetched. A request that goes on from no known turn, and of no told agent, asks nothing."""
+    known, who = known_steps(needed, found), needed.identity
     line = line_of(needed, known, transcript, target)
-    told = await memory.told(line) if known else NOTHING_TOLD
-    return Handover(known, line, told, target, terms)
+    looks_back = not known and terms.after_compaction and who.session is not None and who.agent is not None
+    told = await memory.told(line) if known or looks_back else NOTHING_TOLD
+    past = await memory.past(who, terms) if looks_back and not told.is_known else ()
+    return Handover(known, line, told, target, terms, past)
 
 
 def carry_on(handover: Handover, planned: Transcript, contract: Contract) -> Continued:
     """The planned request with what is to be quoted in its system prompt; the very same one if that is nothing."""
     found = checkpoints_of(handover.known, planned, handover.target, handover.terms.max_chars)
-    quotation = quote(found.taken, handover.told, planned, contract, handover.terms)
+    quotation = quote((*handover.past, *found.taken), handover.told, planned, contract, handover.terms)
     told = Quotation(quotation.quotes, (*found.findings, *quotation.findings))
     return Continued(inject(planned, quotation.text), told)
 

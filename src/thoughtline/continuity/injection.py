@@ -32,11 +32,15 @@ _BESIDE: frozenset[FormatName] = frozenset(
 
 
 class Terms(Struct, frozen=True, gc=False):
-    """What settings and the request's header say: how many checkpoints at once, when, and of what size."""
+    """What settings and the request's header say: how many checkpoints at once, when, and of what size.
+
+    `after_compaction`: also the last ones of a session of which no turn is left in the request.
+    """
 
     mode: Mode = "handoff"
     count: int = 3
     max_chars: int = 64_000
+    after_compaction: bool = True
 
 
 class Told(NamedTuple):

@@ -11,13 +11,14 @@ that fails costs stability, never a request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, Known, checkpoint_of
-from thoughtline.continuity.injection import NOTHING_TOLD, Told
+from thoughtline.continuity.injection import NOTHING_TOLD, Terms, Told
 from thoughtline.errors import StoreError
 from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.keys import Identity, evidence_of
@@ -25,13 +26,16 @@ from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
 from thoughtline.replay.visible import digest, packed
 from thoughtline.sessions import untold_session
-from thoughtline.stores import Clock, Note, Store
+from thoughtline.stores import Clock, Filter, Note, Store
 from thoughtline.turns import Transcript
 
 SESSIONS = "continuity"
 MOST_SESSIONS = 1000
 MOST_PLACES = 16
 """Notes of one session: a client goes on from one of its last answers. Parallel agents of one session share them."""
+
+MOST_LOOKED_AT = 50
+"""Turns of a session, newest first, among which an agent's last ones are looked for."""
 
 TTL_SECONDS = 7 * 86400.0
 """As long as a record lives without being used."""
@@ -110,6 +114,17 @@ class Memory:
             return await self._recalled(line.tenant, noted) if noted is not None else NOTHING_TOLD
         except StoreError:
             return NOTHING_TOLD
+
+    async def past(self, who: Identity, terms: Terms) -> tuple[Checkpoint, ...]:
+        """What a session and agent thought last, oldest first: for a request in which no turn of theirs is left."""
+        try:
+            page = await self._store.list_entries(Filter(tenant=who.tenant, session=who.session), MOST_LOOKED_AT)
+        except StoreError:
+            return ()
+        own = (one.record for one in page.entries if one.record.provenance.agent == who.agent)
+        found = (checkpoint for record in own if (checkpoint := checkpoint_of(record)) is not None)
+        fitting = (checkpoint for checkpoint in found if len(checkpoint.text) <= terms.max_chars)
+        return tuple(reversed(list(islice(fitting, terms.count))))
 
     async def keep(self, line: Line, quotes: Sequence[Checkpoint]) -> None:
         """Remember what was quoted in a request."""

@@ -79,7 +79,8 @@ class Breakers:
             return  # requests that were under way when it opened
         pause = min(self._terms.pause_seconds * 2**breaker.openings, self._terms.longest_pause_seconds)
         breaker.openings = min(breaker.openings + 1, 32)
-        breaker.open_until = max(breaker.open_until, now + max(pause, failure.pause_seconds or 0.0))
+        asked = failure.pause_seconds
+        breaker.open_until = max(breaker.open_until, now + (pause if asked is None else asked))
 
     def _known(self, target: str) -> Breaker:
         breaker = self._breakers.get(target)

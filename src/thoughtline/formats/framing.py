@@ -10,6 +10,7 @@ import re
 from typing import Protocol
 
 from thoughtline.errors import LimitExceeded
+from thoughtline.formats.json_text import escape_line_breaks
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 """Largest single event. Images come base64 in one event (Gemini, about 10 MB seen); a stream that never ends an event
@@ -238,7 +239,8 @@ class JsonArray:
 
 def sse(payload: bytes, name: str = "") -> bytes:
     """One server-sent event of a JSON payload."""
-    return (b"event: " + name.encode() + b"\n" if name else b"") + b"data: " + one_line(payload) + b"\n\n"
+    head = b"event: " + name.encode() + b"\n" if name else b""
+    return head + b"data: " + one_line(escape_line_breaks(payload)) + b"\n\n"
 
 
 def one_line(payload: bytes) -> bytes:

@@ -24,7 +24,9 @@ Path: TypeAlias = Sequence[str | int]
 NULL = Raw(b"null")
 """Default for members that are passed on unread: absent and null look alike."""
 
-encode = msgspec.json.encode
+_LINE_BREAKS = ((b"\xc2\x85", rb"\u0085"), (b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
+"""Characters that JSON may hold as they are, and at which readers of streams end a line: JavaScript's expressions
+at U+2028 and U+2029 (@google/genai), Python's `splitlines` at U+0085 too (httpx `iter_lines`)."""
 
 _BETWEEN = b", \t\n\r"
 _AFTER_VALUE = (b",", b"}", b" ", b"\t", b"\n", b"\r")
@@ -53,6 +55,19 @@ class Member(NamedTuple):
     start: int
     value_start: int
     end: int
+
+
+def encode(value: object) -> bytes:
+    """A value as JSON text that stays one line for whoever reads it."""
+    return escape_line_breaks(msgspec.json.encode(value))
+
+
+def escape_line_breaks(text: bytes) -> bytes:
+    """JSON text with the line breaks in its strings escaped. Outside of strings JSON has none of them."""
+    if not text.isascii():
+        for character, escape in _LINE_BREAKS:
+            text = text.replace(character, escape)
+    return text
 
 
 def pointer(path: Path) -> str:
@@ -279,7 +294,7 @@ def arguments_object(text: str) -> bytes:
     """Call arguments for a wire that holds them as JSON. Those of a call that was cut short are none."""
     if not is_json(text or "{}"):
         raise EncodeError("call arguments that are no JSON can't go where JSON is expected")
-    return (text or "{}").encode()
+    return escape_line_breaks((text or "{}").encode())
 
 
 def is_json(text: str) -> bool:

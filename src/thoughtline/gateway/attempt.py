@@ -27,11 +27,15 @@ from thoughtline.gateway.admin.access import is_token_right
 from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.beginnings import failure_at_start
 from thoughtline.gateway.choosing import Choice, Target
+from thoughtline.gateway.edits import Edits, EditsAnswer
 from thoughtline.gateway.encodings import unpacked
+from thoughtline.gateway.estimating import counted_request, estimate_body, is_uncounted
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
+from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.kept_responses import keep, unfolded
-from thoughtline.gateway.relay import Tagged
-from thoughtline.gateway.renaming import Edited, RenamedCalls
+from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
+from thoughtline.gateway.plain_content import PlainContent, is_plain
+from thoughtline.gateway.renaming import RenamedCalls
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tagging import TaggedAnswer
@@ -126,6 +130,7 @@ class Attempt:
         self.tags: TagMode = "off"
         self._names = NO_NAMES
         self.asked = b""
+        self.estimate: bytes | None = None
         self.upstream_seconds = 0.0
         self.bytes_up = 0
 
@@ -137,10 +142,15 @@ class Attempt:
         """What to send. Raises where the request can't be carried into the provider's format."""
         incoming, choice = self._incoming, self.choice
         provider = choice.provider
+        if incoming.route.action == "generate":
+            check_held(incoming.body, provider, incoming.spoken.format, is_translated=self.is_translated)
         account = account_of(self._key or incoming.caller.credential)
         base = provider.bases.get(choice.format, provider.base_url)
         destination = Destination(provider.name, base, account, choice.model, choice.format)
         sealer = Sealer(self._state.envelope_key, incoming.caller.tenant)
+        if self.is_translated and incoming.route.action == "count_tokens":
+            await self._estimate(destination, sealer)
+            return
         if self.is_translated:
             await self._translate(destination, sealer)
         else:
@@ -151,9 +161,7 @@ class Attempt:
 
     async def _translate(self, destination: Destination, sealer: Sealer) -> None:
         incoming = self._incoming
-        if incoming.route.action == "count_tokens":
-            raise _not_counted(self.choice)
-        body = incoming.body
+        body = counted_request(incoming.body) if incoming.route.action == "count_tokens" else incoming.body
         if incoming.spoken.format == "openai_responses":
             body = self.asked = await unfolded(self._state.store, incoming.caller.tenant, body)
         self.lane = await translated(
@@ -169,6 +177,25 @@ class Attempt:
         )
         self.prepared, self.is_streaming = self.lane.prepared, self.lane.spoken.is_streaming
         self._made = provenance_of(self.prepared) if self.asked else None
+
+    async def _estimate(self, destination: Destination, sealer: Sealer) -> None:
+        """Of what would be sent; where that can't be made, of what came."""
+        incoming = self._incoming
+        try:
+            await self._translate(destination, sealer)
+        except ThoughtlineError:
+            self.prepared = self.lane = None
+        body = self.prepared.body if self.prepared else counted_request(incoming.body)
+        self.estimate = estimate_body(body, incoming.spoken.format)
+
+    def take_estimate(self) -> bool:
+        """Whether a refusal is that of a provider which counts no tokens: then they are estimated."""
+        refusal, prepared = self.refusal, self.prepared
+        if refusal is None or prepared is None or self._incoming.route.action != "count_tokens":
+            return False
+        if is_uncounted(refusal.response.status, refusal.plain, self.choice.model):
+            self.estimate = estimate_body(prepared.body, self._incoming.spoken.format)
+        return self.estimate is not None
 
     async def _prepare_own(self, destination: Destination, sealer: Sealer) -> None:
         incoming, streams_only = self._incoming, self.choice.provider.streams_only
@@ -193,14 +220,27 @@ class Attempt:
         if streams_only and not self.is_streaming and transcript is not None:
             self.lane = TranslatedExchange(self.prepared, spoken, sealer)
 
-    def edited(self, *, is_stream: bool) -> Tagged | None:
-        """What is changed of the answer on its way to the client: thinking tags, names of tools; None if nothing is."""
-        route = self._incoming.route
-        edits: list[Tagged] = [RenamedCalls(self._names)] if self._names.client else []
-        if self.tags != "off" and route.format is not None and self.prepared is not None:
+    def edits(self, *, is_stream: bool) -> Edits | None:
+        """What the answer loses or changes on its way to the client; None if it goes on as it comes."""
+        route, edits = self._incoming.route, list[EditsAnswer]()
+        if route.format is None or self.prepared is None:
+            return None
+        if self._names.client:
+            edits.append(RenamedCalls(self._names))
+        if self._is_plain:
+            edits.append(PlainContent())
+        if self.tags != "off":
             dialect = FORMATS[route.format].dialect if self.is_translated else self.prepared.contract.dialect
             edits.append(TaggedAnswer(route.format, self.tags, dialect, is_stream=is_stream))
-        return edits[0] if len(edits) == 1 else Edited(*edits) if edits else None
+        return Edits(edits) if edits else None
+
+    @property
+    def _is_plain(self) -> bool:
+        incoming, key = self._incoming, self._incoming.caller.key
+        if incoming.route.format != "openai_chat":
+            return False
+        of_key, of_all = key.content if key else None, self._state.settings.content
+        return is_plain(incoming.headers.get(CONTENT_HEADER, b""), of_key, self.choice.provider.content, of_all)
 
     def answers_at_once(self, *, is_stream: bool) -> bool:
         """Whether the client hears of an answer as soon as it begins: from then on nobody else can be asked."""
@@ -219,7 +259,7 @@ class Attempt:
 
     def _terms(self) -> Terms | None:
         told = self._state.settings.continuity
-        terms = Terms(told.mode, told.count, told.max_chars)
+        terms = Terms(told.mode, told.count, told.max_chars, told.after_compaction)
         if self._incoming.route.action != "generate":
             return None
         header = self._incoming.headers.get(HEADER, b"")
@@ -276,7 +316,7 @@ class Attempt:
         if self.is_translated:
             received = translated_headers(received, choice.format)
             key = key or incoming.caller.credential  # in the header that this provider reads
-        if self.tags != "off" or self._names.client:
+        if self.tags != "off" or self._is_plain or self._names.client:
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
         return await self.send_up(provider, "POST", url, key, received, self.prepared.body)
 
@@ -340,13 +380,4 @@ def _not_a_key(provider: Provider) -> Declined:
         "admin_token",
         f"This is the gateway's admin token, which {provider.name} must not see.",
         "Ask with a key of the provider's; GET /api/openapi.json lists what the token is for.",
-    )
-
-
-def _not_counted(choice: Choice) -> Declined:
-    return Declined(
-        400,
-        "tokens_not_counted",
-        f"{choice.provider.name} can't count tokens in this format.",
-        "Ask it in a format of its own, or count without it.",
     )

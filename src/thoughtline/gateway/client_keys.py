@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from thoughtline.catalogue import ContentWord
 from thoughtline.stores import Clock, LayeredStore, Note, Store
 
 NAMESPACE = "client-keys"
@@ -37,7 +38,10 @@ _CHECKSUM_LENGTH = 6
 
 
 class ClientKey(Struct, frozen=True, omit_defaults=True):
-    """A key, without the key. `id` is the beginning of its digest; limits of None are none."""
+    """A key, without the key. `id` is the beginning of its digest; limits of None are none.
+
+    `content` is how its chat answers come, over what settings say.
+    """
 
     id: str
     name: str
@@ -47,6 +51,7 @@ class ClientKey(Struct, frozen=True, omit_defaults=True):
     requests_per_minute: int | None = None
     concurrent_streams: int | None = None
     revoked: bool = False
+    content: ContentWord | None = None
 
     def is_good(self, now: float) -> bool:
         return not self.revoked and (self.expires_at is None or now < self.expires_at)
@@ -147,13 +152,14 @@ class ClientKeys:
         requests_per_minute: int | None = None,
         concurrent_streams: int | None = None,
         expires_at: float | None = None,
+        content: ContentWord | None = None,
     ) -> NewKey:
         """Make a key. Beside a good key of the same name it is the same caller's, so that keys can be changed."""
         secret = make_secret()
         digest = digest_of(secret)
         tenant = self._tenant_of(name) or f"k-{digest[:32]}"
         limits = (requests_per_minute, concurrent_streams)
-        key = ClientKey(digest[:12], name, tenant, self._clock(), expires_at, *limits)
+        key = ClientKey(digest[:12], name, tenant, self._clock(), expires_at, *limits, content=content)
         await self._keep(digest, msgspec.json.encode(key))
         self._keys[digest] = key
         return NewKey(secret, key)

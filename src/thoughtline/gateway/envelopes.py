@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import msgspec
-
-from thoughtline.errors import Declined
+from thoughtline.errors import Declined, ThoughtlineError
+from thoughtline.formats.json_text import encode
 from thoughtline.turns import FormatName
 
 Json: TypeAlias = dict[str, Any]
@@ -38,10 +37,18 @@ _GOOGLE_STATUSES = {
 _AWS_TYPES = {401: "UnrecognizedClientException", 403: "AccessDeniedException", 429: "ThrottlingException"}
 
 
+def as_declined(error: ThoughtlineError) -> Declined:
+    """Any error of ours, as a refusal: its message may be shown, for it never holds content."""
+    if isinstance(error, Declined):
+        return error
+    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("_")
+    return Declined(error.status, code, str(error))
+
+
 def envelope(error: Declined, format: FormatName | None, request_id: str) -> bytes:
     """The body that tells a client of this format what is wrong and what to do."""
     message = f"{error} {error.remedy}".strip()
-    return msgspec.json.encode(_written(error, format, message, request_id))
+    return encode(_written(error, format, message, request_id))
 
 
 def _written(error: Declined, format: FormatName | None, message: str, request_id: str) -> Json:
@@ -49,11 +56,10 @@ def _written(error: Declined, format: FormatName | None, message: str, request_i
     match format:
         case "anthropic_messages":
             kind = _ANTHROPIC_TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
-            return {
-                "type": "error",
-                "error": {"type": kind, "message": message, "code": code},
-                "request_id": request_id,
-            }
+            told: Json = {"type": kind, "message": message, "code": code}
+            if code.startswith("thread_"):  # where Anthropic's SDK looks for it
+                told["details"] = {"error_code": code}
+            return {"type": "error", "error": told, "request_id": request_id}
         case "gemini_generate":
             word = _GOOGLE_STATUSES.get(status, "INVALID_ARGUMENT" if status < 500 else "INTERNAL")
             info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": code, "domain": "thoughtline"}

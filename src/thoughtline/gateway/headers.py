@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
+from thoughtline.records import Outcome
 from thoughtline.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -28,7 +29,10 @@ _HOP_BY_HOP = frozenset(
 )
 """RFC 9110, 7.6.1; and what a `connection` header names."""
 
-_CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
+CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
+_SINGLE = frozenset({*CREDENTIALS, b"user-agent", b"content-type"})
+"""Headers that a request has once (RFC 9110, 5.3): of several the last goes up, which is the one that was read here."""
+
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
 _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
@@ -46,7 +50,7 @@ def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
 
 def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
     """All that a client shows who it is with. Some send a placeholder beside their key."""
-    told = [headers[name].decode("latin-1").strip() for name in _CREDENTIALS if name in headers]
+    told = [headers[name].decode("latin-1").strip() for name in CREDENTIALS if name in headers]
     if b"authorization" in headers:
         scheme, _, rest = told[0].partition(" ")
         told[0] = rest.strip() if scheme.lower() == "bearer" else told[0]
@@ -62,11 +66,16 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
     """
     received = list(received)
     dropped = _connection_names(received)
+    last = dict(received)
     kept = []
     for name, value in received:
+        if name in _SINGLE:
+            if name not in last:
+                continue
+            value = last.pop(name)
         if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP):
             continue
-        if key and name in _CREDENTIALS:
+        if key and name in CREDENTIALS:
             continue
         if name == b"cookie" and not (value := _without_own_cookie(value)):
             continue
@@ -95,7 +104,7 @@ def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatNam
 
 def without_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """For a caller with a key of ours: it is nobody else's business."""
-    return [(name, value) for name, value in headers if name not in _CREDENTIALS]
+    return [(name, value) for name, value in headers if name not in CREDENTIALS]
 
 
 def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
@@ -106,6 +115,15 @@ def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
     if next((value for name, value in raw if name == b"content-type"), b"").partition(b";")[0].lower() in _PAGES:
         kept.append((b"content-security-policy", b"sandbox"))
     return kept
+
+
+def replay_summary(done: Outcome, store: str) -> bytes:
+    """What was done to a request; how the store is, if it is not well."""
+    told = (
+        f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
+        f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
+    )
+    return (told if store == "ok" else f"{told}, store={store}").encode()
 
 
 FINDINGS = b"x-thoughtline-findings"

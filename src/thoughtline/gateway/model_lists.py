@@ -12,10 +12,12 @@ import msgspec
 from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.errors import ThoughtlineError
+from thoughtline.formats.json_text import encode
 from thoughtline.gateway.headers import request_headers
-from thoughtline.gateway.upstream import UpstreamCut, Upstreams
+from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse, Upstreams
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock
+from thoughtline.turns import FormatName
 
 TIMEOUT_SECONDS = 5.0
 FRESH_SECONDS = 60.0
@@ -24,6 +26,7 @@ MAX_NAMES = 5000
 
 Json: TypeAlias = Any
 Shape = Literal["openai", "anthropic", "gemini"]
+_SHAPES: dict[FormatName, Shape] = {"anthropic_messages": "anthropic", "gemini_generate": "gemini"}
 _GEMINI_PATH = re.compile(r"/v1(beta|alpha)")
 # A page as large as each allows, so that one is enough: Anthropic's default is 20, Google's 50.
 _LARGE_PAGES = {"anthropic_messages": "limit=1000", "gemini_generate": "pageSize=1000"}
@@ -51,9 +54,10 @@ class ModelLists:
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
 
-    async def listed(self, settings: Settings, upstreams: Upstreams) -> Listed:
-        """Routes first, then each provider's models behind its name."""
-        rows = sorted((row for row in settings.providers.values() if row.api_keys), key=lambda row: row.name)
+    async def listed(self, settings: Settings, upstreams: Upstreams, without: str | None = None) -> Listed:
+        """Routes first, then what each provider that needs no key of the caller's has, behind its name."""
+        known = [row for row in settings.providers.values() if row.name != without and _is_listed(row, settings)]
+        rows = sorted(known, key=lambda row: row.name)
         answers = await asyncio.gather(*(self._names(row, upstreams) for row in rows))
         names = [f"{row.name}/{name}" for row, found in zip(rows, answers, strict=True) for name in found or ()]
         silent = [row.name for row, found in zip(rows, answers, strict=True) if found is None]
@@ -69,6 +73,10 @@ class ModelLists:
         return names
 
 
+def _is_listed(row: Provider, settings: Settings) -> bool:
+    return bool(row.api_keys) or (row.auth == "none" and row.name in settings.configured)
+
+
 async def fetch_names(provider: Provider, upstreams: Upstreams) -> tuple[str, ...] | None:
     """What a provider says it has; None if it doesn't say."""
     try:
@@ -79,24 +87,34 @@ async def fetch_names(provider: Provider, upstreams: Upstreams) -> tuple[str, ..
 
 
 async def _fetch(provider: Provider, upstreams: Upstreams) -> bytes:
-    url, key = models_address(provider), provider.api_keys[0]
-    page = _LARGE_PAGES.get(provider.formats[0])
-    url = f"{url}?{page}" if page else url
-    if provider.auth == "query":
+    url, key = paged(provider, models_address(provider)), next(iter(provider.api_keys), "")
+    if key and provider.auth == "query":
         url = with_query_key(url, key)
     headers = request_headers([], provider, key)
     if provider.formats[0] == "anthropic_messages":
         headers.append(("anthropic-version", "2023-06-01"))
     response = await upstreams.send(provider, "GET", url, headers, b"")
     try:
-        pieces: list[bytes] = []
-        while response.status == 200 and (piece := await response.read()) is not None:
-            pieces.append(piece)
-            if sum(map(len, pieces)) > MAX_LIST_BYTES:
-                return b""
-        return b"".join(pieces)
+        return await read_list(response) if response.status == 200 else b""
     finally:
         await response.close()
+
+
+def paged(provider: Provider, url: str) -> str:
+    page = _LARGE_PAGES.get(provider.formats[0])
+    return f"{url}?{page}" if page else url
+
+
+async def read_list(response: UpstreamResponse) -> bytes:
+    """All of a list, or of the error in place of it; nothing if that is too long."""
+    pieces: list[bytes] = []
+    size = 0
+    while (piece := await response.read()) is not None:
+        pieces.append(piece)
+        size += len(piece)
+        if size > MAX_LIST_BYTES:
+            return b""
+    return b"".join(pieces)
 
 
 def names_in(body: bytes) -> tuple[str, ...] | None:
@@ -119,15 +137,20 @@ def shape_for(path: str, headers: Mapping[bytes, bytes]) -> Shape:
     return "anthropic" if b"anthropic-version" in headers else "openai"
 
 
+def shape_of(provider: Provider) -> Shape:
+    """The shape of a provider's own list."""
+    return _SHAPES.get(provider.formats[0], "openai")
+
+
 def models_body(names: tuple[str, ...], shape: Shape) -> bytes:
     match shape:
         case "gemini":
-            return msgspec.json.encode({"models": [_gemini(name) for name in names]})
+            return encode({"models": [_gemini(name) for name in names]})
         case "anthropic":
             ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
-            return msgspec.json.encode({"data": [_anthropic(name) for name in names], "has_more": False, **ends})
+            return encode({"data": [_anthropic(name) for name in names], "has_more": False, **ends})
         case "openai":
-            return msgspec.json.encode({"object": "list", "data": [_openai(name) for name in names]})
+            return encode({"object": "list", "data": [_openai(name) for name in names]})
 
 
 def _openai(name: str) -> Json:

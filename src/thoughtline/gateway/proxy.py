@@ -23,10 +23,11 @@ from thoughtline.gateway.attempt import Asked, Attempt, Incoming
 from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_of, conversation_of, named_provider
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
-from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.headers import Headers, header_value, response_headers, with_findings
+from thoughtline.gateway.envelopes import as_declined, envelope
+from thoughtline.gateway.estimating import ESTIMATE_HEADER
+from thoughtline.gateway.headers import Headers, header_value, replay_summary, response_headers, with_findings
 from thoughtline.gateway.journal import Line
-from thoughtline.gateway.model_lists import models_body, shape_for
+from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.relay import Relay, tell
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
@@ -95,8 +96,8 @@ class Exchange:
         state.limits.admit(self._caller.key, time.monotonic())
         incoming = await self._read(receive)
         self._departure.listen(receive)
-        if route.action == "models" and state.settings.default_provider is None:
-            await self._list_models(send)
+        if route.action == "models":
+            await self._list_models(incoming, send)
         elif route.action == "passthrough" or route.format is None:
             await self._pass_through(incoming, send)
         else:
@@ -151,6 +152,9 @@ class Exchange:
                 raise
             self._attempts.pop()  # why it was asked at all is what the client should hear
             return False
+        if attempt.estimate is not None:
+            await self._pass_estimate(attempt.estimate, send)
+            return True
         with self._state.limits.stream(self._caller.key if attempt.is_streaming else None):
             self._state.health.asked(asked.target.name, self._state.clock())
             try:
@@ -220,6 +224,9 @@ class Exchange:
     async def _pass_refusal(self, attempt: Attempt, send: Send) -> None:
         """The provider's own error, untouched; in the client's words where it speaks another format."""
         assert attempt.refusal is not None
+        if attempt.take_estimate():
+            await self._pass_estimate(attempt.estimate or b"", send)
+            return
         first, body, is_whole = attempt.refusal
         if attempt.is_translated and attempt.lane is not None:
             spoken = attempt.lane.spoken
@@ -230,6 +237,10 @@ class Exchange:
         relay = self._relay = Relay(first, self._down(first), None, self._keep, 0.0, self._departure)
         self._status = first.status
         await relay.pass_read(send, body, is_whole)
+
+    async def _pass_estimate(self, body: bytes, send: Send) -> None:
+        self._status = 200
+        await send_json(send, 200, body, [*self._own_headers(), ESTIMATE_HEADER])
 
     async def _pass_down(
         self, attempt: Attempt | None, response: UpstreamResponse, send: Send, *, is_last: bool = True
@@ -283,9 +294,9 @@ class Exchange:
         lane = attempt.lane
         if lane is None:
             is_plain = response.header("content-encoding").lower() in ("", "identity")
-            tagged = attempt.edited(is_stream=is_stream) if is_plain else None
-            return Relay(response, headers, watch, self._keep, hold, self._departure, tagged)
-        tagged = attempt.edited(is_stream=lane.spoken.is_streaming)
+            edits = attempt.edits(is_stream=is_stream) if is_plain else None
+            return Relay(response, headers, watch, self._keep, hold, self._departure, edits)
+        edits = attempt.edits(is_stream=lane.spoken.is_streaming)
         headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
         way = lane.way(self._state.clock())
         return TranslatingRelay(
@@ -295,7 +306,7 @@ class Exchange:
             self._keep,
             hold,
             self._departure,
-            tagged,
+            edits,
             way=way,
             spoken=lane.spoken,
             keep_answer=attempt.keep_answer,
@@ -315,15 +326,16 @@ class Exchange:
         finally:
             await response.close()
 
-    async def _list_models(self, send: Send) -> None:
-        """What can be asked for here, in the client's own shape."""
-        listed = await self._state.models.listed(self._state.settings, self._state.upstreams)
-        self._status = 200
-        body = models_body(listed.names, shape_for(self._route.path, self._headers))
-        headers = self._own_headers()
-        if listed.silent:
-            headers.append((b"x-thoughtline-unlisted", header_value(", ".join(listed.silent))))
-        await send_json(send, 200, body, headers)
+    async def _list_models(self, incoming: Incoming, send: Send) -> None:
+        """What can be asked for, in the client's own shape."""
+        answer = await models_answer(self._state, incoming, self._attempts)
+        if answer is None:
+            await self._pass_through(incoming, send)
+            return
+        self._status, headers = answer.status, self._own_headers()
+        if answer.unlisted:
+            headers.append((b"x-thoughtline-unlisted", header_value(", ".join(answer.unlisted))))
+        await send_json(send, answer.status, answer.body, headers)
 
     async def _keep(self, watch: Watch) -> None:
         """Save what a watch has heard to its end."""
@@ -373,24 +385,16 @@ class Exchange:
         return [*response_headers(response.headers), *self._own_headers()]
 
     def _own_headers(self) -> Headers:
-        headers = [(b"x-thoughtline-replay", self._summary()), (b"x-thoughtline-request", self.id.encode())]
+        summary = replay_summary(self._done, self._state.store_health)
+        headers = [(b"x-thoughtline-replay", summary), (b"x-thoughtline-request", self.id.encode())]
         last = self._last
         if last is not None and last.choice.model:
             headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
         found = self._done.findings
         return with_findings(headers, [rule for rule, _ in found]) if found else headers
 
-    def _summary(self) -> bytes:
-        done = self._done
-        health = self._state.store_health
-        told = (
-            f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
-            f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
-        )
-        return (told if health == "ok" else f"{told}, store={health}").encode()
-
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
-        declined = error if isinstance(error, Declined) else _as_declined(error)
+        declined = as_declined(error)
         self._code = declined.code
         if self._relay is not None and self._relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
@@ -439,9 +443,3 @@ class Exchange:
             code=self._code,
             note=relay.note if relay and relay.note else "unread" if problem else "",
         )
-
-
-def _as_declined(error: ThoughtlineError) -> Declined:
-    """Any other error of ours, as a refusal: its message may be shown, for it never holds content."""
-    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("_")
-    return Declined(error.status, code, str(error))

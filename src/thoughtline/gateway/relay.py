@@ -13,11 +13,12 @@ import time
 import traceback
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from thoughtline.errors import DecodeError
 from thoughtline.gateway.asgi import Message, Send
 from thoughtline.gateway.departure import Departure
+from thoughtline.gateway.edits import EditsAnswer
 from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
@@ -36,16 +37,6 @@ Keep = Callable[[Watch], Coroutine[Any, Any, None]]
 """Saves the records of the turns that have ended."""
 
 
-class Tagged(Protocol):
-    """Takes thinking tags out of what goes to the client."""
-
-    def whole(self, body: bytes) -> bytes: ...
-
-    def feed(self, data: bytes) -> bytes: ...
-
-    def finish(self) -> bytes: ...
-
-
 class Relay:
     """One response on its way down."""
 
@@ -57,10 +48,10 @@ class Relay:
         keep: Keep,
         hold_seconds: float,
         departure: Departure,
-        tagged: Tagged | None = None,
+        edits: EditsAnswer | None = None,
     ) -> None:
         self._response = response
-        self._tagged = tagged
+        self._edits = edits
         self._headers = headers
         self._watch = watch
         self._keep = keep
@@ -93,8 +84,8 @@ class Relay:
 
         One that told its length is there, or about to be: its head waits for its first piece that goes on.
         """
-        if self._tagged is not None:
-            await self._pass_edited(self._tagged, send)
+        if self._edits is not None:
+            await self._pass_edited(self._edits, send)
             return
         if not self._response.tells_length:
             await self._start(send)
@@ -121,7 +112,7 @@ class Relay:
         if not self.has_started:
             await self._start(send)
 
-    async def _pass_edited(self, tagged: Tagged, send: Send) -> None:
+    async def _pass_edited(self, edits: EditsAnswer, send: Send) -> None:
         """A whole response that may lose its thinking tags: it goes on when all of it is there.
 
         One that can't be read, or is too large for that, goes on as it comes.
@@ -138,12 +129,12 @@ class Relay:
             return
         body = b"".join(pieces)
         if self._watch is None:
-            self._tagged = None
+            self._edits = None
             await self.pass_read(send, body, is_whole=False)
             return
         self._read_gathered()
         await self._hold()
-        body = tagged.whole(body)
+        body = edits.whole(body)
         self._headers = [pair for pair in self._headers if pair[0] != b"content-length"]
         self._headers.append((b"content-length", str(len(body)).encode()))
         await self._start(send)
@@ -202,8 +193,8 @@ class Relay:
             await send(message)
 
     def _message(self, piece: bytes, *, is_last: bool = False) -> Message | None:
-        if self._tagged is not None:
-            piece = self._tagged.feed(piece) + (self._tagged.finish() if is_last else b"")
+        if self._edits is not None:
+            piece = self._edits.feed(piece) + (self._edits.finish() if is_last else b"")
         return self._message_as_it_is(piece, is_last=is_last)
 
     def _message_as_it_is(self, piece: bytes, *, is_last: bool) -> Message | None:

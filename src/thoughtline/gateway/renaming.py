@@ -11,7 +11,6 @@ from msgspec import Raw, Struct
 from thoughtline.continuity.raw_events import RawEvent, splitter_for
 from thoughtline.errors import LimitExceeded
 from thoughtline.formats.json_text import NULL, array, elements, encode, is_given, members, object_of, set_members
-from thoughtline.gateway.relay import Tagged
 from thoughtline.items import ToolCall
 from thoughtline.translation.tools import ToolNames
 
@@ -140,29 +139,6 @@ class RenamedCalls:
         if call.is_custom:
             changes += [("type", b'"custom_tool_call"'), ("arguments", None), ("input", encode(call.arguments))]
         return Raw(set_members(raw, changes)), call
-
-
-class Edited:
-    """Several edits of one answer, one after the other."""
-
-    def __init__(self, *edits: Tagged) -> None:
-        self._edits = edits
-
-    def whole(self, body: bytes) -> bytes:
-        for edit in self._edits:
-            body = edit.whole(body)
-        return body
-
-    def feed(self, data: bytes) -> bytes:
-        for edit in self._edits:
-            data = edit.feed(data)
-        return data
-
-    def finish(self) -> bytes:
-        data = b""
-        for edit in self._edits:
-            data = (edit.feed(data) if data else b"") + edit.finish()
-        return data
 
 
 def _numbered(name: str, number: int | None) -> list[tuple[str, bytes | None]]:

@@ -65,8 +65,8 @@ def _route(method: str, path: str, provider: str | None) -> Route:
                 named = found.groupdict()
                 streams = named.get("stream") in ("streamG", "-stream")
                 return Route(pattern.action, pattern.format, provider, path, unquote(named.get("model") or ""), streams)
-    if method == "GET" and provider is None and _MODELS.fullmatch(path):
-        return Route("models", None, None, path)
+    if method == "GET" and _MODELS.fullmatch(path):
+        return Route("models", None, provider, path)
     return Route("passthrough", None, provider, path)
 
 

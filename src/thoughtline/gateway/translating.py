@@ -18,8 +18,9 @@ from thoughtline.events import CallDelta, Event, ReasoningDelta, TextDelta
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.departure import Departure
+from thoughtline.gateway.edits import EditsAnswer
 from thoughtline.gateway.headers import Headers, with_findings
-from thoughtline.gateway.relay import MAX_WHOLE_BYTES, Keep, Relay, Tagged
+from thoughtline.gateway.relay import MAX_WHOLE_BYTES, Keep, Relay
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.options import MissingTools
 from thoughtline.records import Key
@@ -139,13 +140,13 @@ class TranslatingRelay(Relay):
         keep: Keep,
         hold_seconds: float,
         departure: Departure,
-        tagged: Tagged | None = None,
+        edits: EditsAnswer | None = None,
         *,
         way: Way,
         spoken: Spoken,
         keep_answer: KeepAnswer,
     ) -> None:
-        super().__init__(response, headers, watch, keep, hold_seconds, departure, tagged)
+        super().__init__(response, headers, watch, keep, hold_seconds, departure, edits)
         self._way = way
         self._spoken = spoken
         self._keep_answer = keep_answer
@@ -217,7 +218,7 @@ class TranslatingRelay(Relay):
     async def _send_all(self, send: Send, body: bytes) -> None:
         self._headers = with_findings(self._headers, [finding.rule for finding in self.findings])
         if not self._spoken.is_streaming:
-            body = self._tagged.whole(body) if self._tagged else body
+            body = self._edits.whole(body) if self._edits else body
             self._headers = [*self._headers, (b"content-length", str(len(body)).encode())]
         await self._start(send)
         if self._spoken.is_streaming:

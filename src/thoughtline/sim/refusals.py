@@ -39,6 +39,12 @@ def anthropic_error(message: str, request_id: str = "req_011CSimulatedRequest000
     return Refusal(400, compact({"type": "error", "error": error, "request_id": request_id}), message)
 
 
+def thread_not_found(message: str) -> Refusal:
+    error = {"type": "not_found_error", "message": message, "details": {"error_code": "thread_not_found"}}
+    body = {"type": "error", "error": error, "request_id": "req_011CSimulatedRequest0000"}
+    return Refusal(404, compact(body), message)
+
+
 def bedrock_error(message: str) -> Refusal:
     headers = (("x-amzn-errortype", "ValidationException"),)
     return Refusal(400, compact({"message": message}), message, headers=headers)

@@ -303,6 +303,7 @@ SIMULATORS: dict[str, Simulator] = {
                     chat_styles.OPENAI,
                     refusals.openai_error,
                     responses.chat_parameters_known,
+                    responses.chat_call_ids_fit,
                     responses.chat_effort_with_tools,
                 ),
             ),
@@ -313,7 +314,12 @@ SIMULATORS: dict[str, Simulator] = {
             ("gpt-5-mini",),
             (
                 _responses(responses_styles.AZURE, refusals.openai_error, *responses.OPENAI_RULES),
-                _chat(chat_styles.OPENAI, refusals.openai_error, responses.chat_parameters_known),
+                _chat(
+                    chat_styles.OPENAI,
+                    refusals.openai_error,
+                    responses.chat_parameters_known,
+                    responses.chat_call_ids_fit,
+                ),
             ),
         ),
         Simulator(

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from thoughtline.items import Item, ToolCall, ToolResult
-from thoughtline.providers import MISTRAL, Dialect
+from thoughtline.providers import COPILOT, MISTRAL, NO_REASONING, REASONING_DETAILS, Dialect
 from thoughtline.records import Record
 from thoughtline.turns import FormatName, Transcript
 
@@ -49,11 +49,21 @@ _RULES: dict[FormatName, IdRule] = {
     "gemini_generate": IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False),
     "ollama_chat": IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False),
 }
+_LONG = IdRule(re.compile(r".{1,256}", re.DOTALL))
+"""vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them."""
+
 _MISTRAL = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
 """Nine letters and digits, or a 422."""
 
 
+def upstream_rule(format: FormatName, dialect: Dialect) -> IdRule:
+    """Which ids a provider takes."""
+    is_counted = dialect in (MISTRAL, NO_REASONING, REASONING_DETAILS, COPILOT)
+    return _LONG if format == "openai_chat" and not is_counted else rule_of(format, dialect)
+
+
 def rule_of(format: FormatName, dialect: Dialect) -> IdRule:
+    """Which ids any client or provider of a format takes."""
     return _MISTRAL if dialect == MISTRAL else _RULES[format]
 
 

@@ -32,7 +32,7 @@ from thoughtline.items import (
 from thoughtline.options import Media, ResultContent
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
-from thoughtline.translation.calls import OutgoingIds, rule_of
+from thoughtline.translation.calls import OutgoingIds, upstream_rule
 from thoughtline.translation.envelopes import NO_SEALER, Opened, Place, Sealer, letters_of
 from thoughtline.translation.spokes import SPOKES, Spoke
 from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
@@ -145,7 +145,7 @@ class _Work:
         self._sealer = sealer
         self._tools = tools
         self._has_custom = self._to.custom_tools and contract.tools.takes("custom")
-        self._ids = OutgoingIds(rule_of(to, contract.dialect))
+        self._ids = OutgoingIds(upstream_rule(to, contract.dialect))
         self._results: dict[int, _Result] = {}
         self._was_model = False
         self._has_notes = False

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from thoughtline.errors import ThoughtlineError
+from thoughtline.formats.json_text import encode
 from thoughtline.options import ProviderError
 from thoughtline.turns import FormatName
 
@@ -101,7 +102,7 @@ def _said_by_members(value: dict[str, Any], depth: int) -> ProviderError:
         message, param = f"{message or ''}: {param}".removeprefix(": "), None
     if message is None and len(value) == 1 and depth < _MAX_DEPTH:
         return _said(next(iter(value.values())), depth + 1)
-    said = message or msgspec.json.encode(value).decode()[:MAX_MESSAGE]
+    said = message or encode(value).decode()[:MAX_MESSAGE]
     return ProviderError(said, _text(value, "type", "__type", "status"), _text(value, "code"), param)
 
 
@@ -111,7 +112,7 @@ def _text(value: dict[str, Any], *names: str) -> str | None:
         if isinstance(found, str) and found:
             return found
         if isinstance(found, (int, dict, list)) and not isinstance(found, bool) and found:
-            return msgspec.json.encode(found).decode()
+            return encode(found).decode()
     return None
 
 
@@ -120,7 +121,7 @@ def _text(value: dict[str, Any], *names: str) -> str | None:
 
 def error_object(error: ProviderError, status: int, to: FormatName) -> Raw:
     """The error itself, as it stands in a body or in an event of a stream."""
-    return Raw(msgspec.json.encode(_OBJECTS[to](error, status)))
+    return Raw(encode(_OBJECTS[to](error, status)))
 
 
 def error_in_stream(error: Raw, to: FormatName) -> Raw:
@@ -136,11 +137,11 @@ def encode_error(error: ProviderError, status: int, to: FormatName) -> bytes:
     said = _OBJECTS[to](error, status)
     match to:
         case "anthropic_messages":
-            return msgspec.json.encode({"type": "error", "error": said, "request_id": None})
+            return encode({"type": "error", "error": said, "request_id": None})
         case "bedrock_converse":
-            return msgspec.json.encode(said)
+            return encode(said)
         case _:
-            return msgspec.json.encode({"error": said})
+            return encode({"error": said})
 
 
 def _openai(error: ProviderError, status: int) -> object:

@@ -46,6 +46,22 @@ def test_no_thinking_before_the_call() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("thread", "beta", "status"),
+    [({"type": "create"}, False, 400), ({"type": "create"}, True, 200), ({"type": "continue"}, True, 404)],
+)
+def test_threads(thread: Body, beta: bool, status: int) -> None:
+    """Unknown without the beta; with it one may begin, and none is found again."""
+    dialogue = called(CLASSIC, "threads")
+    dialogue.body["thread"] = thread
+    if beta:
+        dialogue.headers["anthropic-beta"] = "message-threads-2026-08-12"
+    response = dialogue.post()
+    assert response.status_code == status
+    if status == 404:
+        assert response.json()["error"]["details"] == {"error_code": "thread_not_found"}
+
+
 def test_older_turns_may_lose_theirs() -> None:
     """Thinking of earlier turns is optional."""
     dialogue = answered(CLASSIC, "older")

@@ -175,3 +175,27 @@ def test_effort_that_a_model_has_not() -> None:
         "reasoning.effort",
         "unsupported_value",
     )
+
+
+def test_call_ids_that_are_too_long_for_chat() -> None:
+    """OpenAI takes 40 characters, in a call and in its result."""
+    dialogue = Dialogue(case_of("openai", "openai_chat"), "hi")
+    name = "chatcmpl-tool-" + "0" * 32
+    call = {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    dialogue.history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    place = "messages[1].tool_calls[0].id"
+    sentence = (
+        f"Invalid '{place}': string too long. Expected a string with maximum length 40, but got a string with length "
+        "46 instead."
+    )
+    assert dialogue.post().json() == openai(sentence, place, "string_above_max_length")
+
+
+def test_no_conversation_is_known() -> None:
+    """By its id, or in an object."""
+    for told in ("conv_1", {"id": "conv_1"}):
+        response = Dialogue(STORED, "hi", conversation=told).post()
+        assert (response.status_code, response.json()) == (
+            404,
+            openai("Conversation with id 'conv_1' not found.", None),
+        )

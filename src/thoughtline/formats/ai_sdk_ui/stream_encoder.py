@@ -27,7 +27,7 @@ from thoughtline.formats.ai_sdk_ui.metadata import (
 )
 from thoughtline.formats.ai_sdk_ui.stream import REASONS
 from thoughtline.formats.framing import sse
-from thoughtline.formats.json_text import encode, is_json, object_of
+from thoughtline.formats.json_text import arguments_object, encode, is_json, object_of
 from thoughtline.items import (
     Item,
     ReasoningEncrypted,
@@ -163,7 +163,7 @@ class StreamEncoder:
             error = encode("the call was cut short")
             refused = [("input", encode(call.arguments)), ("errorText", error), ("providerMetadata", metadata)]
             return _part("tool-input-error", [*known, *refused])
-        whole = call.arguments.encode()
+        whole = arguments_object(call.arguments)
         return _part("tool-input-available", [*known, ("input", whole), ("providerMetadata", metadata)])
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from thoughtline.catalogue import ContinuityWord
+from thoughtline.catalogue import ContentWord, ContinuityWord
 from thoughtline.replay.findings import Finding
 from thoughtline.settings import ContinuityMode, TagMode
 from thoughtline.turns import FormatName
@@ -231,6 +231,7 @@ class ProviderView(Answer, frozen=True):
     dialect: str | None
     continuity: str | None
     tags: str | None
+    content: str | None
     is_configured: bool
 
 
@@ -250,6 +251,7 @@ class ContinuityView(Answer, frozen=True):
     count: int
     mode: ContinuityMode
     max_chars: int
+    after_compaction: bool
     models: dict[str, ContinuityWord]
     available: bool
 
@@ -259,6 +261,12 @@ class TagsView(Answer, frozen=True):
 
     mode: TagMode
     available: bool
+
+
+class ContentView(Answer, frozen=True):
+    """`[content]`."""
+
+    mode: ContentWord
 
 
 class SettingsView(Answer, frozen=True):
@@ -273,6 +281,7 @@ class SettingsView(Answer, frozen=True):
     replay: ReplayView
     continuity: ContinuityView
     tags: TagsView
+    content: ContentView
     contracts: list[str]
     shared: list[str]
 

@@ -10,6 +10,7 @@ from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.answers import (
+    ContentView,
     ContinuityView,
     ProviderView,
     ReplayView,
@@ -96,10 +97,12 @@ def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> Sett
             settings.continuity.count,
             settings.continuity.mode,
             settings.continuity.max_chars,
+            settings.continuity.after_compaction,
             settings.continuity.models,
             HAS_CONTINUITY,
         ),
         tags=TagsView(settings.tags or ("markers" if settings.continuity.enabled else "off"), HAS_CONTINUITY),
+        content=ContentView(settings.content),
         contracts=sorted(settings.contracts),
         shared=sorted(shared_settings.values_of(shared)),
     )
@@ -147,5 +150,6 @@ def _provider(settings: Settings, row: Provider) -> ProviderView:
         dialect=row.dialect,
         continuity=row.continuity,
         tags=row.tags,
+        content=row.content,
         is_configured=row.name in settings.configured,
     )

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from thoughtline.sim.exchange import Exchange, Rule
-from thoughtline.sim.refusals import anthropic_error
+from thoughtline.sim.refusals import anthropic_error, thread_not_found
 from thoughtline.sim.tokens import ANTHROPIC, ANTHROPIC_BOUND, Spelling
 from thoughtline.sim.values import Answer, Call, Piece, Redacted, Refusal, Say, Think, last_person
 from thoughtline.sim.wire import Json, JsonObject, as_object, canonical, digest, objects, string
 from thoughtline.sim.wires.messages import THINKING, MessagesStyle, Place, blocks_of, skeleton_of
 
+THREADS_BETA = "message-threads-2026-08-12"
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 REDACTION_TRIGGER = (
     "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING_46C9A13E193C177646C7398A98432ECCCE4C1253D5E2D82641AC0E52CC2876CB"
@@ -366,7 +367,20 @@ def no_thinking_when_off(exchange: Exchange) -> Refusal | None:
     return None
 
 
+def thread_known(exchange: Exchange) -> Refusal | None:
+    """Without the beta there is no such field; with it, this simulator takes threads and has always lost them."""
+    thread = exchange.body.get("thread")
+    if thread is None:
+        return None
+    if THREADS_BETA not in exchange.headers.get("anthropic-beta", ""):
+        return anthropic_error("thread: Extra inputs are not permitted")
+    if as_object(thread).get("type") != "continue":
+        return None
+    return thread_not_found("No thread state was found for `previous_message_id`.")
+
+
 RULES: tuple[Rule, ...] = (
+    thread_known,
     thinking_kind,
     forced_tool,
     signature_given,

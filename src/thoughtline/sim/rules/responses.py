@@ -10,6 +10,7 @@ from thoughtline.sim.wire import JsonObject, as_object, objects, string
 from thoughtline.sim.wires.responses import history_of, is_hosted, items_of, kind_of
 from thoughtline.sim.wires.responses_styles import openai_bound
 
+MAX_CALL_ID = 40
 _EFFORTS = {"o1": ("low", "medium", "high"), "o3": ("low", "medium", "high"), "o4": ("low", "medium", "high")}
 
 
@@ -30,6 +31,13 @@ def previous_known(exchange: Exchange) -> Refusal | None:
         "previous_response_id",
         "previous_response_not_found",
     )
+
+
+def conversation_known(exchange: Exchange) -> Refusal | None:
+    """Nobody can make one here, so none is known."""
+    told = exchange.body.get("conversation")
+    name = string(told) or string(as_object(told).get("id"))
+    return openai_error(f"Conversation with id '{name}' not found.", 404) if told is not None else None
 
 
 def no_duplicates(exchange: Exchange) -> Refusal | None:
@@ -174,6 +182,7 @@ def _needed_by(exchange: Exchange, item: JsonObject) -> str | None:
 OPENAI_RULES: tuple[Rule, ...] = (
     effort_supported,
     previous_known,
+    conversation_known,
     status_not_null,
     no_duplicates,
     ciphertext_opens,
@@ -219,6 +228,21 @@ def chat_parameters_known(exchange: Exchange) -> Refusal | None:
         for name in ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque"):
             if name in message:
                 return _unknown(f"messages[{index}].{name}")
+    return None
+
+
+def chat_call_ids_fit(exchange: Exchange) -> Refusal | None:
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        places = [(f"messages[{index}].tool_call_id", message.get("tool_call_id"))]
+        for number, call in enumerate(objects(message.get("tool_calls"))):
+            places.append((f"messages[{index}].tool_calls[{number}].id", call.get("id")))
+        for place, name in places:
+            if len(string(name)) > MAX_CALL_ID:
+                sentence = (
+                    f"Invalid '{place}': string too long. Expected a string with maximum length {MAX_CALL_ID}, but got "
+                    f"a string with length {len(string(name))} instead."
+                )
+                return openai_error(sentence, 400, place, "string_above_max_length")
     return None
 
 

@@ -370,7 +370,7 @@ OLLAMA = ChatStyle(
 )
 VLLM = ChatStyle(
     lambda digits: f"chatcmpl-{digits}",
-    lambda digits, name, number: f"chatcmpl-tool-{digest(digits, str(number))}",
+    lambda digits, name, number: f"chatcmpl-tool-{digest(digits, str(number))}{digest(digits)[:8]}",
     _usage,
     _field("reasoning"),
     field_deltas,

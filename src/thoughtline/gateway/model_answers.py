@@ -1,0 +1,95 @@
+"""`GET …/models`, answered: at the root what can be asked here, under a provider's name what that provider has.
+
+A provider's own list passes through where the client reads its shape, and shows its key as the provider wants it.
+Otherwise it is fetched, and told in the client's shape: OpenAI's SDK at Anthropic, Claude Code at DeepSeek.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from thoughtline.addresses import models_address
+from thoughtline.catalogue import Provider
+from thoughtline.clients import MODELS
+from thoughtline.gateway.access import keys_for
+from thoughtline.gateway.attempt import Attempt, Incoming
+from thoughtline.gateway.choosing import Choice, Target
+from thoughtline.gateway.headers import CREDENTIALS, Headers, translated_headers
+from thoughtline.gateway.model_lists import Shape, models_body, names_in, paged, read_list, shape_for, shape_of
+from thoughtline.gateway.state import State
+from thoughtline.gateway.upstream import UpstreamCut
+from thoughtline.translation import translate_error
+from thoughtline.turns import FormatName
+
+_FORMATS: dict[Shape, FormatName] = {
+    "openai": "openai_chat",
+    "anthropic": "anthropic_messages",
+    "gemini": "gemini_generate",
+}
+
+
+class ModelsAnswer(NamedTuple):
+    """A list, or an error of whoever was asked for it; and the providers that did not say theirs."""
+
+    status: int
+    body: bytes
+    unlisted: tuple[str, ...] = ()
+
+
+async def models_answer(state: State, incoming: Incoming, attempts: list[Attempt]) -> ModelsAnswer | None:
+    """None if the provider's own answer is what the client reads."""
+    settings, route = state.settings, incoming.route
+    shape = shape_for(route.path, incoming.headers)
+    name = route.provider or settings.default_provider
+    if name is not None and route.provider is not None:
+        return await _list_of(settings.providers[name], state, incoming, attempts)
+    listed = await state.models.listed(settings, state.upstreams, without=name)
+    if name is None:
+        names = listed.names or _suggested(state, incoming)
+        return ModelsAnswer(200, models_body(names, shape), listed.silent)
+    own = await _list_of(settings.providers[name], state, incoming, attempts, is_fetched=bool(listed.names))
+    if own is None or own.status != 200:
+        return own
+    names = (*listed.names, *(names_in(own.body) or ()))
+    return ModelsAnswer(200, models_body(names, shape), listed.silent)
+
+
+def _suggested(state: State, incoming: Incoming) -> tuple[str, ...]:
+    """Where nothing is set up callers ask with their own keys, and nobody here can say for whom those are."""
+    if incoming.caller.key is not None:
+        return ()
+    return tuple(f"{name}/{model}" for name, model in MODELS.items() if name in state.settings.providers)
+
+
+async def _list_of(
+    provider: Provider, state: State, incoming: Incoming, attempts: list[Attempt], *, is_fetched: bool = False
+) -> ModelsAnswer | None:
+    shape = shape_for(incoming.route.path, incoming.headers)
+    if not is_fetched and shape == shape_of(provider) and _reads_key(provider, incoming):
+        return None
+    key = keys_for(incoming.caller, provider, "", state.health, state.clock())[0]
+    attempt = Attempt(state, incoming, Target("", Choice(provider, "", provider.formats[0])), key)
+    attempts.append(attempt)
+    received: Headers = translated_headers(incoming.scope["headers"], provider.formats[0])
+    received = [pair for pair in received if pair[0] != b"accept-encoding"]
+    url = paged(provider, models_address(provider))
+    response = await attempt.send_up(provider, "GET", url, key or incoming.caller.credential, received, b"")
+    try:
+        body = await read_list(response)
+    except UpstreamCut:
+        body = b""
+    finally:
+        await response.close()
+    names = names_in(body) if response.status == 200 else None
+    if names is None:
+        status = response.status if response.status != 200 else 502
+        return ModelsAnswer(*translate_error(status, body, _FORMATS[shape]))
+    return ModelsAnswer(200, models_body(names, shape))
+
+
+def _reads_key(provider: Provider, incoming: Incoming) -> bool:
+    """Whether a provider reads the header that the client shows its key in, or there is none to read."""
+    if provider.api_keys or provider.auth in ("none", "query") or not incoming.caller.credential:
+        return True
+    shown = [name for name in CREDENTIALS if name in incoming.headers]
+    return not shown or b"authorization" in shown or provider.auth.encode() in shown

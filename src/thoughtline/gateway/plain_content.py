@@ -1,0 +1,109 @@
+"""Chat answers for clients that take `content` to be text: parts joined into it, thoughts in `reasoning_content`.
+
+    {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": T}]}, {"type": "text", "text": S}]}
+    {"content": S, "reasoning_content": T}
+
+Mistral's answers are such lists. Whole bodies, and streams event by event; every other byte stays. What comes back from
+such a client is put into the provider's own shape by the plan, as any other reasoning is.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.catalogue import ContentWord
+from thoughtline.continuity.raw_events import RawEvent, splitter_for
+from thoughtline.errors import LimitExceeded
+from thoughtline.formats.framing import one_line
+from thoughtline.formats.json_text import NULL, encode, is_array, is_given, members, replace_at, set_members
+
+HEADER = b"x-thoughtline-content"
+"""`native` or `plain`; anything else says nothing."""
+
+
+def is_plain(header: bytes, *settings: ContentWord | None) -> bool:
+    """Whether an answer is to have plain content: its request says so, else the first of the settings that says it."""
+    told = header.strip().lower().decode("latin-1")
+    return next((word for word in (told, *settings) if word in ("native", "plain")), "native") == "plain"
+
+
+class _Choice(Struct, gc=False):
+    message: Raw = NULL
+    delta: Raw = NULL
+
+
+class _Choices(Struct, gc=False):
+    choices: list[_Choice] = []
+
+
+class _Part(Struct, gc=False):
+    text: str = ""
+    thinking: str | list[Raw] = ""
+
+
+_choices = msgspec.json.Decoder(_Choices)
+_part = msgspec.json.Decoder(_Part)
+_parts = msgspec.json.Decoder(list[Raw])
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def plain(payload: bytes) -> bytes:
+    """A body or a chunk without lists in `content`. What can't be read, or has none, is the very same."""
+    try:
+        choices = _choices.decode(payload).choices
+        for number, choice in enumerate(choices):
+            for name, said in (("message", choice.message), ("delta", choice.delta)):
+                if is_given(said) and is_array(members(said).get("content", NULL)):
+                    payload = replace_at(payload, ("choices", number, name), _plain_message(said))
+    except _UNREADABLE:
+        return payload
+    return payload
+
+
+def _plain_message(said: Raw) -> bytes:
+    text, thought = _read(_parts.decode(members(said)["content"]))
+    changes = [("content", encode(text)), *([("reasoning_content", encode(thought))] if thought else [])]
+    return set_members(said, changes)
+
+
+def _read(parts: list[Raw]) -> tuple[str, str]:
+    """The words of a list of parts, and the thoughts. Parts of other kinds hold neither."""
+    texts, thoughts = [], []
+    for raw in parts:
+        try:
+            part = _part.decode(raw)
+        except msgspec.ValidationError:
+            continue
+        texts.append(part.text)
+        thoughts.append(part.thinking if isinstance(part.thinking, str) else "".join(_read(part.thinking)))
+    return "".join(texts), "".join(thoughts)
+
+
+class PlainContent:
+    """An answer on its way to such a client."""
+
+    def __init__(self) -> None:
+        self._splitter = splitter_for("openai_chat")
+        self._gave_up = False
+
+    def whole(self, body: bytes) -> bytes:
+        return plain(body)
+
+    def feed(self, data: bytes) -> bytes:
+        """What can go on. An event beyond all bounds passes as it is, and so does all that follows."""
+        if self._gave_up:
+            return data
+        try:
+            return b"".join(map(_edited, self._splitter.feed(data)))
+        except LimitExceeded:
+            self._gave_up = True
+            return self._splitter.rest()
+
+    def finish(self) -> bytes:
+        return b"" if self._gave_up else b"".join(map(_edited, self._splitter.finish())) + self._splitter.rest()
+
+
+def _edited(event: RawEvent) -> bytes:
+    payload = plain(event.payload) if event.payload else event.payload
+    return event.raw if payload is event.payload else event.head + one_line(payload) + event.tail
