@@ -7,6 +7,7 @@ lead anywhere but below the base.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Literal, assert_never
 from urllib.parse import quote, unquote, urlsplit
@@ -28,6 +29,9 @@ _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _DOTS = re.compile(r"\.{1,2}(;.*)?$")
 """A segment that names this or the outer folder; some servers cut what follows a semicolon off before they look."""
 
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9_.-]{1,255}))(?::[0-9]{0,5})?")
+"""RFC 3986, 3.2.2 and 3.2.3, as far as names of hosts in use go."""
+
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
 
@@ -35,6 +39,22 @@ _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
 def server_url(host: str, port: int) -> str:
     """The address of a server that listens there; IPv6 hosts stand in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def host_name(authority: str) -> str | None:
+    """The host of a `Host` header, an origin or a setting, as it is compared; None if there is none in it.
+
+    Case, a port and the root's dot don't count, nor how an IPv6 address is spelled.
+    """
+    found = _HOST.fullmatch(authority)
+    if found is None:
+        return None
+    if found[1] is None:
+        return found[2].lower().removesuffix(".") or None
+    try:
+        return ipaddress.IPv6Address(found[1]).compressed
+    except ValueError:
+        return None
 
 
 def address(

@@ -47,6 +47,8 @@ class ServerSettings(Struct, frozen=True):
     max_header_bytes: int = 64 * 2**10
     admin_token: str | None = None
     insecure: bool = False
+    hosts: tuple[str, ...] = ()
+    open_metrics: bool = False
     bus_directory: str | None = None
 
     def __repr__(self) -> str:

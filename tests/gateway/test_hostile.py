@@ -42,7 +42,7 @@ def raw(gateway: Running, data: bytes) -> bytes:
 def posted(path: str, body: dict[str, Any]) -> bytes:
     """A request, byte by byte, on a connection that is closed behind it."""
     text = json.dumps(body).encode()
-    return b"POST %b HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (
+    return b"POST %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (
         path.encode(),
         len(text),
         text,

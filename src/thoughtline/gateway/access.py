@@ -7,15 +7,14 @@ only a known key gets in, and the providers' keys stay inside.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
-from urllib.parse import urlsplit
 
 from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined
 from thoughtline.fallover.health import Health
 from thoughtline.gateway.client_keys import ClientKey
+from thoughtline.gateway.door import is_this_machine, is_website
 from thoughtline.gateway.headers import credentials_of
 
 
@@ -65,7 +64,7 @@ def tenant_of(credential: str, peer: str) -> str:
     """A name for whoever holds a credential. Without one, callers of this machine are one, others are their address."""
     if credential:
         return "t-" + _hashed(b"tenant", credential)
-    return "local" if _is_loopback(peer) else "a-" + _hashed(b"address", peer)
+    return "local" if is_this_machine(peer) else "a-" + _hashed(b"address", peer)
 
 
 def account_of(credential: str) -> str:
@@ -78,8 +77,8 @@ def admit(headers: Mapping[bytes, bytes], query: str, peer: str, keys: KnowsKeys
     shown = credentials_of(headers, query)
     credential = shown[0] if shown else ""
     if keys.is_empty:  # a placeholder that many send is nobody's: the tenant is who shows all of this
-        is_website = _is_website(headers.get(b"origin", b""))
-        return Caller(tenant_of("\0".join(shown), peer), credential, None, keys.is_certain, is_website)
+        tenant = tenant_of("\0".join(shown), peer)
+        return Caller(tenant, credential, None, keys.is_certain, is_website(headers))
     known = keys.find(credential)
     if known is None:
         raise Declined(
@@ -127,23 +126,3 @@ def keys_for(
 def _hashed(purpose: bytes, value: str) -> str:
     # Keys of providers are long and random, so a plain digest can't be undone by guessing.
     return hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=16, person=purpose[:16]).hexdigest()
-
-
-def _is_website(origin: bytes) -> bool:
-    """Whether a browser asks for a page that is not of this machine: any site may make it, whoever sits before it.
-
-    Editors built on browsers name schemes of their own (`vscode-file://`, `app://`); programs name no origin. `null` is
-    what a page in a sandbox names, which any site can make.
-    """
-    if origin.strip() == b"null":
-        return True
-    site = urlsplit(origin.decode("latin-1"))
-    host = site.hostname or ""
-    return site.scheme in ("http", "https") and host != "localhost" and not _is_loopback(host or "?")
-
-
-def _is_loopback(peer: str) -> bool:
-    try:
-        return not peer or ipaddress.ip_address(peer).is_loopback
-    except ValueError:
-        return False

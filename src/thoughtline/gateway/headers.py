@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
@@ -28,7 +29,7 @@ _HOP_BY_HOP = frozenset(
 )
 """RFC 9110, 7.6.1; and what a `connection` header names."""
 
-_CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
+CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
 _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
@@ -46,13 +47,19 @@ def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
 
 def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
     """All that a client shows who it is with. Some send a placeholder beside their key."""
-    told = [headers[name].decode("latin-1").strip() for name in _CREDENTIALS if name in headers]
+    told = [headers[name].decode("latin-1").strip() for name in CREDENTIALS if name in headers]
     if b"authorization" in headers:
         scheme, _, rest = told[0].partition(" ")
         told[0] = rest.strip() if scheme.lower() == "bearer" else told[0]
-    if "key=" in query:
-        told += [part[4:] for part in query.split("&") if part.startswith("key=")]
+    if query:
+        told += query_keys(query)
     return [one for one in dict.fromkeys(told) if one]
+
+
+def query_keys(query: str) -> list[str]:
+    """The keys that stand in a query, as Google's clients show them."""
+    pairs = (part.partition("=") for part in query.split("&")) if query else ()
+    return [unquote(value) for name, _, value in pairs if unquote(name) == "key"]
 
 
 def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider, key: str) -> list[tuple[str, str]]:
@@ -66,7 +73,7 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
     for name, value in received:
         if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP):
             continue
-        if key and name in _CREDENTIALS:
+        if key and name in CREDENTIALS:
             continue
         if name == b"cookie" and not (value := _without_own_cookie(value)):
             continue
@@ -95,7 +102,7 @@ def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatNam
 
 def without_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """For a caller with a key of ours: it is nobody else's business."""
-    return [(name, value) for name, value in headers if name not in _CREDENTIALS]
+    return [(name, value) for name, value in headers if name not in CREDENTIALS]
 
 
 def response_headers(received: Iterable[tuple[str, str]]) -> Headers:

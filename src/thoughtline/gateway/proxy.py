@@ -22,6 +22,7 @@ from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body
 from thoughtline.gateway.attempt import Asked, Attempt, Incoming
 from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_of, conversation_of, named_provider
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
+from thoughtline.gateway.door import check_head, peer_of
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.headers import Headers, header_value, response_headers, with_findings
@@ -90,8 +91,8 @@ class Exchange:
 
     async def _serve(self, receive: Receive, send: Send) -> None:
         state, route = self._state, self._route
-        client = self._scope.get("client") or ("", 0)
-        self._caller = admit(self._headers, self._query, client[0], state.keys)
+        check_head(self._scope, state.settings.server)
+        self._caller = admit(self._headers, self._query, peer_of(self._scope), state.keys)
         state.limits.admit(self._caller.key, time.monotonic())
         incoming = await self._read(receive)
         self._departure.listen(receive)

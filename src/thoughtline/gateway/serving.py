@@ -22,6 +22,7 @@ from thoughtline.errors import Declined, SettingsError
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.door import authority_of
 from thoughtline.gateway.journal import Journal, standard_log
 from thoughtline.gateway.state import State, make_state, with_settings
 from thoughtline.settings import Flags, Settings, check_exposure, load_settings
@@ -85,6 +86,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_bytes + len(self.url) > self._most_head_bytes:
             self._is_too_large = True
             raise ValueError("the head of a request is too large")  # which stops the parser
+        if not self.url.startswith((b"/", b"*")):
+            self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from thoughtline.errors import Declined
 from thoughtline.gateway.admin.requests import Request
+from thoughtline.gateway.door import is_direct, is_website
 from thoughtline.gateway.headers import ADMIN_COOKIE, credential_of
 from thoughtline.gateway.state import State
 
 COOKIE = ADMIN_COOKIE
 COOKIE_SECONDS = 30 * 86400
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
-_FORWARDED = (b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"forwarded", b"via")
 
 
 def require_admin(request: Request) -> None:
@@ -42,8 +41,9 @@ def require_admin(request: Request) -> None:
 
 
 def require_metrics_reader(request: Request) -> None:
-    """The admin, or a program of this machine: not somebody for whom a reverse proxy on it asks."""
-    if is_loopback(request.peer) and not any(name in request.headers for name in _FORWARDED):
+    """The admin, or a program of this machine: not a web page, nor somebody for whom a reverse proxy on it asks."""
+    is_local = is_direct(request.headers, request.peer, request.http_version) and not is_website(request.headers)
+    if is_local or request.state.settings.server.open_metrics:
         return
     require_admin(request)
 
@@ -89,13 +89,6 @@ def is_same_origin(request: Request) -> bool:
     except ValueError:
         return False
     return bool(origin) and origin.lower() == request.header(b"host").lower()
-
-
-def is_loopback(peer: str) -> bool:
-    try:
-        return ipaddress.ip_address(peer).is_loopback
-    except ValueError:
-        return False
 
 
 def _require_token(state: State, credential: str) -> None:

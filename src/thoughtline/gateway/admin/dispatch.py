@@ -17,6 +17,7 @@ from thoughtline.gateway.admin.requests import Request, Stream, Whole, decode_qu
 from thoughtline.gateway.admin.rows import Nothing, Row
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
+from thoughtline.gateway.door import check_head, peer_of
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.state import State
@@ -71,6 +72,7 @@ async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> Non
 
 
 async def _answered(state: State, scope: Scope, receive: Receive) -> Whole | Stream:
+    check_head(scope, state.settings.server)
     request = _request(state, scope)
     found = find((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
     if found is None:
@@ -122,10 +124,17 @@ def _names(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
 
 
 def _request(state: State, scope: Scope) -> Request:
-    client = scope.get("client") or ("", 0)
     query = scope["query_string"].decode("latin-1")
     return Request(
-        state, scope["method"], dict(scope["headers"]), query, {}, b"", client[0], scope.get("scheme", "http")
+        state,
+        scope["method"],
+        dict(scope["headers"]),
+        query,
+        {},
+        b"",
+        peer_of(scope),
+        scope.get("scheme", "http"),
+        scope["http_version"],
     )
 
 

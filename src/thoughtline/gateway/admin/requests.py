@@ -31,6 +31,7 @@ class Request(NamedTuple):
     body: bytes
     peer: str
     scheme: str
+    http_version: str = "1.1"
 
     def header(self, name: bytes) -> str:
         return self.headers.get(name, b"").decode("latin-1").strip()
