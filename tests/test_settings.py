@@ -59,7 +59,9 @@ def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monkey
     assert settings_file({}, users) == users / ".config" / "thoughtline" / FILE_NAME
     assert settings_file({"XDG_CONFIG_HOME": str(xdg)}, users) == xdg / "thoughtline" / FILE_NAME
     assert settings_file({"XDG_CONFIG_HOME": str(xdg), "THOUGHTLINE_CONFIG": "mine.toml"}, users) == Path("mine.toml")
-    assert settings_file({"XDG_CONFIG_HOME": str(xdg), "THOUGHTLINE_CONFIG": ""}, users) == xdg / "thoughtline" / FILE_NAME
+    assert (
+        settings_file({"XDG_CONFIG_HOME": str(xdg), "THOUGHTLINE_CONFIG": ""}, users) == xdg / "thoughtline" / FILE_NAME
+    )
 
 
 @pytest.mark.parametrize("xdg", ["", ".", "thoughtline", "./"])
@@ -328,7 +330,9 @@ def test_hosts(write: Path, written: str, meant: tuple[str, ...]) -> None:
     assert loaded(write, f"[server]\nhosts = {written}", environment).server.hosts == meant
 
 
-@pytest.mark.parametrize("written", ['["a:80"]', '["a:"]', '["https://a"]', '["a/b"]', '["*"]', '[""]', '["a b"]', '"a"'])
+@pytest.mark.parametrize(
+    "written", ['["a:80"]', '["a:"]', '["https://a"]', '["a/b"]', '["*"]', '[""]', '["a b"]', '"a"']
+)
 def test_no_hosts(write: Path, written: str) -> None:
     """A port or a pattern there would never be compared."""
     assert "server.hosts" in refused(write, f"[server]\nhosts = {written}")[0]
@@ -503,6 +507,21 @@ def test_keys_are_not_laid_open(write: Path) -> None:
     assert check_exposure(loaded(write, '[server]\nhost = "0.0.0.0"'), has_client_keys=False) is None
     insecure = loaded(write, key + '[server]\nhost = "0.0.0.0"\ninsecure = true')
     assert check_exposure(insecure, has_client_keys=False) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_worth_it"),
+    [('{ Authorization = "Bearer ${KEY}" }', True), ('{ x-custom = "${KEY}" }', True), ('{ x-team = "blue" }', False)],
+)
+def test_keys_in_headers_are_not_laid_open_either(write: Path, headers: str, is_worth_it: bool) -> None:
+    """Whoever reaches the gateway would spend them just the same; neither the refusal nor a repr shows them."""
+    key = "sk-proj-0123456789abcdefghij"
+    text = f'[server]\nhost = "0.0.0.0"\n[providers.kimi]\nheaders = {headers}\n'
+    settings = loaded(write, text, {"KEY": key})
+    error = check_exposure(settings, has_client_keys=False)
+    assert (error is not None) is is_worth_it
+    assert check_exposure(settings, has_client_keys=True) is None
+    assert key not in f"{error} {settings!r} {settings.providers['kimi']!r}"
 
 
 def test_the_data_directory() -> None:

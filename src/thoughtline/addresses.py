@@ -32,6 +32,10 @@ _DOTS = re.compile(r"\.{1,2}(;.*)?$")
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9_.-]{1,255}))(?::[0-9]{0,5})?")
 """RFC 3986, 3.2.2 and 3.2.3, as far as names of hosts in use go."""
 
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp", ".home")
+"""RFC 6761, RFC 6762, RFC 8375, what ICANN keeps for private use, and what routers and companies make up."""
+
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
 
@@ -55,6 +59,44 @@ def host_name(authority: str) -> str | None:
         return ipaddress.IPv6Address(found[1]).compressed
     except ValueError:
         return None
+
+
+def is_private(host: str) -> bool:
+    """Whether a host is of this machine or of its network, as far as its name tells: no stranger reaches it directly.
+
+    A name without a dot is one of the network's own (`ollama` of a compose file), and no other can be told by itself.
+    """
+    name = host_name(f"[{host}]" if ":" in host and "[" not in host else host)
+    if name is None:
+        return True
+    if is_private_address(name) is not None:
+        return bool(is_private_address(name))
+    return "." not in name or name.endswith(_PRIVATE_SUFFIXES)
+
+
+def is_private_address(text: str) -> bool | None:
+    """Whether an address is of this machine or of its network; None if it is no address.
+
+    Loopback, private, link-local, unique local, shared by carriers; also where IPv6 only wraps an IPv4 address.
+    """
+    try:
+        found = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(found, ipaddress.IPv6Address):
+        return not (found.ipv4_mapped or found.sixtofour or _translated(found) or found).is_global
+    return not found.is_global
+
+
+def _translated(found: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """NAT64: RFC 6052."""
+    return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF) if found in _NAT64 else None
+
+
+def hosts_of(provider: Provider) -> frozenset[str]:
+    """Every host that a provider is asked at."""
+    bases = filter(None, (provider.base_url, *provider.bases.values()))
+    return frozenset(urlsplit(base).hostname or "" for base in bases)
 
 
 def address(

@@ -195,7 +195,7 @@ def example_settings() -> str:
 
 def check_exposure(settings: Settings, has_client_keys: bool) -> SettingsError | None:
     """What keeps the gateway from starting: whoever reaches it could spend the providers' keys."""
-    spent = sorted(name for name, row in settings.providers.items() if row.api_keys)
+    spent = sorted(name for name, row in settings.providers.items() if row.has_secrets)
     if is_loopback(settings.server.host) or has_client_keys or settings.server.insecure or not spent:
         return None
     message = f"whoever reaches this address can spend the keys of {', '.join(spent)}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from thoughtline.addresses import server_url
+from thoughtline.addresses import hosts_of, is_private, server_url
 from thoughtline.catalogue import Provider
 from thoughtline.doctor.checks import Check
 from thoughtline.doctor.upstreams import PATIENCE
@@ -83,11 +83,13 @@ def look_at_exposure(settings: Settings, has_client_keys: bool) -> Check:
         return Check("exposure", "ok", "only this machine reaches it")
     if has_client_keys:
         return Check("exposure", "ok", f"{host} is reached from elsewhere, with client keys")
-    if settings.server.insecure and any(row.api_keys for row in settings.providers.values()):
+    if settings.server.insecure and any(row.has_secrets for row in settings.providers.values()):
         return Check(
             "exposure", "warn", f"whoever reaches {host} may spend the keys: insecure = true", "add client keys"
         )
-    return Check("exposure", "ok", f"{host} is reached from elsewhere; callers use credentials of their own")
+    near = sorted(name for name in settings.configured if any(map(is_private, hosts_of(settings.providers[name]))))
+    closed = f"; closed to them without client keys: {', '.join(near)}" if near and not settings.server.insecure else ""
+    return Check("exposure", "ok", f"{host} is reached from elsewhere; callers use credentials of their own{closed}")
 
 
 def look_at_token(settings: Settings, data_dir: Path) -> Check:

@@ -9,6 +9,7 @@ from thoughtline.continuity.handoffs import failed_results
 from thoughtline.errors import Declined, DecodeError
 from thoughtline.fallover.health import Health
 from thoughtline.formats import FORMATS
+from thoughtline.gateway.access import Caller, keys_for
 from thoughtline.gateway.routing import Route
 from thoughtline.replayer import Replayer, guess_model
 from thoughtline.sessions import untold_session
@@ -17,6 +18,7 @@ from thoughtline.turns import FormatName, Provenance
 
 if TYPE_CHECKING:
     from thoughtline.gateway.attempt import Incoming
+    from thoughtline.gateway.state import State
 
 
 MAX_MODEL_CHARS = 512
@@ -111,6 +113,13 @@ async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replay
     latest = await replayer.latest(transcript, incoming.identity)
     name = f"{incoming.caller.tenant}/{incoming.session.id or untold_session(transcript)}"
     return Conversation(name, latest.provenance if latest else None, failed_results(transcript))
+
+
+async def keys_to_ask_with(state: State, caller: Caller, conversation: Conversation, provider: Provider) -> list[str]:
+    """The keys to ask a provider with. Raises where this caller may not ask it."""
+    is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
+    account = conversation.made.account if conversation.made else ""
+    return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
 
 
 def _choose(settings: Settings, route: Route, format: FormatName, model: str) -> Choice:

@@ -114,7 +114,7 @@ def is_direct(headers: Mapping[bytes, bytes], peer: str, http_version: str = "1.
 
     nginx adds nothing by itself, but asks in HTTP/1.0 unless it is told otherwise, which programs have long not done.
     """
-    if not is_this_machine(peer) or http_version == "1.0":
+    if not peer or not is_this_machine(peer) or http_version == "1.0":
         return False
     return not any(name in _FORWARDED or name.startswith(b"x-forwarded-") for name in headers)
 
@@ -125,7 +125,7 @@ def peer_of(scope: Mapping[str, Any]) -> str:
 
 
 def is_this_machine(peer: str) -> bool:
-    """Whether an address is of the loopback interface; no address at all is that of a socket in the file system."""
+    """Whether an address is of the loopback interface; none at all is that of a socket in the file system."""
     try:
         address = ipaddress.ip_address(peer) if peer else None
     except ValueError:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from thoughtline.errors import Declined
+from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.turns import FormatName
 
 Json: TypeAlias = dict[str, Any]
@@ -42,6 +42,12 @@ def envelope(error: Declined, format: FormatName | None, request_id: str) -> byt
     """The body that tells a client of this format what is wrong and what to do."""
     message = f"{error} {error.remedy}".strip()
     return msgspec.json.encode(_written(error, format, message, request_id))
+
+
+def as_declined(error: ThoughtlineError) -> Declined:
+    """Any other error of ours, as a refusal: its message may be shown, for it never holds content."""
+    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("_")
+    return Declined(error.status, code, str(error))
 
 
 def _written(error: Declined, format: FormatName | None, message: str, request_id: str) -> Json:

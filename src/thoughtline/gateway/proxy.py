@@ -17,14 +17,21 @@ from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
 from thoughtline.formats import aws_event_stream
-from thoughtline.gateway.access import Caller, admit, keys_for
+from thoughtline.gateway.access import Caller, let_in
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
 from thoughtline.gateway.attempt import Asked, Attempt, Incoming
-from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_of, conversation_of, named_provider
+from thoughtline.gateway.choosing import (
+    Choice,
+    Conversation,
+    Target,
+    choices_of,
+    conversation_of,
+    keys_to_ask_with,
+    named_provider,
+)
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
-from thoughtline.gateway.door import check_head, peer_of
 from thoughtline.gateway.encodings import unpacked
-from thoughtline.gateway.envelopes import envelope
+from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.headers import Headers, header_value, response_headers, with_findings
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_lists import models_body, shape_for
@@ -91,8 +98,7 @@ class Exchange:
 
     async def _serve(self, receive: Receive, send: Send) -> None:
         state, route = self._state, self._route
-        check_head(self._scope, state.settings.server)
-        self._caller = admit(self._headers, self._query, peer_of(self._scope), state.keys)
+        self._caller = let_in(self._scope, self._headers, self._query, state.keys, state.settings.server)
         state.limits.admit(self._caller.key, time.monotonic())
         incoming = await self._read(receive)
         self._departure.listen(receive)
@@ -122,7 +128,7 @@ class Exchange:
         targets = choices.ordered(conversation, state.health, state.clock())
         for number, target in enumerate(targets):
             provider = target.choice.provider
-            keys = self._keys_for(provider)
+            keys = await self._keys_for(provider)
             for at, key in enumerate(keys):
                 is_last = number == len(targets) - 1 and at == len(keys) - 1
                 if await self._try(incoming, Asked(target, key, choices.are_several, is_last), send):
@@ -131,12 +137,10 @@ class Exchange:
                     break  # it was not the key that failed
         await self._pass_failure(send)
 
-    def _keys_for(self, provider: Provider) -> list[str]:
+    async def _keys_for(self, provider: Provider) -> list[str]:
         """The keys to ask a provider with; none where it can't be asked, which is told if nobody else can be."""
-        name, made = self._conversation.name, self._conversation.made
         try:
-            account = made.account if made else ""
-            return keys_for(self._caller, provider, name, self._state.health, self._state.clock(), account)
+            return await keys_to_ask_with(self._state, self._caller, self._conversation, provider)
         except Declined as error:
             self._failed = self._failed or error
             return []
@@ -305,7 +309,7 @@ class Exchange:
     async def _pass_through(self, incoming: Incoming, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
         provider = named_provider(self._state.settings, self._route)
-        key = keys_for(self._caller, provider, "", self._state.health, self._state.clock())[0]
+        key = (await keys_to_ask_with(self._state, self._caller, self._conversation, provider))[0]
         attempt = Attempt(self._state, incoming, Target("", Choice(provider, "", provider.formats[0])), key)
         self._attempts.append(attempt)
         url = passthrough_address(provider, self._route.path, self._query)
@@ -391,7 +395,7 @@ class Exchange:
         return (told if health == "ok" else f"{told}, store={health}").encode()
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
-        declined = error if isinstance(error, Declined) else _as_declined(error)
+        declined = error if isinstance(error, Declined) else as_declined(error)
         self._code = declined.code
         if self._relay is not None and self._relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
@@ -440,9 +444,3 @@ class Exchange:
             code=self._code,
             note=relay.note if relay and relay.note else "unread" if problem else "",
         )
-
-
-def _as_declined(error: ThoughtlineError) -> Declined:
-    """Any other error of ours, as a refusal: its message may be shown, for it never holds content."""
-    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("_")
-    return Declined(error.status, code, str(error))
