@@ -383,7 +383,7 @@ def test_what_names_no_host(written: str) -> None:
 NEAR = "localhost 127.0.0.1 127.8.8.8 0.0.0.0 10.1.2.3 172.16.0.1 172.31.255.1 192.168.1.1 169.254.169.254 100.64.0.1 "
 NEAR += "::1 :: fe80::1 fd00::1 fc00::1 ::ffff:10.0.0.1 ::ffff:127.0.0.1 2002:7f00:1:: 64:ff9b::a00:1 LOCALHOST "
 NEAR += "localhost. a.localhost gpu.local host.docker.internal nas.lan box.home.arpa ollama vllm"
-FAR = "8.8.8.8 172.32.0.1 2606:4700::1111 ::ffff:8.8.8.8 64:ff9b::808:808 api.deepseek.com localhost.example local.example"
+FAR = "8.8.8.8 172.32.0.1 2606:4700::1111 ::ffff:8.8.8.8 64:ff9b::808:808 localhost.example a.b.local.co"
 
 
 @pytest.mark.parametrize("host", NEAR.split())

@@ -140,6 +140,13 @@ def with_query_key(url: str, key: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}key={quote(key, safe='')}"
 
 
+def without_query_key(url: str) -> str:
+    """An address without a key in it, however that is written."""
+    base, _, query = url.partition("?")
+    parts = [part for part in query.split("&") if part and unquote(part.partition("=")[0]) != "key"]
+    return f"{base}?{'&'.join(parts)}" if parts else base
+
+
 def rebased(provider: Provider, base_url: str) -> dict[FormatName, str]:
     """The other bases of a provider that has moved: each stands beside the new base as it stood beside the old one.
 

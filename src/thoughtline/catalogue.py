@@ -77,6 +77,11 @@ class Provider(Struct, frozen=True):
         """Whether whoever may ask it spends a credential of the gateway's own."""
         return bool(self.api_keys) or any(looks_secret(name, value) for name, value in self.headers.items())
 
+    @property
+    def needs_callers_key(self) -> bool:
+        """Whether it can be asked only with a key that a caller brings: the gateway has none for it."""
+        return self.auth != "none" and not self.has_secrets
+
     def __repr__(self) -> str:
         """Without keys and headers, which are secrets."""
         return f"Provider({self.name!r}, {self.base_url!r}, {len(self.api_keys)} keys)"

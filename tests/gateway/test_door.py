@@ -62,8 +62,17 @@ def test_no_other_name_is_answered_to(gateway: Managed, method: str, path: str, 
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost", "LocalHost:1", "localhost.", "127.0.0.1", "127.0.0.1:8642", "[::1]", "[0:0:0:0:0:0:0:1]:99"]
-    + ["gateway.example", "Gateway.Example.:443", "[2001:DB8:0::1]"],
+    [
+        "localhost",
+        "LocalHost:1",
+        "localhost.",
+        "127.0.0.1:8642",
+        "[::1]",
+        "[0:0:0:0:0:0:0:1]:99",
+        "gateway.example",
+        "Gateway.Example.:443",
+        "[2001:DB8:0::1]",
+    ],
 )
 def test_names_of_this_machine_and_of_the_settings_are(gateway: Managed, host: str) -> None:
     """In any case and spelling, with any port: a proxy or a container may have another."""
@@ -82,8 +91,16 @@ def test_what_only_looks_like_it_is_not(gateway: Managed, host: str) -> None:
 @pytest.mark.parametrize(("method", "path"), PATHS)
 @pytest.mark.parametrize(
     "hosts",
-    [(), ("host: localhost", "host: localhost"), ("host: localhost", "Host: evil.example"), ("host:",)]
-    + [("host: localhost, evil.example",), ("host: me@localhost",), ("host: [::1",), ("host: localhost:80:80",)],
+    [
+        (),
+        ("host: localhost", "host: localhost"),
+        ("host: localhost", "Host: evil.example"),
+        ("host:",),
+        ("host: localhost, evil.example",),
+        ("host: me@localhost",),
+        ("host: [::1",),
+        ("host: localhost:80:80",),
+    ],
     ids=["none", "twice", "two", "empty", "list", "user", "bracket", "ports"],
 )
 def test_a_request_names_one_host(gateway: Managed, method: str, path: str, hosts: tuple[str, ...]) -> None:
@@ -215,8 +232,17 @@ def test_figures_may_be_open(gateway: Managed) -> None:
 
 @pytest.mark.parametrize(
     ("peer", "expected"),
-    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("::ffff:127.0.0.1", True), ("", False)]
-    + [("10.0.0.1", False), ("::ffff:10.0.0.1", False), ("fe80::1%eth0", False), ("nonsense", False)],
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("", False),
+        ("10.0.0.1", False),
+        ("::ffff:10.0.0.1", False),
+        ("fe80::1%eth0", False),
+        ("nonsense", False),
+    ],
 )
 def test_whose_address_is_of_this_machine(peer: str, expected: bool) -> None:
     """Also where IPv4 comes in through an IPv6 socket."""

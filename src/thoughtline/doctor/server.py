@@ -92,6 +92,20 @@ def look_at_exposure(settings: Settings, has_client_keys: bool) -> Check:
     return Check("exposure", "ok", f"{host} is reached from elsewhere; callers use credentials of their own{closed}")
 
 
+def look_at_routes(settings: Settings, has_client_keys: bool) -> list[Check]:
+    """Routes that can't fail over: a caller's own key is for the first target's provider, and for no other."""
+    checks = []
+    for route in settings.routes.values():
+        rows = [settings.providers[target.partition("/")[0]] for target in route.targets]
+        keyless = [row for row in rows if row.needs_callers_key and (has_client_keys or row.name != rows[0].name)]
+        if keyless:
+            names = ", ".join(dict.fromkeys(row.name for row in keyless))
+            message = f"{names} is never asked: the gateway has no key of its own for it"
+            remedy = f'set [providers.{keyless[0].name}] api_key, or auth = "none" if it wants none'
+            checks.append(Check(f"route {route.name}", "warn", message, remedy))
+    return checks
+
+
 def look_at_token(settings: Settings, data_dir: Path) -> Check:
     """The admin token: set, made, or to be made."""
     place = data_dir / FILE_NAME

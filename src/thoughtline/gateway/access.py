@@ -128,7 +128,7 @@ def keys_for(
     if provider.api_keys:
         made_with = next((key for key in provider.api_keys if account and account_of(key) == account), None)
         return health.keys.order(provider.name, provider.api_keys, conversation, now, made_with)
-    if caller.key is not None and provider.auth != "none" and not provider.has_secrets:
+    if caller.key is not None and provider.needs_callers_key:
         raise Declined(
             403,
             "no_provider_key",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.addresses import Action, address, with_query_key
+from thoughtline.addresses import Action, address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
@@ -28,7 +28,13 @@ from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.beginnings import failure_at_start
 from thoughtline.gateway.choosing import Choice, Target
 from thoughtline.gateway.encodings import unpacked
-from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
+from thoughtline.gateway.headers import (
+    Headers,
+    credentials_of,
+    request_headers,
+    translated_headers,
+    without_credentials,
+)
 from thoughtline.gateway.kept_responses import keep, unfolded
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
@@ -66,6 +72,11 @@ class Incoming(Struct):
     @property
     def identity(self) -> Identity:
         return Identity(self.caller.tenant, self.session.id, self.session.agent)
+
+    @property
+    def credentials(self) -> list[str]:
+        """All that the caller shows who it is with."""
+        return credentials_of(self.headers, self.query)
 
     @property
     def spoken(self) -> Spoken:
@@ -128,11 +139,20 @@ class Attempt:
     def is_translated(self) -> bool:
         return self.choice.format != self._incoming.route.format
 
+    @property
+    def _is_callers(self) -> bool:
+        """Whether what the caller shows may be seen by this target: no key of ours, and no other provider's."""
+        return self._incoming.caller.key is None and self.target.is_callers
+
+    @property
+    def _credential(self) -> str:
+        return self._incoming.caller.credential if self._is_callers else ""
+
     async def prepare(self) -> None:
         """What to send. Raises where the request can't be carried into the provider's format."""
         incoming, choice = self._incoming, self.choice
         provider = choice.provider
-        account = account_of(self._key or incoming.caller.credential)
+        account = account_of(self._key or self._credential)
         base = provider.bases.get(choice.format, provider.base_url)
         destination = Destination(provider.name, base, account, choice.model, choice.format)
         sealer = Sealer(self._state.envelope_key, incoming.caller.tenant)
@@ -259,7 +279,7 @@ class Attempt:
         key = self._key
         if self.is_translated:
             received = translated_headers(received, choice.format)
-            key = key or incoming.caller.credential  # in the header that this provider reads
+            key = key or self._credential  # in the header that this provider reads
         if self.tags != "off":
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
         return await self.send_up(provider, "POST", url, key, received, self.prepared.body)
@@ -270,8 +290,9 @@ class Attempt:
         """Up, as it is."""
         if not self._key and is_token_right(self._state, self._incoming.caller.credential):
             raise _not_a_key(provider)
-        if self._incoming.caller.key is not None:
-            received = without_credentials(received)
+        if not self._is_callers:
+            received = without_credentials(received, self._incoming.credentials)
+            url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)

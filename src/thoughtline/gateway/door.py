@@ -1,8 +1,8 @@
 """What the head of a request says before anything else is looked at: which host it means, who shows it, what led here.
 
-A web page can make a browser ask this machine under a name of its own (DNS rebinding), and then it reads the answers. So
-names are checked: on loopback always, elsewhere where `hosts` names them. Pages of other sites are told by what browsers
-say and pages can't (`Origin`, `Sec-Fetch-Site`), requests of a reverse proxy by what proxies add.
+A web page can make a browser ask this machine under a name of its own (DNS rebinding), and then it reads the answers.
+So names are checked: on loopback always, elsewhere where `hosts` lists some. Pages of other sites are told by what
+browsers say and pages can't (`Origin`, `Sec-Fetch-Site`), requests of a reverse proxy by what proxies add.
 """
 
 from __future__ import annotations

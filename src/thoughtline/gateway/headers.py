@@ -100,9 +100,14 @@ def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatNam
     return kept
 
 
-def without_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """For a caller with a key of ours: it is nobody else's business."""
-    return [(name, value) for name, value in headers if name not in CREDENTIALS]
+def without_credentials(headers: Iterable[tuple[bytes, bytes]], shown: Iterable[str] = ()) -> Headers:
+    """For a provider that a caller's credentials are not for: none of these, in whichever header they stand."""
+    secrets = [one.encode("latin-1", "replace") for one in shown]
+    return [
+        (name, value)
+        for name, value in headers
+        if name not in CREDENTIALS and not any(secret in value for secret in secrets)
+    ]
 
 
 def response_headers(received: Iterable[tuple[str, str]]) -> Headers:

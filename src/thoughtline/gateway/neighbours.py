@@ -1,4 +1,4 @@
-"""Which providers are on this machine or its network: whoever can't reach those directly must not reach them through us.
+"""Which providers are on this machine or its network: who can't reach those directly must not reach them through us.
 
 An address tells by itself, and so do some names; for the others the resolver is asked, and what it says is kept for a
 minute. Only callers from elsewhere have to wait for that.

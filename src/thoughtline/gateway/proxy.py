@@ -65,6 +65,7 @@ class Exchange:
         self._attempts: list[Attempt] = []
         self._conversation = Conversation()
         self._failed: Declined | None = None
+        self._skipped: tuple[tuple[str, str], ...] = ()
         self._passing_seconds = 0.0
         self._captured = 0
         self._status = 0
@@ -212,6 +213,7 @@ class Exchange:
         if failure is None:
             return
         now, target = self._state.clock(), asked.target
+        self._skipped = tuple(("target-skipped", name) for name in self._conversation.skipped)
         # Who is busy is an account: that speaks against a target only if it isn't asked on another one too.
         if failure.kind != "busy" or len(asked.provider.api_keys) <= 1:
             self._state.health.failed(target.route, target.name, self._conversation.name, failure, now)
@@ -355,7 +357,7 @@ class Exchange:
     def _outcome(self) -> Outcome:
         upstream = self._passing_seconds + sum(attempt.upstream_seconds for attempt in self._attempts)
         lost = self._relay.findings if self._relay is not None else ()
-        findings = (*self._done.findings, *((finding.rule, finding.place) for finding in lost))
+        findings = (*self._skipped, *self._done.findings, *((finding.rule, finding.place) for finding in lost))
         return replace(
             self._done,
             findings=findings[:MAX_FINDINGS],
@@ -382,7 +384,7 @@ class Exchange:
         last = self._last
         if last is not None and last.choice.model:
             headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
-        found = self._done.findings
+        found = (*self._skipped, *self._done.findings)
         return with_findings(headers, [rule for rule, _ in found]) if found else headers
 
     def _summary(self) -> bytes:
