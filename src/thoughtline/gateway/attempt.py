@@ -23,7 +23,6 @@ from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.access import Caller, account_of
-from thoughtline.gateway.admin.access import is_token_right
 from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.beginnings import failure_at_start
 from thoughtline.gateway.choosing import Choice, Target
@@ -37,6 +36,7 @@ from thoughtline.gateway.headers import (
 )
 from thoughtline.gateway.kept_responses import keep, unfolded
 from thoughtline.gateway.routing import Route
+from thoughtline.gateway.secrecy import check_what_goes_up
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tagging import TaggedAnswer
 from thoughtline.gateway.translating import Spoken, TranslatedExchange, translated
@@ -288,14 +288,13 @@ class Attempt:
         self, provider: Provider, method: str, url: str, key: str, received: Headers, body: bytes
     ) -> UpstreamResponse:
         """Up, as it is."""
-        if not self._key and is_token_right(self._state, self._incoming.caller.credential):
-            raise _not_a_key(provider)
         if not self._is_callers:
             received = without_credentials(received, self._incoming.credentials)
             url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)
+        check_what_goes_up(provider.name, url, headers, self._state.admin_token, self._state.keys)
         if self._incoming.encoding:
             headers.append(("content-encoding", self._incoming.encoding))
         self.bytes_up += len(body)
@@ -337,15 +336,6 @@ async def _read_refusal(response: UpstreamResponse) -> tuple[bytes, bool]:
 def _query_of(choice: Choice, is_streaming: bool) -> str:
     """The query of a translated request: the client's own is of another format."""
     return "alt=sse" if choice.format == "gemini_generate" and is_streaming else ""
-
-
-def _not_a_key(provider: Provider) -> Declined:
-    return Declined(
-        403,
-        "admin_token",
-        f"This is the gateway's admin token, which {provider.name} must not see.",
-        "Ask with a key of the provider's; GET /api/openapi.json lists what the token is for.",
-    )
 
 
 def _not_counted(choice: Choice) -> Declined:

@@ -111,13 +111,22 @@ def without_credentials(headers: Iterable[tuple[bytes, bytes]], shown: Iterable[
 
 
 def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
-    """The headers that go down: the provider's own, but for those of its connection."""
+    """The headers that go down: the provider's own, but for those of its connection and those that would be ours."""
     raw = [(_encoded_name(name), value.encode("latin-1", "replace")) for name, value in received]
     dropped = _connection_names(raw)
-    kept = [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in dropped]
+    kept = [
+        (name, value)
+        for name, value in raw
+        if name not in _HOP_BY_HOP and name not in dropped and not _would_be_ours(name, value)
+    ]
     if next((value for name, value in raw if name == b"content-type"), b"").partition(b";")[0].lower() in _PAGES:
         kept.append((b"content-security-policy", b"sandbox"))
     return kept
+
+
+def _would_be_ours(name: bytes, value: bytes) -> bool:
+    """What a provider must not say in our place. A cookie without a name may hold ours: browsers send it as if it was."""
+    return name.startswith(b"x-thoughtline-") or (name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower())
 
 
 FINDINGS = b"x-thoughtline-findings"
