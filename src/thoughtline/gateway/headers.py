@@ -125,7 +125,7 @@ def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
 
 
 def _would_be_ours(name: bytes, value: bytes) -> bool:
-    """What a provider must not say in our place. A cookie without a name may hold ours: browsers send it as if it was."""
+    """What a provider must not say in our place. A cookie without a name counts too: browsers send its value alone."""
     return name.startswith(b"x-thoughtline-") or (name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower())
 
 

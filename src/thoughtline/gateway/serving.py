@@ -45,6 +45,7 @@ class Options(NamedTuple):
     file: Path | None
     flags: Flags
     admin_token: str | None = None
+    login_code: str = ""
     bus_directory: str | None = None
 
     def settings(self) -> Settings:
@@ -130,7 +131,8 @@ class OwnProcess(Gateway):
         if refusal is not None:
             await store.close()
             raise refusal
-        return make_state(settings, store, keys, Journal(standard_log()), self._options.admin_token)
+        token, code = self._options.admin_token, self._options.login_code
+        return make_state(settings, store, keys, Journal(standard_log()), token, login_code=code)
 
     async def start(self) -> None:
         await super().start()

@@ -38,12 +38,17 @@ class Request(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """An answer that is one body: a struct as JSON, or bytes of another kind."""
+    """An answer that is one body: a struct as JSON, or bytes of another kind.
+
+    For the audit trail: `code` is an error's, `done` what was changed.
+    """
 
     content: Struct | bytes
     status: int = 200
     content_type: str = "application/json"
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    code: str = ""
+    done: str = ""
 
     @property
     def body(self) -> bytes:
