@@ -17,6 +17,7 @@ from thoughtline.addresses import (
     hosts_of,
     is_private,
     models_address,
+    own_url,
     passthrough_address,
     rebased,
     server_url,
@@ -350,6 +351,15 @@ def test_a_provider_that_moves_takes_its_faces_along(name: str, moved: str, expe
 def test_where_a_server_is(host: str, expected: str) -> None:
     """An IPv6 host stands in brackets."""
     assert server_url(host, 8642) == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [("0.0.0.0", "http://127.0.0.1:1"), ("::", "http://[::1]:1"), ("10.0.0.1", "http://10.0.0.1:1")],
+)
+def test_how_a_program_of_the_machine_calls_a_server(host: str, url: str) -> None:
+    """By an address that is one, and that the server knows as its own."""
+    assert own_url(host, 1) == url
 
 
 # --- whose a host is -------------------------------------------------------------------------------------------------

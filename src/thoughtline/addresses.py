@@ -45,6 +45,11 @@ def server_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def own_url(host: str, port: int) -> str:
+    """The same as a program of that machine calls it: nothing is at the address that means all of them."""
+    return server_url({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)
+
+
 def host_name(authority: str) -> str | None:
     """The host of a `Host` header, an origin or a setting, as it is compared; None if there is none in it.
 

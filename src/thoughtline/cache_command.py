@@ -20,7 +20,7 @@ from pyreqwest.exceptions import PyreqwestError
 from rich.console import Console
 from rich.table import Table
 
-from thoughtline.addresses import server_url
+from thoughtline.addresses import own_url
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import entry_answer, stats_answer
@@ -151,7 +151,7 @@ async def _run(settings: Settings, options: argparse.Namespace) -> int:
 async def _opened(settings: Settings, options: argparse.Namespace) -> AsyncIterator[Cache]:
     if options.store is None:
         token = options.token or admin_token(settings, data_directory(os.environ, Path.home()))
-        yield GatewayCache(options.url or server_url(settings.server.host, settings.server.port), token)
+        yield GatewayCache(options.url or own_url(settings.server.host, settings.server.port), token)
         return
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()

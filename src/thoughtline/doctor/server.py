@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from thoughtline.addresses import hosts_of, is_private, server_url
+from thoughtline.addresses import hosts_of, is_private, own_url
 from thoughtline.catalogue import Provider
 from thoughtline.doctor.checks import Check
 from thoughtline.doctor.upstreams import PATIENCE
@@ -18,7 +18,6 @@ from thoughtline.gateway.admin_token import FILE_NAME
 from thoughtline.gateway.upstream import UpstreamCut, Upstreams
 from thoughtline.settings import ServerSettings, Settings, check_exposure, is_loopback
 
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _LONGEST_ANSWER = 4096
 
 
@@ -56,7 +55,7 @@ class _Ready(Struct):
 
 
 async def _is_gateway(server: ServerSettings) -> bool:
-    base = server_url(_EVERYWHERE.get(server.host, server.host), server.port)
+    base = own_url(server.host, server.port)
     upstreams = Upstreams()
     try:
         response = await upstreams.send(

@@ -1,6 +1,7 @@
 """The audit trail: a line of the log for each request to the admin side. Who, what, from where, and what came of it.
 
-Probes and figures that are answered are not in it, whoever is refused is. No token, cookie or key is, nor what was read.
+Probes and figures that are answered are not in it; whoever is refused is. It holds no token, cookie or key, nor what
+was read.
 """
 
 from __future__ import annotations
