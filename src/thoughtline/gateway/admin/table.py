@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from thoughtline.gateway import probes
 from thoughtline.gateway.admin import (
@@ -20,7 +22,7 @@ from thoughtline.gateway.admin import (
 from thoughtline.gateway.admin.audits import AuditBody, AuditQuery
 from thoughtline.gateway.admin.cache import CacheFilter, CacheQuery
 from thoughtline.gateway.admin.contracts import ContractsFilter
-from thoughtline.gateway.admin.requests import Request, Stream, Whole, decode_query
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, Request, Stream, Whole, decode_query
 from thoughtline.gateway.admin.rows import Row
 from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
 from thoughtline.gateway.journal import Line
@@ -34,10 +36,10 @@ class LoginQuery(Struct, frozen=True):
     token: str
 
 
-class LoginForm(Struct, frozen=True):
+class LoginForm(Struct, frozen=True, forbid_unknown_fields=True):
     """The admin token."""
 
-    token: str
+    token: Annotated[str, Meta(max_length=MAX_PARAMETER_CHARS, pattern=r"^[^\u0000]*$")]
 
 
 async def _cache(request: Request) -> Whole:
