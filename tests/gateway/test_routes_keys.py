@@ -80,6 +80,18 @@ def test_no_other_provider_sees_it(headers: dict[str, str], query: str, other: d
         assert response.status_code == (503 if other == {} else response.status_code)
 
 
+@pytest.mark.parametrize("query", [f"?key={OWN}", f"?alt=sse&k%65y={OWN}&x=1"])
+def test_no_other_provider_sees_one_in_a_query(query: str) -> None:
+    """Not even one that would read it there."""
+    google: dict[str, object] = {"formats": ("gemini_generate",)}
+    with route(provider("one", **google), provider("two", auth="none", **google)) as (gateway, ups):
+        ups.does["one"] = ups.does["two"] = answers(503)
+        httpx.post(f"{gateway.url}/v1beta/models/team:generateContent{query}", json={"contents": []}, timeout=60)
+        assert OWN in all_that_came(ups.ups["one"])
+        assert ups.asked("two") == 1
+        assert OWN not in all_that_came(ups.ups["two"])
+
+
 def test_what_was_left_out_is_told() -> None:
     """The client gets the first one's own error, with a header; the log names the target."""
     with route(provider("one"), provider("two"), provider("three")) as (gateway, ups):

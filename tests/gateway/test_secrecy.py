@@ -27,6 +27,7 @@ PATHS = [
     "keyed/v1/files",
     "unkeyed/v1/chat/completions",
     "unkeyed/v1/messages",
+    "unkeyed/v1beta/models/m:generateContent",
     "hidden/v1/chat/completions",
     "hidden/v1/messages",
 ]
@@ -125,6 +126,14 @@ def test_a_client_key(closed: Managed, provider: Upstream, client_key: str, path
     came = json.dumps([(got.target, got.headers) for got in provider.got[before:]])
     assert client_key not in came
     assert response.status_code in (200, 401, 403)
+
+
+def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstream, client_key: str) -> None:
+    """As Google's clients show it; what else stands there goes up."""
+    path = "unkeyed/v1beta/models/m:streamGenerateContent"
+    response = ask(closed, path, {}, f"?alt=sse&key={client_key}&x=1")
+    assert response.status_code == 200
+    assert provider.got[-1].target.endswith("?alt=sse&x=1")
 
 
 def test_a_strange_key_goes_where_it_belongs(gateway: Managed, provider: Upstream) -> None:
