@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -17,24 +16,20 @@ def gateway() -> Iterator[Managed]:
         yield one
 
 
-def trail(gateway: Managed) -> list[dict[str, Any]]:
-    return [line for line in gateway.gateway.lines if line.get("event") == "admin"]
-
-
 def test_what_the_admin_does(gateway: Managed) -> None:
     """Reading and changing, with what was asked for and what was changed."""
     gateway.admin.get(f"{CACHE}?provider=deepseek", headers={"x-forwarded-for": "203.0.113.7"})
     gateway.admin.delete(f"{CACHE}?session=s")
     gateway.admin.patch("/api/settings", json={"continuity": {"enabled": True}})
     gateway.admin.delete("/api/contracts")
-    told = [(line["who"], line["method"], line["path"], line["from"], line["status"]) for line in trail(gateway)]
+    told = [(line["who"], line["method"], line["path"], line["from"], line["status"]) for line in gateway.gateway.trail]
     assert told == [
         ("token", "GET", CACHE, "127.0.0.1", 200),
         ("token", "DELETE", CACHE, "127.0.0.1", 200),
         ("token", "PATCH", "/api/settings", "127.0.0.1", 200),
         ("token", "DELETE", "/api/contracts", "127.0.0.1", 200),
     ]
-    read, deleted, changed, unlearned = trail(gateway)
+    read, deleted, changed, unlearned = gateway.gateway.trail
     assert (read["query"], read["forwarded"]) == ("provider=deepseek", "203.0.113.7")
     assert (deleted["query"], deleted["done"]) == ("session=s", "0 turns deleted")
     assert changed["done"] == '{"continuity":{"enabled":true}}'
@@ -54,7 +49,7 @@ def test_who_is_refused(gateway: Managed) -> None:
     gateway.anyone.get("/api/settings/nothing", headers={"x-api-key": "a-wrong-token"})
     gateway.anyone.get("/metrics", headers={"via": "1.1 front"})
     gateway.anyone.get(CACHE, headers={"host": "evil.example"})
-    assert [(line["who"], line["status"], line["code"]) for line in trail(gateway)] == [
+    assert [(line["who"], line["status"], line["code"]) for line in gateway.gateway.trail] == [
         ("nobody", 401, "unauthorized"),
         ("wrong token", 401, "unauthorized"),
         ("client key ann", 403, "not_admin"),
@@ -64,7 +59,7 @@ def test_who_is_refused(gateway: Managed) -> None:
         ("nobody", 421, "unknown_host"),
     ]
     for hidden in (TOKEN, secret, "a-wrong-token", "forged"):
-        assert hidden not in str(gateway.gateway.lines)
+        assert hidden not in str(gateway.gateway.log)
 
 
 def test_who_logs_in(gateway: Managed) -> None:
@@ -75,15 +70,15 @@ def test_who_logs_in(gateway: Managed) -> None:
     gateway.anyone.get(CACHE)
     gateway.anyone.post("/login", data={"token": TOKEN})
     gateway.anyone.post("/login", data={"token": "wrong"})
-    who = [line["who"] for line in trail(gateway)]
+    who = [line["who"] for line in gateway.gateway.trail]
     assert [one.partition(" ")[0] for one in who] == ["link", "wrong", "cookie", "form", "wrong"]
     assert len(who[2]) == len("cookie ") + 8
-    assert link.partition("=")[2] not in str(gateway.gateway.lines)
-    assert TOKEN not in str(gateway.gateway.lines)
+    assert link.partition("=")[2] not in str(gateway.gateway.log)
+    assert TOKEN not in str(gateway.gateway.log)
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/api/hello", "/metrics"])
 def test_probes_are_not_in_it(gateway: Managed, path: str) -> None:
     """They come every few seconds, and everybody may."""
     gateway.anyone.get(path)
-    assert trail(gateway) == []
+    assert gateway.gateway.trail == []
