@@ -13,7 +13,11 @@ from msgspec.structs import replace
 from thoughtline.addresses import (
     Action,
     address,
+    host_name,
+    hosts_of,
+    is_private,
     models_address,
+    own_url,
     passthrough_address,
     rebased,
     server_url,
@@ -365,3 +369,70 @@ def test_a_provider_that_moves_takes_its_faces_along(name: str, moved: str, expe
 def test_where_a_server_is(host: str, expected: str) -> None:
     """An IPv6 host stands in brackets."""
     assert server_url(host, 8642) == expected
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [("0.0.0.0", "http://127.0.0.1:1"), ("::", "http://[::1]:1"), ("10.0.0.1", "http://10.0.0.1:1")],
+)
+def test_how_a_program_of_the_machine_calls_a_server(host: str, url: str) -> None:
+    """By an address that is one, and that the server knows as its own."""
+    assert own_url(host, 1) == url
+
+
+# --- whose a host is -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("localhost", "localhost"),
+        ("LOCALHOST:8642", "localhost"),
+        ("a.example.", "a.example"),
+        ("127.0.0.1:", "127.0.0.1"),
+        ("[::1]:1", "::1"),
+        ("[0:0::0001]", "::1"),
+        ("[::ffff:127.0.0.1]", "::ffff:7f00:1"),
+    ],
+)
+def test_a_host_is_compared_by_its_name(written: str, name: str) -> None:
+    """Case, port, the root's dot and the spelling of an address don't count."""
+    assert host_name(written) == name
+
+
+@pytest.mark.parametrize(
+    "written", ["", ".", ":80", "a b", "a,b", "me@a", "[::1", "[::g]", "a:80:80", "ä.example", "a/b"]
+)
+def test_what_names_no_host(written: str) -> None:
+    """Nothing is read into it."""
+    assert host_name(written) is None
+
+
+NEAR = "localhost 127.0.0.1 127.8.8.8 0.0.0.0 10.1.2.3 172.16.0.1 172.31.255.1 192.168.1.1 169.254.169.254 100.64.0.1 "
+NEAR += "::1 :: fe80::1 fd00::1 fc00::1 ::ffff:10.0.0.1 ::ffff:127.0.0.1 2002:7f00:1:: 64:ff9b::a00:1 LOCALHOST "
+NEAR += "localhost. a.localhost gpu.local host.docker.internal nas.lan box.home.arpa ollama vllm"
+FAR = "8.8.8.8 172.32.0.1 2606:4700::1111 ::ffff:8.8.8.8 64:ff9b::808:808 localhost.example a.b.local.co"
+
+
+@pytest.mark.parametrize("host", NEAR.split())
+def test_what_is_of_this_machine_or_its_network(host: str) -> None:
+    """Loopback, private, link-local, unique local, also inside IPv6; names that only a network of its own knows."""
+    assert is_private(host)
+
+
+@pytest.mark.parametrize("host", FAR.split())
+def test_what_anybody_reaches(host: str) -> None:
+    """What only begins or ends like it is not."""
+    assert not is_private(host)
+
+
+@pytest.mark.parametrize("name", ["ollama", "vllm", "lmstudio"])
+def test_local_servers_that_are_built_in_are_near(name: str) -> None:
+    """With nothing set at all."""
+    assert all(map(is_private, hosts_of(PROVIDERS[name])))
+
+
+def test_providers_of_the_world_are_not_near() -> None:
+    """No built-in row but the local ones, whichever format it is asked in."""
+    near = [name for name, row in PROVIDERS.items() if any(map(is_private, hosts_of(row)))]
+    assert near == ["ollama", "vllm", "lmstudio"]

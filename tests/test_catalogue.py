@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from thoughtline.catalogue import PROVIDERS, Provider, auth_for, canonical_name
+from thoughtline.catalogue import PROVIDERS, Provider, auth_for, canonical_name, looks_secret
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import ALIASES, Target, provider_of, resolve
 
@@ -77,3 +77,51 @@ def test_the_key_goes_where_the_face_wants_it() -> None:
     assert auth_for(gemini, "openai_chat") == "bearer"
     assert auth_for(anthropic, "anthropic_messages") == "x-api-key"
     assert auth_for(PROVIDERS["azure"], "openai_responses") == "api-key"
+
+
+SECRETS = [
+    ("authorization", "Bearer x"),
+    ("Authorization", "x"),
+    ("x-api-key", "x"),
+    ("ocp-apim-subscription-key", "x"),
+    ("cf-access-client-secret", "x"),
+    ("x-auth", "x"),
+    ("cookie", "a=b"),
+    ("x-custom", "Bearer x"),
+    ("x-custom", "Basic dTpw"),
+    ("x-custom", "sk-1"),
+    ("x-custom", "ghp_abc"),
+    ("x-custom", "eyJhbGciOiJIUzI1NiJ9.e30.x"),
+    ("x-custom", "0123456789abcdef0123456789abcdef"),
+    ("helicone-property", "AbCdEf0123456789AbCdEf0123456789"),
+]
+PLAIN = [
+    ("x-team", "blue"),
+    ("http-referer", "https://example.com/a/path/that/is/rather/long"),
+    ("x-title", "My application of the year 2026"),
+    ("user-agent", "claude-cli/2.0.14 (external, cli)"),
+    ("anthropic-beta", "interleaved-thinking-2025-05-14,context-1m-2025-08-07"),
+    ("anthropic-version", "2023-06-01"),
+    ("x-region", "eu-central-1"),
+    ("authorization", ""),
+    ("x-request-id", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), SECRETS)
+def test_headers_that_hold_a_credential(name: str, value: str) -> None:
+    """By name, by how credentials begin, or by looking random: then there is something to protect."""
+    assert looks_secret(name, value)
+    assert Provider("p", "https://p.example", ("openai_chat",), headers={name: value}).has_secrets
+
+
+@pytest.mark.parametrize(("name", "value"), PLAIN)
+def test_headers_that_hold_none(name: str, value: str) -> None:
+    """What programs say of themselves."""
+    assert not looks_secret(name, value)
+    assert not Provider("p", "https://p.example", ("openai_chat",), headers={name: value}).has_secrets
+
+
+def test_no_built_in_provider_has_secrets() -> None:
+    """They come with settings alone."""
+    assert not any(row.has_secrets for row in PROVIDERS.values())

@@ -79,3 +79,36 @@ def test_a_server_is_stopped_by_a_key(command: tuple[str, ...], tmp_path: Path) 
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT
     assert "Traceback" not in said
+
+
+COMMANDS_WITH_SETTINGS = [
+    ("serve", "--port", "70000"),
+    ("doctor", "--port", "0", "--store", "memory://"),
+    ("keys", "list"),
+    ("keys", "add", "ann"),
+    ("keys", "revoke", "ann"),
+    ("cache", "stats"),
+    ("cache", "clear", "--yes"),
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS_WITH_SETTINGS, ids=lambda words: "-".join(words[:2]))
+def test_settings_in_the_working_directory_are_only_named(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Every command says that it does not read them, and what would; named, they are read, and nothing is said."""
+    (tmp_path / "thoughtline.toml").write_text("[servers]\n")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("THOUGHTLINE_", "XDG_"))}
+
+    def asked(*more: str, **variables: str) -> str:
+        command = [sys.executable, "-m", "thoughtline.cli", *arguments, *more]
+        environment = kept | {"HOME": str(tmp_path / "home")} | variables
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+        return done.stdout + done.stderr
+
+    words = arguments[:2] if arguments[0] in ("keys", "cache") else arguments[:1]
+    use = f"{' '.join(['thoughtline', *words])} --config ./thoughtline.toml"
+    told = asked()
+    assert use in told
+    assert "no such table" not in told
+    for named in (asked("--config", "thoughtline.toml"), asked(THOUGHTLINE_CONFIG="thoughtline.toml")):
+        assert "no such table" in named
+        assert use not in named

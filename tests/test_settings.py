@@ -15,6 +15,7 @@ from thoughtline.configuration.keys import CONTRACT, PROVIDER, PROVIDER_TABLES, 
 from thoughtline.errors import SettingsError
 from thoughtline.replay.contracts import BY_NAME
 from thoughtline.settings import (
+    FILE_NAME,
     Flags,
     Settings,
     check_exposure,
@@ -22,6 +23,7 @@ from thoughtline.settings import (
     example_settings,
     is_loopback,
     load_settings,
+    overlooked_file,
     settings_file,
 )
 
@@ -47,19 +49,72 @@ def test_no_file_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_where_the_file_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here first, then among the user's settings; `XDG_CONFIG_HOME` says where those are."""
+    """Where the environment names one, else among the user's settings; `XDG_CONFIG_HOME` says where those are."""
     here, users, xdg = tmp_path / "here", tmp_path / "home", tmp_path / "xdg"
-    for folder in (here, users / ".config" / "thoughtline", xdg / "thoughtline"):
+    for folder in (here / "thoughtline", users / ".config" / "thoughtline", xdg / "thoughtline"):
         folder.mkdir(parents=True)
+        (folder / FILE_NAME).touch()
+    (here / FILE_NAME).touch()
     monkeypatch.chdir(here)
-    environment = {"XDG_CONFIG_HOME": str(xdg)}
-    assert settings_file(environment, users) is None
-    (xdg / "thoughtline" / "thoughtline.toml").touch()
-    (users / ".config" / "thoughtline" / "thoughtline.toml").touch()
-    assert settings_file(environment, users) == xdg / "thoughtline" / "thoughtline.toml"
-    assert settings_file({}, users) == users / ".config" / "thoughtline" / "thoughtline.toml"
-    (here / "thoughtline.toml").touch()
-    assert settings_file(environment, users) == Path("thoughtline.toml")
+    assert settings_file({}, users) == users / ".config" / "thoughtline" / FILE_NAME
+    assert settings_file({"XDG_CONFIG_HOME": str(xdg)}, users) == xdg / "thoughtline" / FILE_NAME
+    assert settings_file({"XDG_CONFIG_HOME": str(xdg), "THOUGHTLINE_CONFIG": "mine.toml"}, users) == Path("mine.toml")
+    assert (
+        settings_file({"XDG_CONFIG_HOME": str(xdg), "THOUGHTLINE_CONFIG": ""}, users) == xdg / "thoughtline" / FILE_NAME
+    )
+
+
+@pytest.mark.parametrize("xdg", ["", ".", "thoughtline", "./"])
+@pytest.mark.parametrize("home", ["empty", "."])
+def test_a_file_in_the_working_directory_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, xdg: str, home: str
+) -> None:
+    """Not by way of a relative folder either."""
+    for place in (FILE_NAME, f"thoughtline/{FILE_NAME}", f".config/thoughtline/{FILE_NAME}"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text('[server]\nhost = "0.0.0.0"\n')
+    monkeypatch.chdir(tmp_path)
+    environment, folder = {"XDG_CONFIG_HOME": xdg}, Path(home) if home == "." else tmp_path / home
+    assert settings_file(environment, folder) is None
+    assert load_settings(None, environment, NO_FLAGS, folder).server.host == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("platform", "folder"),
+    [
+        ("linux", ".config"),
+        ("darwin", ".config"),
+        ("darwin", "Library/Application Support"),
+        ("win32", "AppData/Roaming"),
+        ("win32", ".config"),
+    ],
+)
+def test_each_system_has_its_folder(tmp_path: Path, platform: str, folder: str) -> None:
+    """Where programs of that system keep settings."""
+    file = tmp_path / folder / "thoughtline" / FILE_NAME
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert settings_file({}, tmp_path, platform) == file
+
+
+def test_the_environment_names_a_file(tmp_path: Path) -> None:
+    """It is read as if a flag had named it, and must be there."""
+    (tmp_path / "mine.toml").write_text("[server]\nport = 9\n")
+    assert load_settings(None, {"THOUGHTLINE_CONFIG": str(tmp_path / "mine.toml")}, NO_FLAGS, HOME).server.port == 9
+    with pytest.raises(SettingsError, match="can't be read"):
+        load_settings(None, {"THOUGHTLINE_CONFIG": str(tmp_path / "none.toml")}, NO_FLAGS, HOME)
+
+
+def test_which_file_is_overlooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that stands here and is not read; not where a name was given, or where here is the user's own folder."""
+    own = tmp_path / ".config" / "thoughtline"
+    own.mkdir(parents=True)
+    monkeypatch.chdir(own)
+    assert overlooked_file({}, tmp_path) is None
+    (own / FILE_NAME).touch()
+    assert overlooked_file({}, tmp_path) is None
+    assert overlooked_file({}, HOME) == Path(FILE_NAME)
+    assert overlooked_file({"THOUGHTLINE_CONFIG": "other.toml"}, HOME) is None
 
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:
@@ -260,6 +315,29 @@ def test_the_example_has_every_key() -> None:
     assert set(values["contracts"]["kimi"]) == set(names(CONTRACT))
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ('["Gateway.Example.", "10.0.0.1"]', ("gateway.example", "10.0.0.1")),
+        ('["[2001:DB8::1]", "2001:db8:0::1"]', ("2001:db8::1",)),
+        ("[]", ()),
+        ('"${NAMES}"', ("one.example", "two.example")),
+    ],
+)
+def test_hosts(write: Path, written: str, meant: tuple[str, ...]) -> None:
+    """As they are compared: in lower case, without the root's dot, addresses in one spelling."""
+    environment = {"NAMES": "one.example, two.example"}
+    assert loaded(write, f"[server]\nhosts = {written}", environment).server.hosts == meant
+
+
+@pytest.mark.parametrize(
+    "written", ['["a:80"]', '["a:"]', '["https://a"]', '["a/b"]', '["*"]', '[""]', '["a b"]', '"a"']
+)
+def test_no_hosts(write: Path, written: str) -> None:
+    """A port or a pattern there would never be compared."""
+    assert "server.hosts" in refused(write, f"[server]\nhosts = {written}")[0]
+
+
 # --- variables -------------------------------------------------------------------------------------------------------
 
 VARIABLES = [
@@ -429,6 +507,21 @@ def test_keys_are_not_laid_open(write: Path) -> None:
     assert check_exposure(loaded(write, '[server]\nhost = "0.0.0.0"'), has_client_keys=False) is None
     insecure = loaded(write, key + '[server]\nhost = "0.0.0.0"\ninsecure = true')
     assert check_exposure(insecure, has_client_keys=False) is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_worth_it"),
+    [('{ Authorization = "Bearer ${KEY}" }', True), ('{ x-custom = "${KEY}" }', True), ('{ x-team = "blue" }', False)],
+)
+def test_keys_in_headers_are_not_laid_open_either(write: Path, headers: str, is_worth_it: bool) -> None:
+    """Whoever reaches the gateway would spend them just the same; neither the refusal nor a repr shows them."""
+    key = "sk-proj-0123456789abcdefghij"
+    text = f'[server]\nhost = "0.0.0.0"\n[providers.kimi]\nheaders = {headers}\n'
+    settings = loaded(write, text, {"KEY": key})
+    error = check_exposure(settings, has_client_keys=False)
+    assert (error is not None) is is_worth_it
+    assert check_exposure(settings, has_client_keys=True) is None
+    assert key not in f"{error} {settings!r} {settings.providers['kimi']!r}"
 
 
 def test_the_data_directory() -> None:

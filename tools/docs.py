@@ -38,7 +38,7 @@ from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import ROWS, Contract
 from thoughtline.replay.detection import ALIASES
 from thoughtline.replay.rules import RULES
-from thoughtline.settings import defaults, example_settings
+from thoughtline.settings import FILE_NAME, FILE_VARIABLE, defaults, example_settings
 from thoughtline.sim.exchange import Simulator
 from thoughtline.sim.script import WORDS
 from thoughtline.sim.simulators import SIMULATORS
@@ -210,9 +210,12 @@ def settings() -> str:
 
 
 _SETTINGS = f"""\
-No file is needed. `--config FILE` names one; else `thoughtline.toml` in the working directory is read, else the one in
-`$XDG_CONFIG_HOME/thoughtline` (`~/.config/thoughtline`). The environment goes over the file, flags go over both. An
-unknown key, a wrong value, a variable that is not set: nothing starts, and all of it is said, with lines and remedies.
+No file is needed. `--config FILE` names one, else `{FILE_VARIABLE}`; else `{FILE_NAME}` in your own configuration
+folder is read: `$XDG_CONFIG_HOME/thoughtline` (`~/.config/thoughtline`), on macOS also
+`~/Library/Application Support/thoughtline`, on Windows first `%APPDATA%\\thoughtline`. A `{FILE_NAME}` in the working
+directory is **not** read unless you name it, since a strange checkout may hold one that sends your keys elsewhere;
+every command warns of it and says how to use it. The environment goes over the file, flags go over both. An unknown
+key, a wrong value, a variable that is not set: nothing starts, and all of it is said, with lines and remedies.
 
 `${{NAME}}` in any text is the environment's; `${{NAME:-default}}` where it may be unset or empty; `$$` is a dollar
 sign.

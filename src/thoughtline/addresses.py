@@ -7,6 +7,7 @@ lead anywhere but below the base.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Literal, assert_never
 from urllib.parse import quote, unquote, urlsplit
@@ -28,6 +29,13 @@ _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _DOTS = re.compile(r"\.{1,2}(;.*)?$")
 """A segment that names this or the outer folder; some servers cut what follows a semicolon off before they look."""
 
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]{2,45})\]|([A-Za-z0-9_.-]{1,255}))(?::[0-9]{0,5})?")
+"""RFC 3986, 3.2.2 and 3.2.3, as far as names of hosts in use go."""
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp", ".home")
+"""RFC 6761, RFC 6762, RFC 8375, what ICANN keeps for private use, and what routers and companies make up."""
+
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
 
@@ -35,6 +43,65 @@ _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
 def server_url(host: str, port: int) -> str:
     """The address of a server that listens there; IPv6 hosts stand in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def own_url(host: str, port: int) -> str:
+    """The same as a program of that machine calls it: nothing is at the address that means all of them."""
+    return server_url({"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port)
+
+
+def host_name(authority: str) -> str | None:
+    """The host of a `Host` header, an origin or a setting, as it is compared; None if there is none in it.
+
+    Case, a port and the root's dot don't count, nor how an IPv6 address is spelled.
+    """
+    found = _HOST.fullmatch(authority)
+    if found is None:
+        return None
+    if found[1] is None:
+        return found[2].lower().removesuffix(".") or None
+    try:
+        return ipaddress.IPv6Address(found[1]).compressed
+    except ValueError:
+        return None
+
+
+def is_private(host: str) -> bool:
+    """Whether a host is of this machine or of its network, as far as its name tells: no stranger reaches it directly.
+
+    A name without a dot is one of the network's own (`ollama` of a compose file), and no other can be told by itself.
+    """
+    name = host_name(f"[{host}]" if ":" in host and "[" not in host else host)
+    if name is None:
+        return True
+    if is_private_address(name) is not None:
+        return bool(is_private_address(name))
+    return "." not in name or name.endswith(_PRIVATE_SUFFIXES)
+
+
+def is_private_address(text: str) -> bool | None:
+    """Whether an address is of this machine or of its network; None if it is no address.
+
+    Loopback, private, link-local, unique local, shared by carriers; also where IPv6 only wraps an IPv4 address.
+    """
+    try:
+        found = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(found, ipaddress.IPv6Address):
+        return not (found.ipv4_mapped or found.sixtofour or _translated(found) or found).is_global
+    return not found.is_global
+
+
+def _translated(found: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """NAT64: RFC 6052."""
+    return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF) if found in _NAT64 else None
+
+
+def hosts_of(provider: Provider) -> frozenset[str]:
+    """Every host that a provider is asked at."""
+    bases = filter(None, (provider.base_url, *provider.bases.values()))
+    return frozenset(urlsplit(base).hostname or "" for base in bases)
 
 
 def address(
@@ -76,6 +143,13 @@ def models_address(provider: Provider) -> str:
 def with_query_key(url: str, key: str) -> str:
     """An address with a key in it, as `auth = "query"` shows one."""
     return f"{url}{'&' if '?' in url else '?'}key={quote(key, safe='')}"
+
+
+def without_query_key(url: str) -> str:
+    """An address without a key in it, however that is written."""
+    base, _, query = url.partition("?")
+    parts = [part for part in query.split("&") if part and unquote(part.partition("=")[0]) != "key"]
+    return f"{base}?{'&'.join(parts)}" if parts else base
 
 
 def rebased(provider: Provider, base_url: str) -> dict[FormatName, str]:

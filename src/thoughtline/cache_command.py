@@ -20,14 +20,14 @@ from pyreqwest.exceptions import PyreqwestError
 from rich.console import Console
 from rich.table import Table
 
-from thoughtline.addresses import server_url
+from thoughtline.addresses import own_url
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import entry_answer, stats_answer
 from thoughtline.gateway.admin_token import admin_token
 from thoughtline.gateway.bus import Counts
 from thoughtline.settings import Settings, data_directory, load_settings
-from thoughtline.settings_options import flags_of
+from thoughtline.settings_options import add_config_option, flags_of
 from thoughtline.stores import Filter, Store, durable_store
 from thoughtline.stores.base import MAX_PAGE
 
@@ -121,12 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token", help="its admin token (default: that of the settings, else the one made at its first start)"
     )
-    parser.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE",
-        help="settings (default: ./thoughtline.toml, else that of ~/.config/thoughtline, if there)",
-    )
+    add_config_option(parser)
     parser.add_argument("--store", metavar="URL", help="look into this store instead of asking a gateway")
     for name in _FILTERS:
         parser.add_argument(
@@ -156,7 +151,7 @@ async def _run(settings: Settings, options: argparse.Namespace) -> int:
 async def _opened(settings: Settings, options: argparse.Namespace) -> AsyncIterator[Cache]:
     if options.store is None:
         token = options.token or admin_token(settings, data_directory(os.environ, Path.home()))
-        yield GatewayCache(options.url or server_url(settings.server.host, settings.server.port), token)
+        yield GatewayCache(options.url or own_url(settings.server.host, settings.server.port), token)
         return
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()

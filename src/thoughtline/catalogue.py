@@ -6,6 +6,7 @@ addresses are those of the providers' own documentation, the international ones 
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from msgspec import Struct
@@ -18,6 +19,25 @@ TagWord = Literal["off", "markers", "lift"]
 ContentWord = Literal["native", "plain"]
 Held = Literal["threads", "conversations"]
 AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"]
+
+
+_SECRET_NAMES = re.compile(r"auth|key|token|secret|passw|pwd|credential|cookie|session|signature|jwt|bearer", re.I)
+_SECRET_VALUES = re.compile(
+    r"(bearer|basic|token|apikey) \S|(sk|pk|rk|gsk|key|xai|hf|ghp|gho|ghs|pat|nvapi|r8|fw|tgp|csk|pplx)[-_]\w|"
+    r"github_pat_|AIza|AKIA|eyJ",
+    re.I,
+)
+_RANDOM = re.compile(r"[A-Za-z0-9+/_=]{24,}")
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a header holds a credential: by its name, by how credentials of providers begin, or by looking random."""
+    if not value.strip():
+        return False
+    if _SECRET_NAMES.search(name) or _SECRET_VALUES.match(value.strip()):
+        return True
+    runs = _RANDOM.findall(value)
+    return any(re.search(r"[0-9]", run) and re.search(r"[A-Za-z]", run) for run in runs)
 
 
 class Timeouts(Struct, frozen=True):
@@ -55,6 +75,16 @@ class Provider(Struct, frozen=True):
     tags: TagWord | None = None
     content: ContentWord | None = None
     keeps: tuple[Held, ...] = ()
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether whoever may ask it spends a credential of the gateway's own."""
+        return bool(self.api_keys) or any(looks_secret(name, value) for name, value in self.headers.items())
+
+    @property
+    def needs_callers_key(self) -> bool:
+        """Whether it can be asked only with a key that a caller brings: the gateway has none for it."""
+        return self.auth != "none" and not self.has_secrets
 
     def __repr__(self) -> str:
         """Without keys and headers, which are secrets."""

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 INTERRUPTED, UNREAD = 128 + 2, 128 + 13
@@ -231,6 +232,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(command: Command, chosen: argparse.Namespace) -> int:
     """The command's exit status, also where a person stops it, or stops reading what it says."""
+    if getattr(chosen, "config", "not asked for") is None:
+        _warn_of_overlooked_file(chosen)
     try:
         status = command.run(chosen)
         sys.stdout.flush()
@@ -240,6 +243,17 @@ def _run(command: Command, chosen: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # it is flushed once more at the end
         return UNREAD
     return status
+
+
+def _warn_of_overlooked_file(chosen: argparse.Namespace) -> None:
+    """Of settings in the working directory, which are read only if somebody names them."""
+    from thoughtline.settings import overlooked_file
+
+    file = overlooked_file(os.environ, Path.home())
+    if file is not None:
+        words = ["thoughtline", chosen.command, *filter(None, [vars(chosen).get("action")])]
+        use = " ".join([*words, "--config", f"./{file}"])
+        print(f"thoughtline: ./{file} is not read, since nobody named it. To use it: {use}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import sys
 from pathlib import Path
 
@@ -32,20 +33,21 @@ def run(chosen: argparse.Namespace) -> int:
         return 2
     host, port = listener.getsockname()[:2]
     with listener:
-        show_banner(Console(stderr=True), settings, server_url(host, port), token, folder / FILE_NAME)
-        return 0 if serve(options._replace(admin_token=token), settings, listener) else 1
+        code = secrets.token_urlsafe(24)
+        show_banner(Console(stderr=True), settings, server_url(host, port), code, folder / FILE_NAME)
+        return 0 if serve(options._replace(admin_token=token, login_code=code), settings, listener) else 1
 
 
-def show_banner(console: Console, settings: Settings, url: str, token: str, token_file: Path) -> None:
+def show_banner(console: Console, settings: Settings, url: str, code: str, token_file: Path) -> None:
     """Where it is, what it remembers in, and what to paste into three common clients."""
     at = url if settings.default_provider else f"{url}/deepseek"
     rows = [("listening", f"{url}/PROVIDER, or models named provider/model")]
     if settings.default_provider:
         provider = settings.providers[settings.default_provider]
         rows.append(("default", f"{provider.name} at {provider.base_url}"))
-    # The token goes to a person, not into the log of a service.
+    # The link is for a person, not for the log of a service, and good once.
     kept = "your settings" if settings.server.admin_token is not None else token_file
-    login = f"{url}/login?token={token}" if console.is_terminal else f"{url}/login?token=…   (the token is in {kept})"
+    login = f"{url}/login?token={code}   (once)" if console.is_terminal else f"{url}   (the token is in {kept})"
     rows += [
         ("store", masked_url(settings.store_url)),
         ("workers", str(settings.server.workers)),

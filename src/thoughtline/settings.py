@@ -8,6 +8,7 @@ Read once at the start (and again on SIGHUP) and passed in; nothing else reads t
 from __future__ import annotations
 
 import ipaddress
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -31,6 +32,9 @@ from thoughtline.replay.detection import Target, provider_of
 from thoughtline.stores import DURABLE
 from thoughtline.stores.settings import StoreSettings, default_url
 
+FILE_NAME = "thoughtline.toml"
+FILE_VARIABLE = "THOUGHTLINE_CONFIG"
+
 ContinuityMode = Literal["handoff", "always"]
 TagMode = Literal["off", "markers", "lift"]
 
@@ -48,6 +52,8 @@ class ServerSettings(Struct, frozen=True):
     max_header_bytes: int = 64 * 2**10
     admin_token: str | None = None
     insecure: bool = False
+    hosts: tuple[str, ...] = ()
+    open_metrics: bool = False
     bus_directory: str | None = None
 
     def __repr__(self) -> str:
@@ -149,11 +155,30 @@ def load_settings(file: Path | None, environment: Mapping[str, str], flags: Flag
     return settings
 
 
-def settings_file(environment: Mapping[str, str], home: Path) -> Path | None:
-    """The file that is read if none is named: here, or among the user's settings."""
-    folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config")
-    places = (Path("thoughtline.toml"), folder / "thoughtline" / "thoughtline.toml")
+def settings_file(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> Path | None:
+    """The file that is read if no flag names one: the environment's, else the one among the user's own settings.
+
+    What stands in the working directory is somebody else's as often as not: with `${NAME}` in an address it could send
+    any secret of the environment anywhere.
+    """
+    if environment.get(FILE_VARIABLE):
+        return Path(environment[FILE_VARIABLE])
+    xdg = Path(environment.get("XDG_CONFIG_HOME", ""))  # a relative one is to be ignored, says its specification
+    folders = [xdg if xdg.is_absolute() else home / ".config"]
+    if platform == "darwin":
+        folders.append(home / "Library" / "Application Support")
+    if platform == "win32":
+        folders = [Path(environment.get("APPDATA") or home / "AppData" / "Roaming"), *folders]
+    places = [folder / "thoughtline" / FILE_NAME for folder in folders if folder.is_absolute()]
     return next((place for place in places if place.is_file()), None)
+
+
+def overlooked_file(environment: Mapping[str, str], home: Path) -> Path | None:
+    """A file in the working directory that is not read, since neither a flag nor the environment names one."""
+    here, chosen = Path(FILE_NAME), settings_file(environment, home)
+    if environment.get(FILE_VARIABLE) or not here.is_file() or (chosen is not None and here.samefile(chosen)):
+        return None
+    return here
 
 
 def data_directory(environment: Mapping[str, str], home: Path) -> Path:
@@ -182,7 +207,7 @@ def example_settings() -> str:
 
 def check_exposure(settings: Settings, has_client_keys: bool) -> SettingsError | None:
     """What keeps the gateway from starting: whoever reaches it could spend the providers' keys."""
-    spent = sorted(name for name, row in settings.providers.items() if row.api_keys)
+    spent = sorted(name for name, row in settings.providers.items() if row.has_secrets)
     if is_loopback(settings.server.host) or has_client_keys or settings.server.insecure or not spent:
         return None
     message = f"whoever reaches this address can spend the keys of {', '.join(spent)}"

@@ -6,20 +6,25 @@ import argparse
 from pathlib import Path
 
 from thoughtline.errors import StoreError
-from thoughtline.settings import Flags
+from thoughtline.settings import FILE_NAME, FILE_VARIABLE, Flags
 from thoughtline.stores.settings import decode_duration
 
 MAX_NAME_LENGTH = 100
 
 
-def add_settings_options(parser: argparse.ArgumentParser) -> None:
-    """Where settings are read, and the store."""
+def add_config_option(parser: argparse.ArgumentParser) -> None:
+    """Which file of settings is read."""
     parser.add_argument(
         "--config",
         type=Path,
         metavar="FILE",
-        help="settings (default: ./thoughtline.toml, else that of ~/.config/thoughtline, if there)",
+        help=f"settings (default: ${FILE_VARIABLE}, else ~/.config/thoughtline/{FILE_NAME}, if there)",
     )
+
+
+def add_settings_options(parser: argparse.ArgumentParser) -> None:
+    """Where settings are read, and the store."""
+    add_config_option(parser)
     parser.add_argument(
         "--store", metavar="URL", help="where to remember: sqlite:///…, redis://…, postgresql://…, memory://"
     )

@@ -28,7 +28,7 @@ def test_with_nothing_set(tmp_path: Path) -> None:
     """What is built in is well."""
     result = doctor(tmp_path)
     assert result.returncode == 0, result.stdout
-    assert "no file" in result.stdout
+    assert "no config file" in result.stdout
     assert "FAIL" not in result.stdout
 
 
@@ -43,7 +43,7 @@ def test_a_whole_installation(tmp_path: Path) -> None:
         [store]
         url = "sqlite:///turns.db"
     """)
-    result = doctor(tmp_path, "--json")
+    result = doctor(tmp_path, "--json", "--config", "thoughtline.toml")
     report = json.loads(result.stdout)
     assert (result.returncode, report["ok"]) == (1, False)
     states = {check["name"]: check["state"] for check in report["checks"]}
@@ -61,6 +61,19 @@ def test_a_whole_installation(tmp_path: Path) -> None:
     }
     assert (tmp_path / "turns.db").exists()
     assert "sk-never-shown" not in result.stdout + result.stderr
+
+
+def test_a_strange_folder_is_not_obeyed(tmp_path: Path) -> None:
+    """A checkout with settings of its own gets no secret sent anywhere; what would use them is said."""
+    (tmp_path / "thoughtline.toml").write_text(f"""
+        [providers.deepseek]
+        base_url = "http://127.0.0.1:{closed_port()}"
+        api_key = "${{KEY}}"
+    """)
+    result = doctor(tmp_path)
+    assert result.returncode == 0, result.stdout
+    assert "upstream deepseek" not in result.stdout
+    assert "thoughtline doctor --config ./thoughtline.toml" in result.stderr
 
 
 def test_settings_with_mistakes(tmp_path: Path) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from tests.doctor.scripted import answering, closed_port
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.doctor.server import look_at_exposure, look_at_port, look_at_token
+from thoughtline.doctor.server import look_at_exposure, look_at_port, look_at_routes, look_at_token
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
-from thoughtline.settings import ServerSettings, Settings
+from thoughtline.settings import RouteSettings, ServerSettings, Settings
 
 
 async def test_a_free_port() -> None:
@@ -61,6 +62,45 @@ def test_exposure() -> None:
     assert look_at_exposure(exposed("0.0.0.0", "k"), True).state == "ok"
     assert look_at_exposure(exposed("0.0.0.0", "k", insecure=True), False).state == "warn"
     assert look_at_exposure(exposed("0.0.0.0"), False).state == "ok"
+
+
+def test_what_is_closed_to_callers_from_elsewhere_is_told() -> None:
+    """Servers of the gateway's own network that settings speak of, unless everybody may."""
+    settings = replace(exposed("0.0.0.0"), configured=frozenset({"ollama"}))
+    settings = replace(settings, providers={**PROVIDERS, **settings.providers})
+    assert "closed to them without client keys: ollama" in look_at_exposure(settings, False).message
+    assert "ollama" not in look_at_exposure(settings, True).message
+    open_to_all = replace(settings, server=replace(settings.server, insecure=True))
+    assert "ollama" not in look_at_exposure(open_to_all, False).message
+
+
+ROUTES: list[tuple[tuple[str, ...], str, str]] = [
+    (("deepseek/a",), "", "deepseek"),
+    (("deepseek/a", "kimi/b"), "kimi", "deepseek, kimi"),
+    (("deepseek/a", "deepseek/b"), "", "deepseek"),
+    (("deepseek/a", "keyed/b"), "", "deepseek"),
+    (("keyed/a", "kimi/b", "glm/c"), "kimi, glm", "kimi, glm"),
+    (("keyed/a", "ollama/b"), "", ""),
+    (("hidden/a", "keyed/b"), "", ""),
+]
+
+
+@pytest.mark.parametrize(("targets", "own", "client"), ROUTES)
+def test_a_route_that_can_not_fail_over(targets: tuple[str, ...], own: str, client: str) -> None:
+    """Whom it never asks, for callers with keys of their own and for those with the gateway's."""
+    rows = {
+        "keyed": replace(PROVIDERS["openai"], name="keyed", api_keys=("k",)),
+        "hidden": replace(PROVIDERS["openai"], name="hidden", headers={"authorization": "Bearer k"}),
+    }
+    settings = Settings(providers={**PROVIDERS, **rows}, routes={"best": RouteSettings("best", targets)})
+    for has_client_keys, names in ((False, own), (True, client)):
+        checks = look_at_routes(settings, has_client_keys)
+        told = [
+            check.message.removesuffix(" is never asked: the gateway has no key of its own for it") for check in checks
+        ]
+        assert told == ([names] if names else [])
+        assert all((check.name, check.state) == ("route best", "warn") for check in checks)
+        assert all("api_key" in check.remedy for check in checks)
 
 
 def test_the_admin_token(tmp_path: Path) -> None:

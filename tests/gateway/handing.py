@@ -287,7 +287,13 @@ def stage(
         one = app.upstream
         said = (of_provider or {}).get(one.provider)
         rows[one.provider] = replace(
-            PROVIDERS[one.provider], base_url=app.url, bases={}, formats=(one.format,), paths={}, continuity=said
+            PROVIDERS[one.provider],
+            base_url=app.url,
+            bases={},
+            formats=(one.format,),
+            paths={},
+            api_keys=("a-key",),
+            continuity=said,
         )
     targets = tuple(f"{app.upstream.provider}/{app.upstream.model}" for app in apps)
     route = RouteSettings("team", targets, continuity=of_route)

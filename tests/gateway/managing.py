@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tests.gateway.world import Running, running
 from tests.sim.serving import served
+from thoughtline.gateway.guard import Guard
 from thoughtline.settings import Settings
 
 Json = dict[str, Any]
@@ -20,14 +21,31 @@ TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type"
 CACHE = "/api/cache/reasoning"
 
 
+class Pauses:
+    """Those that wrong tokens have to make; a test needn't."""
+
+    def __init__(self) -> None:
+        self.taken: list[float] = []
+
+    async def take(self, seconds: float) -> None:
+        self.taken.append(seconds)
+
+
 class Managed:
     """A running gateway, asked as its admin."""
 
-    def __init__(self, gateway: Running) -> None:
+    def __init__(self, gateway: Running, pauses: Pauses) -> None:
         self.gateway = gateway
+        self.pauses = pauses
         self.url = gateway.url
         self.admin = httpx.Client(base_url=gateway.url, headers={"authorization": f"Bearer {TOKEN}"})
         self.anyone = httpx.Client(base_url=gateway.url)
+
+    def link(self) -> str:
+        """A login link of a new start."""
+        guard = Guard(sleep=self.pauses.take)
+        self.gateway.app.state = self.gateway.state._replace(guard=guard)
+        return f"/login?token={guard.code}"
 
     def get(self, path: str, **params: str | int) -> Json:
         """The JSON at an address, which must be there."""
@@ -73,12 +91,14 @@ def managed(
     token: str | None = TOKEN,
 ) -> Iterator[Managed]:
     """A gateway with DeepSeek and Kimi behind it, and an admin token."""
+    pauses = Pauses()
     settings = settings or Settings()
     server = replace(settings.server, admin_token=token)
     if simulators is None:
         simulators = {"deepseek": served("deepseek").url, "kimi": served("kimi").url}
     with running(simulators, replace(settings, server=server), store_url, takes_keys=takes_keys) as gateway:
-        one = Managed(gateway)
+        gateway.app.state = gateway.state._replace(guard=Guard(sleep=pauses.take))
+        one = Managed(gateway, pauses)
         try:
             yield one
         finally:

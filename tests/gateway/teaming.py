@@ -91,8 +91,9 @@ def team(
     keys: Mapping[str, tuple[str, ...]] | None = None,
     store_url: str = "memory://",
     shared: Team | None = None,
+    has_keys: bool = True,
 ) -> Iterator[tuple[Running, Team]]:
-    """A gateway with a route `team` to these upstreams, in this order."""
+    """A gateway with a route `team` to these upstreams, in this order; with a key of its own for each, or none."""
     found = shared or Team()
     with contextlib.ExitStack() as stack:
         for name in names:
@@ -103,7 +104,7 @@ def team(
                 name,
                 found.ups[name].url,
                 ("openai_chat",),
-                api_keys=(keys or {}).get(name, ()),
+                api_keys=(keys or {}).get(name, (f"key-of-{name}",) if has_keys else ()),
             )
             for name in names
         }

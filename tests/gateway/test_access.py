@@ -122,6 +122,54 @@ def test_a_website_does_not_spend_our_keys(origin: bytes, may_ask: bool) -> None
     assert (refusal.value.status, refusal.value.code) == (403, "cross_site")
 
 
+HIDDEN = replace(THEIRS, headers={"authorization": "Bearer inside"})
+"""A provider whose key stands in a header of the settings."""
+
+
+def test_a_key_in_a_header_is_a_key_of_ours() -> None:
+    """A website doesn't spend it, nobody does while the client keys are unknown, and a client key opens it."""
+    page = admit({b"sec-fetch-site": b"cross-site"}, "", "127.0.0.1", NoKeys())
+    unsure = admit({}, "", "127.0.0.1", Keys(is_empty=True, is_certain=False))
+    for caller, code in ((page, "cross_site"), (unsure, "keys_unknown")):
+        with pytest.raises(Declined) as refusal:
+            _keys(caller, HIDDEN)
+        assert refusal.value.code == code
+    assert _keys(admit({}, "", "127.0.0.1", NoKeys()), HIDDEN) == [""]
+    assert _keys(admit(_headers("tl-ann"), "", "", Keys()), HIDDEN) == [""]
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "may_ask"),
+    [
+        ("127.0.0.1", {}, True),
+        ("::1", {}, True),
+        ("10.0.0.9", {}, False),
+        ("172.17.0.1", {}, False),
+        ("2001:db8::1", {}, False),
+        ("127.0.0.1", {b"x-forwarded-for": b"127.0.0.1"}, False),
+        ("127.0.0.1", {b"via": b"1.1 front"}, False),
+    ],
+)
+def test_strangers_do_not_reach_what_is_near(peer: str, headers: dict[bytes, bytes], may_ask: bool) -> None:
+    """Servers of this machine and its network trust whoever reaches them: that is not whoever reaches the gateway."""
+    caller = admit({**_headers("sk-a"), **headers}, "", peer, NoKeys())
+    assert _keys(caller, THEIRS) == [""]
+    if may_ask:
+        assert keys_for(caller, THEIRS, "", Health(), 0.0, is_near=True) == [""]
+        return
+    with pytest.raises(Declined) as refusal:
+        keys_for(caller, THEIRS, "", Health(), 0.0, is_near=True)
+    assert (refusal.value.status, refusal.value.code) == (403, "provider_not_open")
+
+
+def test_strangers_with_a_client_key_do_and_so_does_everybody_where_that_is_wanted() -> None:
+    """`insecure = true` says that whoever reaches the gateway may."""
+    known = admit(_headers("tl-ann"), "", "10.0.0.9", Keys())
+    assert keys_for(known, OURS, "", Health(), 0.0, is_near=True) == ["provider-key"]
+    anyone = admit(_headers("sk-a"), "", "10.0.0.9", NoKeys(), is_insecure=True)
+    assert keys_for(anyone, THEIRS, "", Health(), 0.0, is_near=True) == [""]
+
+
 def test_a_website_with_a_client_key_may_ask() -> None:
     """Its users were given one."""
     caller = admit({**_headers("tl-ann"), b"origin": b"https://chat.example"}, "", "", Keys())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.gateway.managing import CACHE, TOKEN, Managed, managed
 from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.guard import PAUSE_SECONDS, Guard
 from thoughtline.gateway.headers import ADMIN_COOKIE as COOKIE
 
 ADDRESSES = [
@@ -74,15 +76,95 @@ def test_without_a_token_of_its_own_the_gateway_has_no_admin(token: str | None) 
         assert httpx.get(gateway.url + "/login", params={"token": ""}).status_code == 401
 
 
-def test_the_login_link_makes_a_browser_the_admin(gateway: Managed) -> None:
-    """The link sets a cookie that scripts can't read and other sites can't use, without the token in it."""
+@pytest.mark.parametrize("way", ["code", "token", "form"])
+def test_a_browser_becomes_the_admins(gateway: Managed, way: str) -> None:
+    """By the banner's link, the token in a link, or the form: a cookie that scripts can't read and sites can't use."""
+    link = gateway.link()
     with httpx.Client(base_url=gateway.url) as browser:
-        response = browser.get("/login", params={"token": TOKEN})
+        if way == "form":
+            response = browser.post("/login", data={"token": TOKEN}, headers={"sec-fetch-site": "same-origin"})
+        else:
+            response = browser.get(link if way == "code" else f"/login?token={TOKEN}")
         assert (response.status_code, response.headers["location"]) == (303, "/")
         cookie = response.headers["set-cookie"]
         assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
         assert TOKEN not in cookie
         assert browser.get(CACHE).status_code == 200
+
+
+@pytest.mark.parametrize("way", ["code", "token"])
+def test_a_login_link_is_good_once(gateway: Managed, way: str) -> None:
+    """It may stay in a history or in a log of a proxy: whoever finds it there gets nothing. Looking uses nothing up."""
+    link = gateway.link()
+    link = link if way == "code" else f"/login?token={TOKEN}"
+    assert "set-cookie" not in gateway.anyone.head(link).headers
+    first, second = gateway.anyone.get(link), gateway.anyone.get(link)
+    gateway.anyone.cookies.clear()
+    assert first.status_code == 303
+    assert (second.status_code, second.json()["error"]["code"]) == (401, "link_used")
+    assert "set-cookie" not in second.headers
+
+
+def test_the_code_of_a_link_is_no_admin_token(gateway: Managed) -> None:
+    """It sets a cookie and opens nothing else."""
+    code = gateway.link().partition("=")[2]
+    assert gateway.anyone.get(CACHE, headers={"authorization": f"Bearer {code}"}).status_code == 401
+    assert gateway.anyone.post("/login", data={"token": code}).status_code == 401
+
+
+def test_workers_use_a_link_once_together(tmp_path: Path) -> None:
+    """Whichever of them is asked."""
+    workers = [Guard("code", tmp_path) for _ in range(3)]
+    assert [worker.use_link("code") for worker in workers] == [True, False, False]
+    assert [worker.use_link("other") for worker in workers] == [True, False, False]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_web_page_logs_nobody_in(gateway: Managed, site: str) -> None:
+    """It could use a link up, or have somebody's browser guess."""
+    headers = {"sec-fetch-site": site}
+    link = gateway.link()
+    assert gateway.anyone.get(link, headers=headers).status_code == 403
+    assert gateway.anyone.post("/login", data={"token": TOKEN}, headers=headers).status_code == 403
+    assert gateway.anyone.get(link).status_code == 303
+    gateway.anyone.cookies.clear()
+
+
+def test_a_cookie_is_of_one_gateway(gateway: Managed, tmp_path: Path) -> None:
+    """Another one with the same token does not take it, nor the same one by another name; one on its store does."""
+    store_url = f"sqlite:///{tmp_path}/kept.db"
+    with managed(store_url=store_url) as first, managed(store_url=store_url) as replica:
+        response = first.anyone.post("/login", data={"token": TOKEN}, headers={"host": "localhost:1"})
+        cookie = response.cookies[COOKIE]
+
+        def taken(by: Managed, host: str) -> int:
+            return httpx.get(by.url + CACHE, headers={"host": host, "cookie": f"{COOKIE}={cookie}"}).status_code
+
+        assert taken(first, "localhost:1") == 200
+        assert taken(first, "LOCALHOST:1") == 200
+        assert taken(first, "localhost:2") == 401
+        assert taken(first, "127.0.0.1:1") == 401
+        assert taken(gateway, "localhost:1") == 401
+        first.gateway.wait_for(first.gateway.app.refresh())
+        replica.gateway.wait_for(replica.gateway.app.refresh())
+        cookie = first.anyone.post("/login", data={"token": TOKEN}, headers={"host": "localhost:1"}).cookies[COOKIE]
+        assert taken(replica, "localhost:1") == 200
+
+
+def test_wrong_tokens_are_slowed(gateway: Managed) -> None:
+    """Ten are answered at once, each further one after a pause; the right one is not kept waiting."""
+    gateway.link()
+    before = len(gateway.pauses.taken)
+    for number in range(13):
+        gateway.anyone.get(CACHE, headers={"authorization": f"Bearer wrong-{number}"})
+    assert gateway.pauses.taken[before:] == [PAUSE_SECONDS] * 3
+    gateway.anyone.get("/login?token=wrong")
+    gateway.anyone.post("/login", data={"token": "wrong"})
+    gateway.anyone.get("/metrics", headers={"via": "1.1 front", "x-api-key": "wrong"})
+    assert len(gateway.pauses.taken[before:]) == 6
+    for response in (gateway.admin.get(CACHE), gateway.anyone.get(CACHE), gateway.anyone.get("/healthz")):
+        assert response.status_code in (200, 401)
+    assert len(gateway.pauses.taken[before:]) == 6
 
 
 @pytest.mark.parametrize("token", ["wrong", "", TOKEN + "x"])
@@ -96,7 +178,7 @@ def test_a_wrong_login_link_sets_nothing(gateway: Managed, token: str) -> None:
 def test_a_cookie_ends(gateway: Managed) -> None:
     """A cookie says when it ends, and saying something else makes it worthless."""
     with httpx.Client(base_url=gateway.url) as browser:
-        cookie = browser.get("/login", params={"token": TOKEN}).cookies[COOKIE]
+        cookie = browser.post("/login", data={"token": TOKEN}).cookies[COOKIE]
     ends, _, code = cookie.partition(".")
     later = httpx.get(gateway.url + CACHE, cookies={COOKIE: f"{int(ends) + 1}.{code}"})
     assert later.status_code == 401
@@ -109,26 +191,28 @@ def test_a_cookie_ends(gateway: Managed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"),
+    ("headers", "status", "is_page"),
     [
-        ({"sec-fetch-site": "same-origin"}, 200),
-        ({"origin": "self"}, 200),
-        ({}, 403),
-        ({"sec-fetch-site": "cross-site"}, 403),
-        ({"sec-fetch-site": "same-site", "origin": "self"}, 403),
-        ({"origin": "https://evil.example"}, 403),
-        ({"origin": "null"}, 403),
-        ({"origin": "http://[bad"}, 403),
+        ({"sec-fetch-site": "same-origin"}, 200, False),
+        ({"origin": "self"}, 200, False),
+        ({}, 403, False),
+        ({"sec-fetch-site": "cross-site"}, 403, True),
+        ({"sec-fetch-site": "same-site", "origin": "self"}, 403, True),
+        ({"origin": "https://evil.example"}, 403, True),
+        ({"origin": "null"}, 403, True),
+        ({"origin": "http://[bad"}, 403, True),
     ],
 )
-def test_a_change_by_cookie_comes_from_our_own_pages(gateway: Managed, headers: dict[str, str], status: int) -> None:
-    """Another site can make a browser ask, with its cookie: what that changes something is refused."""
+def test_what_is_asked_by_cookie_comes_from_our_own_pages(
+    gateway: Managed, headers: dict[str, str], status: int, is_page: bool
+) -> None:
+    """Another site can make a browser ask, with its cookie: that is refused, a change also where nobody tells."""
     headers = {name: gateway.url if value == "self" else value for name, value in headers.items()}
     with httpx.Client(base_url=gateway.url) as browser:
-        browser.get("/login", params={"token": TOKEN})
+        browser.post("/login", data={"token": TOKEN})
         changed = browser.delete("/api/contracts", headers=headers)
         assert changed.status_code == status
-        assert browser.get("/api/contracts", headers=headers).status_code == 200
+        assert browser.get("/api/contracts", headers=headers).status_code == (403 if is_page else 200)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_no_reasoning_in_the_log(gateway: Managed) -> None:
     answers = gateway.ask("list the files", key="a-secret-key", turns=2)
     gateway.get(CACHE)
     gateway.anyone.get("/login", params={"token": "a-wrong-token"})
-    text = str(gateway.gateway.lines)
+    text = str(gateway.gateway.log)
     for secret in (*(one["reasoning_content"] for one in answers), "a-secret-key", "a-wrong-token", "an-admin-token"):
         assert secret not in text
 

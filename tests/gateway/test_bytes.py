@@ -270,7 +270,8 @@ def test_headers_that_go_up() -> None:
         ("keep-alive", "5"),
         ("te", "trailers"),
     ]
-    with upstream(say_hi) as up, running(behind(up)) as gateway:
+    settings = Settings(server=ServerSettings(insecure=True))  # a reverse proxy's callers, for a server of this machine
+    with upstream(say_hi) as up, running(behind(up), settings) as gateway:
         HTTP.post(gateway.url + CHAT, json={"model": "m", "messages": []}, headers=headers)
         got = up.got[0]
     names = [name for name, _ in got.headers]

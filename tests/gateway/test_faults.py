@@ -358,7 +358,8 @@ def test_a_client_that_leaves(path: str, answer: Answer, monkeypatch: pytest.Mon
         body = b'{"model":"m","messages":[],"stream":true}'
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(
-                b"POST %b HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n%b" % (path.encode(), len(body), body)
+                b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n%b"
+                % (path.encode(), len(body), body)
             )
             if answer is not silent:
                 connection.recv(4096)

@@ -20,6 +20,8 @@ CREDENTIALS = [
     ({}, "alt=sse&key=abc", "abc"),
     ({b"authorization": b"Bearer one", b"x-api-key": b"other"}, "key=third", "one"),
     ({}, "monkey=abc", ""),
+    ({}, "k%65y=a%62c", "abc"),
+    ({}, "alt=sse", ""),
 ]
 
 UP = [
@@ -96,10 +98,32 @@ def test_what_comes_down() -> None:
     assert got == [(b"set-cookie", b"a=1"), (b"set-cookie", b"b=2"), (b"content-type", b"text/plain")]
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X-Thoughtline-Replay", "restored=99"),
+        ("x-thoughtline-anything", "x"),
+        ("Set-Cookie", "thoughtline_admin=x; Path=/"),
+        ("set-cookie", "  thoughtline_admin = x"),
+        ("set-cookie", "=thoughtline_admin=x"),
+        ("set-cookie", "thoughtline_admin"),
+        ("set-cookie", "Thoughtline_Admin=x"),
+    ],
+)
+def test_a_provider_does_not_speak_for_us(name: str, value: str) -> None:
+    """Neither by a header of ours, nor by a cookie that a browser would show us as ours."""
+    assert response_headers([(name, value), ("set-cookie", "theirs=1"), ("content-type", "text/plain")]) == [
+        (b"set-cookie", b"theirs=1"),
+        (b"content-type", b"text/plain"),
+    ]
+
+
 def test_a_key_of_ours_is_nobody_elses_business() -> None:
     """Callers with a client key of the gateway: it never goes up."""
     headers = [(b"authorization", b"Bearer tl-1"), (b"x-api-key", b"tl-1"), (b"accept", b"*/*")]
     assert without_credentials(headers) == [(b"accept", b"*/*")]
+    odd = [(b"x-odd", b"Key tl-1"), (b"accept", b"*/*")]
+    assert without_credentials(odd, ["tl-1"]) == [(b"accept", b"*/*")]
 
 
 def test_a_header_that_stands_once_is_sent_once() -> None:

@@ -42,7 +42,7 @@ def raw(gateway: Running, data: bytes) -> bytes:
 def posted(path: str, body: dict[str, Any]) -> bytes:
     """A request, byte by byte, on a connection that is closed behind it."""
     text = json.dumps(body).encode()
-    return b"POST %b HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (
+    return b"POST %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (
         path.encode(),
         len(text),
         text,
@@ -241,7 +241,7 @@ def test_a_placeholder_is_nobodys_name() -> None:
 def test_the_admins_cookie_stays_here() -> None:
     """A browser in which the dashboard was opened sends its cookie to every path: no provider sees it."""
     with upstream(say_hi) as up, managed(simulators=behind(up)) as world:
-        cookie = make_cookie(world.gateway.state)
+        cookie = make_cookie(world.gateway.state, "localhost")
         for sent in (f"thoughtline_admin={cookie}", f"a=1; thoughtline_admin={cookie}; b=2"):
             world.anyone.get("/deepseek/v1/models", headers={"cookie": sent})
     assert [got.header("cookie") for got in up.got] == [None, "a=1; b=2"]

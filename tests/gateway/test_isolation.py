@@ -86,7 +86,8 @@ class Client:
         self._reader, self._writer = await asyncio.open_connection(self._host, int(self._port))
 
     async def ask(self, key: str, body: bytes) -> None:
-        head = f"POST {PATH} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {key}\r\ncontent-length: {len(body)}\r\n\r\n"
+        lines = (f"POST {PATH} HTTP/1.1", "host: localhost", f"authorization: Bearer {key}")
+        head = "\r\n".join((*lines, f"content-length: {len(body)}", "", ""))
         self._writer.write(head.encode() + body)
         answer = await self._reader.readuntil(b"\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 200"), answer

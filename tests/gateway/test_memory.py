@@ -48,7 +48,7 @@ ASKED = b'{"model":"m","messages":[],"stream":true}'
 def connected(gateway: Process, body: bytes = ASKED, path: str = CHAT) -> socket.socket:
     host, port = gateway.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)))
-    head = b"POST %b HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n" % (path.encode(), len(body))
+    head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % (path.encode(), len(body))
     connection.sendall(head + body)
     return connection
 

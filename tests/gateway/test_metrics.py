@@ -135,7 +135,7 @@ def test_others_need_the_token(gateway: Managed, peer: str, headers: dict[bytes,
     """An address of this machine, or the admin token."""
     request = Request(gateway.gateway.state, "GET", headers, "", {}, b"", peer, "http")
     try:
-        require_metrics_reader(request)
+        gateway.gateway.wait_for(require_metrics_reader(request))
     except Exception as error:
         assert not is_let_in, error
     else:

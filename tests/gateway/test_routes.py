@@ -150,7 +150,7 @@ REFUSALS = {
 @pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
 def test_a_refusal_of_the_request_is_for_the_client(status: int, body: bytes, is_streaming: bool) -> None:
     """It is passed on as it came; nobody else is asked, and nothing is held against the target."""
-    with team("one", "two") as (gateway, ups):
+    with team("one", "two", keys={"one": ()}) as (gateway, ups):
         ups.does["one"] = answers(status, body)
         for _ in range(4):
             response = ask(gateway, stream=is_streaming)

@@ -80,7 +80,7 @@ def test_a_pause_that_is_asked_for() -> None:
 
 def test_the_limit_of_one_caller_is_not_anothers() -> None:
     """With the callers' own keys, one who has used up its quota shuts nobody else out."""
-    with team("one", "two") as (gateway, ups):
+    with team("one", "two", keys={"one": ()}) as (gateway, ups):
         ups.does["one"] = answers(429, b"{}", ("retry-after", "3600"))
         for number in range(5):
             ask(gateway, [{"role": "user", "content": f"{number}"}])

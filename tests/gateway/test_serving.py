@@ -152,14 +152,29 @@ def test_workers_count_a_keys_requests_together(tmp_path: Path) -> None:
     assert Counter(statuses) == {200: 5, 429: 55}
 
 
+def test_workers_take_a_login_link_once_and_its_cookie_always(tmp_path: Path) -> None:
+    """Whichever process answers, also where each has a memory of its own."""
+    token = "an-admin-token-that-nobody-guesses"
+    settings = tmp_path / "thoughtline.toml"
+    settings.write_text(f'[server]\nadmin_token = "{token}"\nworkers = 3\n')
+    with serving(tmp_path, "--config", str(settings), "--store", "memory://") as gateway:
+        answers = [httpx.get(f"{gateway.url}/login?token={token}", timeout=WAIT_SECONDS) for _ in range(12)]
+        assert Counter(answer.status_code for answer in answers) == {303: 1, 401: 11}
+        [cookie] = [answer.cookies["thoughtline_admin"] for answer in answers if answer.status_code == 303]
+        headers = {"cookie": f"thoughtline_admin={cookie}"}
+        seen = {httpx.get(f"{gateway.url}/api/settings", headers=headers).status_code for _ in range(12)}
+        assert seen == {200}
+
+
 REFUSED = [
     (["--host", "0.0.0.0"], '[providers.deepseek]\napi_key = "k"\n', "client key"),
+    (["--host", "0.0.0.0"], '[providers.deepseek]\nheaders = { authorization = "Bearer k" }\n', "client key"),
     ([], "[server]\nprot = 1\n", "port"),
     (["--store", "carrier-pigeon://x"], "", "no such store"),
 ]
 
 
-@pytest.mark.parametrize(("more", "settings", "told"), REFUSED, ids=["exposed", "mistyped", "store"])
+@pytest.mark.parametrize(("more", "settings", "told"), REFUSED, ids=["exposed", "exposed header", "mistyped", "store"])
 def test_what_can_not_be_served_is_said(tmp_path: Path, more: list[str], settings: str, told: str) -> None:
     """It does not start, says why, and its status is not 0."""
     file = tmp_path / "thoughtline.toml"

@@ -51,7 +51,17 @@ class Running:
 
     @property
     def lines(self) -> list[Json]:
-        """The lines of the log so far."""
+        """The lines of the log so far, without those of the admin side."""
+        return [line for line in self.log if line.get("event") != "admin"]
+
+    @property
+    def trail(self) -> list[Json]:
+        """Those of the admin side."""
+        return [line for line in self.log if line.get("event") == "admin"]
+
+    @property
+    def log(self) -> list[Json]:
+        """All of them."""
         self.loop.call_soon_threadsafe(self.app.state.journal.flush)
         done = threading.Event()
         self.loop.call_soon_threadsafe(done.set)

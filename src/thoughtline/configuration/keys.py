@@ -10,6 +10,7 @@ from thoughtline.configuration.kinds import (
     ANY_TEXT,
     DURATION,
     FLAG,
+    HOSTS,
     KEYS,
     SECRET,
     SIZE,
@@ -68,6 +69,13 @@ SERVER = (
         short="ADMIN_TOKEN",
     ),
     Key("insecure", FLAG, "start even if anybody on the network could spend the keys of the providers"),
+    Key(
+        "hosts",
+        HOSTS,
+        "names by which clients may call the gateway, beside localhost; on loopback no other is taken, elsewhere only "
+        "if some are listed",
+    ),
+    Key("open_metrics", FLAG, "answer `/metrics` without the admin token, whoever asks"),
     Key(
         "upstream",
         URL,

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
+from thoughtline.addresses import host_name
 from thoughtline.errors import StoreRefused
 from thoughtline.stores.settings import decode_duration, decode_size
 
@@ -148,6 +149,16 @@ def _texts(value: object, is_text: bool) -> tuple[str, ...]:
     return tuple(msgspec.convert(value, list[str]))
 
 
+def _hosts(value: object, is_text: bool) -> tuple[str, ...]:
+    """Names without ports. An IPv6 address may stand without its brackets."""
+    said = value.split(",") if is_text and isinstance(value, str) else msgspec.convert(value, list[str])
+    written = [name.strip() for name in said]
+    found = [host_name(f"[{name}]" if name.count(":") > 1 and "[" not in name else name) for name in written]
+    if None in found or any(re.search(r":\d*$", name) and name.count(":") == 1 for name in written):
+        raise ValueError
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
 def _weights(value: object, is_text: bool) -> tuple[int, ...]:
     found = msgspec.convert(value, tuple[int, ...])
     if any(weight < 1 for weight in found):
@@ -166,4 +177,5 @@ URL = Kind("an address, http://HOST or https://HOST, with nothing but a path beh
 KEYS = Kind("a key, or a list of keys", _keys)
 PATH = Kind('a path, such as "/chat/completions"', _path)
 TEXTS = Kind("a list of texts", _texts)
+HOSTS = Kind('a list of names of hosts without ports, such as ["gateway.example"]', _hosts)
 WEIGHTS = Kind("a list of whole numbers from 1", _weights)

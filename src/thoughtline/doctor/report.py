@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from thoughtline.doctor.checks import Check, is_well
-from thoughtline.doctor.server import look_at_exposure, look_at_port, look_at_token
+from thoughtline.doctor.server import look_at_exposure, look_at_port, look_at_routes, look_at_token
 from thoughtline.doctor.store import look_at_store
 from thoughtline.doctor.upstreams import look_at_clock, look_at_upstreams
 from thoughtline.errors import SettingsError
@@ -49,7 +49,7 @@ async def examine(
     except SettingsError as error:
         return [Check("settings", "fail", problem.told, problem.remedy) for problem in error.problems]
     chosen = file or settings_file(environment, home)
-    told = f"read from {chosen}" if chosen else "no file: what is built in holds"
+    told = f"read from {chosen}" if chosen else "no config file: using defaults"
     return [Check("settings", "ok", told), *await _look(settings, data_directory(environment, home), clock)]
 
 
@@ -61,6 +61,7 @@ async def _look(settings: Settings, data_dir: Path, clock: Clock) -> list[Check]
         *(check for each in seen for check in each.checks),
         await look_at_port(settings.server),
         look_at_exposure(settings, store.has_client_keys),
+        *look_at_routes(settings, store.has_client_keys),
         look_at_token(settings, data_dir),
         look_at_clock(seen),
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from thoughtline.addresses import server_url
+from thoughtline.addresses import hosts_of, is_private, own_url
 from thoughtline.catalogue import Provider
 from thoughtline.doctor.checks import Check
 from thoughtline.doctor.upstreams import PATIENCE
@@ -18,7 +18,6 @@ from thoughtline.gateway.admin_token import FILE_NAME
 from thoughtline.gateway.upstream import UpstreamCut, Upstreams
 from thoughtline.settings import ServerSettings, Settings, check_exposure, is_loopback
 
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _LONGEST_ANSWER = 4096
 
 
@@ -56,7 +55,7 @@ class _Ready(Struct):
 
 
 async def _is_gateway(server: ServerSettings) -> bool:
-    base = server_url(_EVERYWHERE.get(server.host, server.host), server.port)
+    base = own_url(server.host, server.port)
     upstreams = Upstreams()
     try:
         response = await upstreams.send(
@@ -83,11 +82,27 @@ def look_at_exposure(settings: Settings, has_client_keys: bool) -> Check:
         return Check("exposure", "ok", "only this machine reaches it")
     if has_client_keys:
         return Check("exposure", "ok", f"{host} is reached from elsewhere, with client keys")
-    if settings.server.insecure and any(row.api_keys for row in settings.providers.values()):
+    if settings.server.insecure and any(row.has_secrets for row in settings.providers.values()):
         return Check(
             "exposure", "warn", f"whoever reaches {host} may spend the keys: insecure = true", "add client keys"
         )
-    return Check("exposure", "ok", f"{host} is reached from elsewhere; callers use credentials of their own")
+    near = sorted(name for name in settings.configured if any(map(is_private, hosts_of(settings.providers[name]))))
+    closed = f"; closed to them without client keys: {', '.join(near)}" if near and not settings.server.insecure else ""
+    return Check("exposure", "ok", f"{host} is reached from elsewhere; callers use credentials of their own{closed}")
+
+
+def look_at_routes(settings: Settings, has_client_keys: bool) -> list[Check]:
+    """Routes that can't fail over: a caller's own key is for the first target's provider, and for no other."""
+    checks = []
+    for route in settings.routes.values():
+        rows = [settings.providers[target.partition("/")[0]] for target in route.targets]
+        keyless = [row for row in rows if row.needs_callers_key and (has_client_keys or row.name != rows[0].name)]
+        if keyless:
+            names = ", ".join(dict.fromkeys(row.name for row in keyless))
+            message = f"{names} is never asked: the gateway has no key of its own for it"
+            remedy = f'set [providers.{keyless[0].name}] api_key, or auth = "none" if it wants none'
+            checks.append(Check(f"route {route.name}", "warn", message, remedy))
+    return checks
 
 
 def look_at_token(settings: Settings, data_dir: Path) -> Check:

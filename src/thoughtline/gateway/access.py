@@ -7,16 +7,16 @@ only a known key gets in, and the providers' keys stay inside.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple, Protocol
 
 from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined
 from thoughtline.fallover.health import Health
 from thoughtline.gateway.client_keys import ClientKey
+from thoughtline.gateway.door import check_head, is_direct, is_this_machine, is_website, peer_of
 from thoughtline.gateway.headers import credentials_of
+from thoughtline.settings import ServerSettings
 
 
 class KnowsKeys(Protocol):
@@ -51,7 +51,7 @@ class Caller(NamedTuple):
     """Who is asking. `credential` is what it showed; `key` is set if that was one of our own.
 
     `is_free` where nobody needs a key of ours, as far as we know for certain. `is_website` where a page of another
-    site made a browser ask.
+    site made a browser ask. `is_local` where a program of this machine asks for itself, or strangers may do as it does.
     """
 
     tenant: str
@@ -59,13 +59,14 @@ class Caller(NamedTuple):
     key: ClientKey | None = None
     is_free: bool = False
     is_website: bool = False
+    is_local: bool = False
 
 
 def tenant_of(credential: str, peer: str) -> str:
     """A name for whoever holds a credential. Without one, callers of this machine are one, others are their address."""
     if credential:
         return "t-" + _hashed(b"tenant", credential)
-    return "local" if _is_loopback(peer) else "a-" + _hashed(b"address", peer)
+    return "local" if is_this_machine(peer) else "a-" + _hashed(b"address", peer)
 
 
 def account_of(credential: str) -> str:
@@ -73,13 +74,22 @@ def account_of(credential: str) -> str:
     return _hashed(b"account", credential)
 
 
-def admit(headers: Mapping[bytes, bytes], query: str, peer: str, keys: KnowsKeys) -> Caller:
+def admit(
+    headers: Mapping[bytes, bytes],
+    query: str,
+    peer: str,
+    keys: KnowsKeys,
+    *,
+    http_version: str = "1.1",
+    is_insecure: bool = False,
+) -> Caller:
     """The caller, or a refusal that doesn't tell what was wrong with its key."""
     shown = credentials_of(headers, query)
     credential = shown[0] if shown else ""
     if keys.is_empty:  # a placeholder that many send is nobody's: the tenant is who shows all of this
-        is_website = _is_website(headers.get(b"origin", b""))
-        return Caller(tenant_of("\0".join(shown), peer), credential, None, keys.is_certain, is_website)
+        tenant = tenant_of("\0".join(shown), peer)
+        is_local = is_insecure or is_direct(headers, peer, http_version)
+        return Caller(tenant, credential, None, keys.is_certain, is_website(headers), is_local)
     known = keys.find(credential)
     if known is None:
         raise Declined(
@@ -88,33 +98,37 @@ def admit(headers: Mapping[bytes, bytes], query: str, peer: str, keys: KnowsKeys
     return Caller(known.tenant, credential, known)
 
 
+def let_in(
+    scope: Mapping[str, Any], headers: Mapping[bytes, bytes], query: str, keys: KnowsKeys, server: ServerSettings
+) -> Caller:
+    """Who sends a request, if its head may be taken at all."""
+    check_head(scope, server)
+    version, peer = scope["http_version"], peer_of(scope)
+    return admit(headers, query, peer, keys, http_version=version, is_insecure=server.insecure)
+
+
 def keys_for(
-    caller: Caller, provider: Provider, conversation: str, health: Health, now: float, account: str = ""
+    caller: Caller,
+    provider: Provider,
+    conversation: str,
+    health: Health,
+    now: float,
+    account: str = "",
+    *,
+    is_near: bool = False,
 ) -> list[str]:
     """The keys to ask a provider with, in this order; an empty one if the caller's own goes up as it came.
 
-    `account` is the one that made the latest turn.
+    `account` is the one that made the latest turn. `is_near`: the provider is of this machine or its network.
     """
+    if caller.key is None:
+        _require_open(caller, provider, is_near=is_near)
+    if len(provider.api_keys) == 1:
+        return [provider.api_keys[0]]
     if provider.api_keys:
-        if caller.key is None and caller.is_website:
-            raise Declined(
-                403,
-                "cross_site",
-                "A website may not spend the keys of this gateway.",
-                "Give its users client keys: `thoughtline keys add NAME`.",
-            )
-        if caller.key is None and not caller.is_free:
-            raise Declined(
-                503,
-                "keys_unknown",
-                "The store can't be reached, and with it the client keys that this gateway may have.",
-                "Start the store; nothing else has to be done.",
-            )
-        if len(provider.api_keys) == 1:
-            return [provider.api_keys[0]]
         made_with = next((key for key in provider.api_keys if account and account_of(key) == account), None)
         return health.keys.order(provider.name, provider.api_keys, conversation, now, made_with)
-    if caller.key is not None and provider.auth != "none":
+    if caller.key is not None and provider.needs_callers_key:
         raise Declined(
             403,
             "no_provider_key",
@@ -124,26 +138,31 @@ def keys_for(
     return [""]
 
 
+def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
+    """Raises where a caller without a key of ours would get at what is worth protecting."""
+    if provider.has_secrets and caller.is_website:
+        raise Declined(
+            403,
+            "cross_site",
+            "A website may not spend the keys of this gateway.",
+            "Give its users client keys: `thoughtline keys add NAME`.",
+        )
+    if provider.has_secrets and not caller.is_free:
+        raise Declined(
+            503,
+            "keys_unknown",
+            "The store can't be reached, and with it the client keys that this gateway may have.",
+            "Start the store; nothing else has to be done.",
+        )
+    if is_near and not caller.is_local:
+        raise Declined(
+            403,
+            "provider_not_open",
+            f"{provider.name} is on the gateway's own network, and closed to callers from elsewhere.",
+            "Ask with a client key: `thoughtline keys add NAME` makes one.",
+        )
+
+
 def _hashed(purpose: bytes, value: str) -> str:
     # Keys of providers are long and random, so a plain digest can't be undone by guessing.
     return hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=16, person=purpose[:16]).hexdigest()
-
-
-def _is_website(origin: bytes) -> bool:
-    """Whether a browser asks for a page that is not of this machine: any site may make it, whoever sits before it.
-
-    Editors built on browsers name schemes of their own (`vscode-file://`, `app://`); programs name no origin. `null` is
-    what a page in a sandbox names, which any site can make.
-    """
-    if origin.strip() == b"null":
-        return True
-    site = urlsplit(origin.decode("latin-1"))
-    host = site.hostname or ""
-    return site.scheme in ("http", "https") and host != "localhost" and not _is_loopback(host or "?")
-
-
-def _is_loopback(peer: str) -> bool:
-    try:
-        return not peer or ipaddress.ip_address(peer).is_loopback
-    except ValueError:
-        return False

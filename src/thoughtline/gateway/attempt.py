@@ -14,29 +14,35 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.addresses import Action, address, with_query_key
+from thoughtline.addresses import Action, address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
-from thoughtline.errors import Declined, ThoughtlineError
+from thoughtline.errors import ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.access import Caller, account_of
-from thoughtline.gateway.admin.access import is_token_right
 from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.beginnings import failure_at_start
 from thoughtline.gateway.choosing import Choice, Target
 from thoughtline.gateway.edits import Edits, EditsAnswer
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.estimating import counted_request, estimate_body, is_uncounted
-from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
+from thoughtline.gateway.headers import (
+    Headers,
+    credentials_of,
+    request_headers,
+    translated_headers,
+    without_credentials,
+)
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.kept_responses import keep, unfolded
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import PlainContent, is_plain
 from thoughtline.gateway.renaming import RenamedCalls
 from thoughtline.gateway.routing import Route
+from thoughtline.gateway.secrecy import check_what_goes_up
 from thoughtline.gateway.state import State
 from thoughtline.gateway.tagging import TaggedAnswer
 from thoughtline.gateway.translating import Spoken, TranslatedExchange, translated
@@ -74,6 +80,11 @@ class Incoming(Struct):
     @property
     def identity(self) -> Identity:
         return Identity(self.caller.tenant, self.session.id, self.session.agent)
+
+    @property
+    def credentials(self) -> list[str]:
+        """All that the caller shows who it is with."""
+        return credentials_of(self.headers, self.query)
 
     @property
     def spoken(self) -> Spoken:
@@ -138,13 +149,22 @@ class Attempt:
     def is_translated(self) -> bool:
         return self.choice.format != self._incoming.route.format
 
+    @property
+    def _is_callers(self) -> bool:
+        """Whether what the caller shows may be seen by this target: no key of ours, and no other provider's."""
+        return self._incoming.caller.key is None and self.target.is_callers
+
+    @property
+    def _credential(self) -> str:
+        return self._incoming.caller.credential if self._is_callers else ""
+
     async def prepare(self) -> None:
         """What to send. Raises where the request can't be carried into the provider's format."""
         incoming, choice = self._incoming, self.choice
         provider = choice.provider
         if incoming.route.action == "generate":
             check_held(incoming.body, provider, incoming.spoken.format, is_translated=self.is_translated)
-        account = account_of(self._key or incoming.caller.credential)
+        account = account_of(self._key or self._credential)
         base = provider.bases.get(choice.format, provider.base_url)
         destination = Destination(provider.name, base, account, choice.model, choice.format)
         sealer = Sealer(self._state.envelope_key, incoming.caller.tenant)
@@ -315,7 +335,7 @@ class Attempt:
         key = self._key
         if self.is_translated:
             received = translated_headers(received, choice.format)
-            key = key or incoming.caller.credential  # in the header that this provider reads
+            key = key or self._credential  # in the header that this provider reads
         if self.tags != "off" or self._is_plain or self._names.client:
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
         return await self.send_up(provider, "POST", url, key, received, self.prepared.body)
@@ -324,13 +344,13 @@ class Attempt:
         self, provider: Provider, method: str, url: str, key: str, received: Headers, body: bytes
     ) -> UpstreamResponse:
         """Up, as it is."""
-        if not self._key and is_token_right(self._state, self._incoming.caller.credential):
-            raise _not_a_key(provider)
-        if self._incoming.caller.key is not None:
-            received = without_credentials(received)
+        if not self._is_callers:
+            received = without_credentials(received, self._incoming.credentials)
+            url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)
+        check_what_goes_up(provider.name, url, headers, self._state.admin_token, self._state.keys)
         if self._incoming.encoding:
             headers.append(("content-encoding", self._incoming.encoding))
         self.bytes_up += len(body)
@@ -372,12 +392,3 @@ async def _read_refusal(response: UpstreamResponse) -> tuple[bytes, bool]:
 def _query_of(choice: Choice, is_streaming: bool) -> str:
     """The query of a translated request: the client's own is of another format."""
     return "alt=sse" if choice.format == "gemini_generate" and is_streaming else ""
-
-
-def _not_a_key(provider: Provider) -> Declined:
-    return Declined(
-        403,
-        "admin_token",
-        f"This is the gateway's admin token, which {provider.name} must not see.",
-        "Ask with a key of the provider's; GET /api/openapi.json lists what the token is for.",
-    )

@@ -9,14 +9,16 @@ from thoughtline.continuity.handoffs import failed_results
 from thoughtline.errors import Declined, DecodeError
 from thoughtline.fallover.health import Health
 from thoughtline.formats import FORMATS
+from thoughtline.gateway.access import Caller, keys_for
 from thoughtline.gateway.routing import Route
 from thoughtline.replayer import Replayer, guess_model
 from thoughtline.sessions import untold_session
-from thoughtline.settings import Settings
+from thoughtline.settings import RouteSettings, Settings
 from thoughtline.turns import FormatName, Provenance
 
 if TYPE_CHECKING:
     from thoughtline.gateway.attempt import Incoming
+    from thoughtline.gateway.state import State
 
 
 MAX_MODEL_CHARS = 512
@@ -36,23 +38,28 @@ class Choice(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A choice under the name by which its health is known; `route` is empty where no route led to it."""
+    """A choice under the name by which its health is known; `route` is empty where no route led to it.
+
+    `is_callers`: the caller's own credential may go there.
+    """
 
     name: str
     choice: Choice
     route: str = ""
+    is_callers: bool = True
 
 
 class Conversation(NamedTuple):
     """A name, for those who stay with a target or a key, and who made its latest turn; empty where nobody has a choice.
 
     What the records say holds for every worker and replica, and after a restart. `tool_errors` is how many of the
-    results that the request brings are errors.
+    results that the request brings are errors. `skipped` are targets that it can't go to.
     """
 
     name: str = ""
     made: Provenance | None = None
     tool_errors: int = 0
+    skipped: tuple[str, ...] = ()
 
     @property
     def made_by(self) -> str:
@@ -61,10 +68,14 @@ class Conversation(NamedTuple):
 
 
 class Choices(NamedTuple):
-    """Whom a request may go to: one, or the targets of a route in the route's order."""
+    """Whom a request may go to: one, or the targets of a route in the route's order.
+
+    `skipped` are targets of the route that can't be asked, since the caller's key is not theirs.
+    """
 
     targets: tuple[Target, ...]
     weights: tuple[int, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def are_several(self) -> bool:
@@ -86,12 +97,37 @@ def choices_of(settings: Settings, incoming: Incoming) -> Choices:
     if len(model) > MAX_MODEL_CHARS:
         raise Declined(400, "model_too_long", f"A model's name has at most {MAX_MODEL_CHARS} characters.")
     if route.provider is None and model in settings.routes:
-        row = settings.routes[model]
-        chosen = [(name, _by_prefix(settings, name, spoken)) for name in row.targets]
-        targets = tuple(Target(_health_name(name, choice, incoming), choice, row.name) for name, choice in chosen)
-        return Choices(targets, row.weights)
+        return _of_route(settings, settings.routes[model], incoming, spoken)
     choice = _choose(settings, route, spoken, model)
     return Choices((Target(_health_name(choice.name, choice, incoming), choice),))
+
+
+def _of_route(settings: Settings, row: RouteSettings, incoming: Incoming, spoken: FormatName) -> Choices:
+    """The targets of a route. A caller's own key is one for the first of them, and no other provider's business.
+
+    So targets of others are asked with keys of the gateway's, and left out where there are none. One that wants no key
+    is asked without the caller's.
+    """
+    targets: list[Target] = []
+    weights: list[int] = []
+    skipped: list[str] = []
+    choices = [_by_prefix(settings, name, spoken) for name in row.targets]
+    can_ask = [_can_ask(choice.provider, choices[0].provider, incoming.caller) for choice in choices]
+    for at, (name, choice) in enumerate(zip(row.targets, choices, strict=True)):
+        if any(can_ask) and not can_ask[at]:
+            skipped.append(name)
+            continue
+        is_callers = choice.provider.name == choices[0].provider.name
+        targets.append(Target(_health_name(name, choice, incoming), choice, row.name, is_callers))
+        weights += row.weights[at : at + 1]
+    return Choices(tuple(targets), tuple(weights), tuple(skipped))
+
+
+def _can_ask(provider: Provider, first: Provider, caller: Caller) -> bool:
+    """Whether there is a key to ask a provider with, or none is needed; who shows no key has none to lose."""
+    if not provider.needs_callers_key:
+        return True
+    return caller.key is None and (provider.name == first.name or not caller.credential)
 
 
 def _health_name(target: str, choice: Choice, incoming: Incoming) -> str:
@@ -103,14 +139,21 @@ async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replay
     """Which conversation a request goes on with: asked only where there is a choice."""
     wire = FORMATS[incoming.route.format] if incoming.route.format else None
     if not choices.are_several or wire is None or wire.bodies is None:
-        return Conversation()
+        return Conversation(skipped=choices.skipped)
     try:
         transcript = wire.bodies.decode_request(incoming.body, wire.dialect)
     except DecodeError:
-        return Conversation(f"{incoming.caller.tenant}/{incoming.session.id or ''}")
+        return Conversation(f"{incoming.caller.tenant}/{incoming.session.id or ''}", skipped=choices.skipped)
     latest = await replayer.latest(transcript, incoming.identity)
     name = f"{incoming.caller.tenant}/{incoming.session.id or untold_session(transcript)}"
-    return Conversation(name, latest.provenance if latest else None, failed_results(transcript))
+    return Conversation(name, latest.provenance if latest else None, failed_results(transcript), choices.skipped)
+
+
+async def keys_to_ask_with(state: State, caller: Caller, conversation: Conversation, provider: Provider) -> list[str]:
+    """The keys to ask a provider with. Raises where this caller may not ask it."""
+    is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
+    account = conversation.made.account if conversation.made else ""
+    return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
 
 
 def _choose(settings: Settings, route: Route, format: FormatName, model: str) -> Choice:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
@@ -54,9 +55,15 @@ def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
     if b"authorization" in headers:
         scheme, _, rest = told[0].partition(" ")
         told[0] = rest.strip() if scheme.lower() == "bearer" else told[0]
-    if "key=" in query:
-        told += [part[4:] for part in query.split("&") if part.startswith("key=")]
+    if query:
+        told += query_keys(query)
     return [one for one in dict.fromkeys(told) if one]
+
+
+def query_keys(query: str) -> list[str]:
+    """The keys that stand in a query, as Google's clients show them."""
+    pairs = (part.partition("=") for part in query.split("&")) if query else ()
+    return [unquote(value) for name, _, value in pairs if unquote(name) == "key"]
 
 
 def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider, key: str) -> list[tuple[str, str]]:
@@ -102,16 +109,25 @@ def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatNam
     return kept
 
 
-def without_credentials(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """For a caller with a key of ours: it is nobody else's business."""
-    return [(name, value) for name, value in headers if name not in CREDENTIALS]
+def without_credentials(headers: Iterable[tuple[bytes, bytes]], shown: Iterable[str] = ()) -> Headers:
+    """For a provider that a caller's credentials are not for: none of these, in whichever header they stand."""
+    secrets = [one.encode("latin-1", "replace") for one in shown]
+    return [
+        (name, value)
+        for name, value in headers
+        if name not in CREDENTIALS and not any(secret in value for secret in secrets)
+    ]
 
 
 def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
-    """The headers that go down: the provider's own, but for those of its connection."""
+    """The headers that go down: the provider's own, but for those of its connection and those that would be ours."""
     raw = [(_encoded_name(name), value.encode("latin-1", "replace")) for name, value in received]
     dropped = _connection_names(raw)
-    kept = [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in dropped]
+    kept = [
+        (name, value)
+        for name, value in raw
+        if name not in _HOP_BY_HOP and name not in dropped and not _would_be_ours(name, value)
+    ]
     if next((value for name, value in raw if name == b"content-type"), b"").partition(b";")[0].lower() in _PAGES:
         kept.append((b"content-security-policy", b"sandbox"))
     return kept
@@ -124,6 +140,11 @@ def replay_summary(done: Outcome, store: str) -> bytes:
         f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
     )
     return (told if store == "ok" else f"{told}, store={store}").encode()
+
+
+def _would_be_ours(name: bytes, value: bytes) -> bool:
+    """What a provider must not say in our place. A cookie without a name counts too: browsers send its value alone."""
+    return name.startswith(b"x-thoughtline-") or (name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower())
 
 
 FINDINGS = b"x-thoughtline-findings"

@@ -117,16 +117,20 @@ class Journal:
             follow(line)
         for listener in self._listeners:
             listener.tell(line)
-        if self._log is not None:
-            if not self._unwritten:
-                asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self.flush)
-            self._unwritten.append(self._encoder.encode(line))
+        self.note(line)
 
     def say(self, event: str, detail: str = "") -> None:
         """Something that is not a request: for the log alone."""
         if self._log is not None:
             self._unwritten.append(self._encoder.encode({"event": event, "detail": detail}))
             self.flush()
+
+    def note(self, line: Struct) -> None:
+        """A line of another kind: for the log alone."""
+        if self._log is not None:
+            if not self._unwritten:
+                asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self.flush)
+            self._unwritten.append(self._encoder.encode(line))
 
     def flush(self) -> None:
         """Write what is not written yet. Lines are gathered for a moment: a system call each would cost too much."""

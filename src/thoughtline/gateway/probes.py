@@ -14,11 +14,13 @@ _PAGE = b"""<!doctype html>
 <h1>thoughtline</h1>
 <p>This gateway remembers what a model thought and puts it back where the provider wants it. Point a client's base URL
 at it: <code>/v1/&hellip;</code> with a model as <code>provider/model</code>, or <code>/{provider}/&hellip;</code>.</p>
+<form method="post" action="/login"><p><label>Admin token <input type="password" name="token" required
+autocomplete="current-password"></label> <button>Log in</button></p></form>
 <p>The dashboard isn't there yet. What it would show is at <a href="/api/openapi.json">/api/openapi.json</a> (with the
 admin token) and <a href="/metrics">/metrics</a>.</p>
 </html>
 """
-_POLICY = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+_POLICY = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
 
 async def page(request: Request) -> Whole:

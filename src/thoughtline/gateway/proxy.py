@@ -17,10 +17,18 @@ from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
 from thoughtline.formats import aws_event_stream
-from thoughtline.gateway.access import Caller, admit, keys_for
+from thoughtline.gateway.access import Caller, let_in
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
 from thoughtline.gateway.attempt import Asked, Attempt, Incoming
-from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_of, conversation_of, named_provider
+from thoughtline.gateway.choosing import (
+    Choice,
+    Conversation,
+    Target,
+    choices_of,
+    conversation_of,
+    keys_to_ask_with,
+    named_provider,
+)
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import as_declined, envelope
@@ -58,6 +66,7 @@ class Exchange:
         self._attempts: list[Attempt] = []
         self._conversation = Conversation()
         self._failed: Declined | None = None
+        self._skipped: tuple[tuple[str, str], ...] = ()
         self._passing_seconds = 0.0
         self._captured = 0
         self._status = 0
@@ -91,8 +100,7 @@ class Exchange:
 
     async def _serve(self, receive: Receive, send: Send) -> None:
         state, route = self._state, self._route
-        client = self._scope.get("client") or ("", 0)
-        self._caller = admit(self._headers, self._query, client[0], state.keys)
+        self._caller = let_in(self._scope, self._headers, self._query, state.keys, state.settings.server)
         state.limits.admit(self._caller.key, time.monotonic())
         incoming = await self._read(receive)
         self._departure.listen(receive)
@@ -122,7 +130,7 @@ class Exchange:
         targets = choices.ordered(conversation, state.health, state.clock())
         for number, target in enumerate(targets):
             provider = target.choice.provider
-            keys = self._keys_for(provider)
+            keys = await self._keys_for(provider)
             for at, key in enumerate(keys):
                 is_last = number == len(targets) - 1 and at == len(keys) - 1
                 if await self._try(incoming, Asked(target, key, choices.are_several, is_last), send):
@@ -131,12 +139,10 @@ class Exchange:
                     break  # it was not the key that failed
         await self._pass_failure(send)
 
-    def _keys_for(self, provider: Provider) -> list[str]:
+    async def _keys_for(self, provider: Provider) -> list[str]:
         """The keys to ask a provider with; none where it can't be asked, which is told if nobody else can be."""
-        name, made = self._conversation.name, self._conversation.made
         try:
-            account = made.account if made else ""
-            return keys_for(self._caller, provider, name, self._state.health, self._state.clock(), account)
+            return await keys_to_ask_with(self._state, self._caller, self._conversation, provider)
         except Declined as error:
             self._failed = self._failed or error
             return []
@@ -211,6 +217,7 @@ class Exchange:
         if failure is None:
             return
         now, target = self._state.clock(), asked.target
+        self._skipped = tuple(("target-skipped", name) for name in self._conversation.skipped)
         # Who is busy is an account: that speaks against a target only if it isn't asked on another one too.
         if failure.kind != "busy" or len(asked.provider.api_keys) <= 1:
             self._state.health.failed(target.route, target.name, self._conversation.name, failure, now)
@@ -315,7 +322,7 @@ class Exchange:
     async def _pass_through(self, incoming: Incoming, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
         provider = named_provider(self._state.settings, self._route)
-        key = keys_for(self._caller, provider, "", self._state.health, self._state.clock())[0]
+        key = (await keys_to_ask_with(self._state, self._caller, self._conversation, provider))[0]
         attempt = Attempt(self._state, incoming, Target("", Choice(provider, "", provider.formats[0])), key)
         self._attempts.append(attempt)
         url = passthrough_address(provider, self._route.path, self._query)
@@ -362,7 +369,7 @@ class Exchange:
     def _outcome(self) -> Outcome:
         upstream = self._passing_seconds + sum(attempt.upstream_seconds for attempt in self._attempts)
         lost = self._relay.findings if self._relay is not None else ()
-        findings = (*self._done.findings, *((finding.rule, finding.place) for finding in lost))
+        findings = (*self._skipped, *self._done.findings, *((finding.rule, finding.place) for finding in lost))
         return replace(
             self._done,
             findings=findings[:MAX_FINDINGS],
@@ -390,7 +397,7 @@ class Exchange:
         last = self._last
         if last is not None and last.choice.model:
             headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
-        found = self._done.findings
+        found = (*self._skipped, *self._done.findings)
         return with_findings(headers, [rule for rule, _ in found]) if found else headers
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:

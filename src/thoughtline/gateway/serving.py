@@ -22,6 +22,7 @@ from thoughtline.errors import Declined, SettingsError
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.door import authority_of
 from thoughtline.gateway.journal import Journal, standard_log
 from thoughtline.gateway.state import State, make_state, with_settings
 from thoughtline.settings import Flags, Settings, check_exposure, load_settings
@@ -44,6 +45,7 @@ class Options(NamedTuple):
     file: Path | None
     flags: Flags
     admin_token: str | None = None
+    login_code: str = ""
     bus_directory: str | None = None
 
     def settings(self) -> Settings:
@@ -85,6 +87,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_bytes + len(self.url) > self._most_head_bytes:
             self._is_too_large = True
             raise ValueError("the head of a request is too large")  # which stops the parser
+        if not self.url.startswith((b"/", b"*")):
+            self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -127,7 +131,8 @@ class OwnProcess(Gateway):
         if refusal is not None:
             await store.close()
             raise refusal
-        return make_state(settings, store, keys, Journal(standard_log()), self._options.admin_token)
+        token, code = self._options.admin_token, self._options.login_code
+        return make_state(settings, store, keys, Journal(standard_log()), token, login_code=code)
 
     async def start(self) -> None:
         await super().start()

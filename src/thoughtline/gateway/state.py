@@ -12,6 +12,7 @@ from thoughtline.catalogue import Provider
 from thoughtline.fallover.health import Health
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
+from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
@@ -59,6 +60,7 @@ class State(NamedTuple):
     models: ModelLists
     signals: Signals
     health: Health
+    guard: Guard
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -92,11 +94,13 @@ def make_state(
     journal: Journal,
     admin_token: str | None = None,
     clock: Clock = time.time,
+    login_code: str = "",
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     lessons = Lessons(store, clock)
     book = contract_book(settings, lessons)
     metrics = Metrics()
+    together = Path(settings.server.bus_directory) if settings.server.bus_directory else None
     journal.measure(metrics)
     return State(
         settings,
@@ -107,7 +111,7 @@ def make_state(
         Upstreams(),
         keys,
         journal,
-        KeyLimits(SharedCounts(Path(together)) if (together := settings.server.bus_directory) else None),
+        KeyLimits(SharedCounts(together) if together else None),
         admin_token or settings.server.admin_token,
         settings,
         SettingsPatch(),
@@ -116,6 +120,7 @@ def make_state(
         ModelLists(clock),
         Signals(asyncio.Event(), asyncio.Event()),
         Health(),
+        Guard(login_code, together),
         clock,
     )
 

@@ -21,6 +21,7 @@ from pyreqwest.response import Response
 
 from thoughtline.catalogue import Provider, Timeouts
 from thoughtline.errors import Declined
+from thoughtline.gateway.neighbours import Neighbours
 
 _IDLE_SECONDS = 90.0
 _STALE_SECONDS, _MOST_STALE = 1.0, 3
@@ -135,6 +136,7 @@ class Upstreams:
 
     def __init__(self) -> None:
         self._lanes: defaultdict[Timeouts, list[_Lane]] = defaultdict(list)
+        self.neighbours = Neighbours()
 
     async def send(
         self, provider: Provider, method: str, url: str, headers: list[tuple[str, str]], body: bytes

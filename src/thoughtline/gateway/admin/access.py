@@ -1,59 +1,84 @@
 """Who may manage: the holder of the admin token, by header or by the dashboard's cookie.
 
-A cookie is sent by browsers for whoever asks, so what changes something by cookie must come from our own pages. It
-holds when it ends and a code made with the token, never the token itself: every worker and replica can check it, and
-with a new token all of them end.
+A cookie is sent by browsers for whoever asks, so what is asked by cookie must come from our own pages. It holds when it
+ends and a code made with the token, the store and the host it was made for, never the token itself: every worker and
+replica on that store can check it, no other gateway can, and with a new token all of them end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from thoughtline.errors import Declined
 from thoughtline.gateway.admin.requests import Request
+from thoughtline.gateway.door import is_direct, is_website
 from thoughtline.gateway.headers import ADMIN_COOKIE, credential_of
 from thoughtline.gateway.state import State
 
 COOKIE = ADMIN_COOKIE
 COOKIE_SECONDS = 30 * 86400
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
-_FORWARDED = (b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"forwarded", b"via")
 
 
-def require_admin(request: Request) -> None:
+async def require_admin(request: Request) -> None:
     """Raises 401 without saying why, or 403 for a key that is good for something else."""
     credential = credential_of(request.headers, "")
     if credential:
-        _require_token(request.state, credential)
+        await _require_token(request, credential)
         return
-    if not is_cookie_valid(request.state, _cookie(request)):
+    if not is_cookie_valid(request.state, cookie_of(request), request.header(b"host")):
         raise unauthorized()
-    if request.method not in _HARMLESS and not is_same_origin(request):
+    is_change = request.method not in _HARMLESS
+    if is_website(request.headers) or (is_change and not is_same_origin(request)):
         raise Declined(
             403,
             "cross_site",
-            "A change by cookie must come from the dashboard itself.",
+            "What is asked by cookie must come from the dashboard itself.",
             "Send `Authorization: Bearer <admin token>` instead.",
         )
 
 
-def require_metrics_reader(request: Request) -> None:
-    """The admin, or a program of this machine: not somebody for whom a reverse proxy on it asks."""
-    if is_loopback(request.peer) and not any(name in request.headers for name in _FORWARDED):
+async def require_metrics_reader(request: Request) -> None:
+    """The admin, or a program of this machine: not a web page, nor somebody for whom a reverse proxy on it asks."""
+    is_local = is_direct(request.headers, request.peer, request.http_version) and not is_website(request.headers)
+    if is_local or request.state.settings.server.open_metrics:
         return
-    require_admin(request)
+    await require_admin(request)
 
 
-def login(state: State, token: str, scheme: str) -> tuple[tuple[bytes, bytes], ...]:
-    """The headers that make a browser the admin's. Raises for a wrong token."""
-    if not is_token_right(state, token):
+async def follow_link(request: Request, token: str) -> tuple[tuple[bytes, bytes], ...]:
+    """The headers that make a browser the admin's, for a link that is good once. Raises for any other."""
+    state = request.state
+    if is_website(request.headers):
+        raise Declined(403, "cross_site", "A web page led here.", "Paste the link into the address bar.")
+    is_code = bool(state.admin_token) and hmac.compare_digest(_digest(token), _digest(state.guard.code))
+    is_right = is_code or is_token_right(state, token)
+    await state.guard.judge(request.peer, is_right=is_right)
+    if not is_right:
         raise unauthorized()
-    secure = "; Secure" if scheme == "https" else ""
-    cookie = f"{COOKIE}={make_cookie(state)}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict{secure}"
+    if not state.guard.use_link(token):
+        raise Declined(401, "link_used", "This link was used.", "Log in at / with the admin token.")
+    return logged_in(request)
+
+
+async def log_in(request: Request, token: str) -> tuple[tuple[bytes, bytes], ...]:
+    """The same for the admin token in a form of our own page, as often as somebody likes."""
+    if is_website(request.headers):
+        raise Declined(403, "cross_site", "A web page led here.", "Log in at / instead.")
+    is_right = is_token_right(request.state, token)
+    await request.state.guard.judge(request.peer, is_right=is_right)
+    if not is_right:
+        raise unauthorized()
+    return logged_in(request)
+
+
+def logged_in(request: Request) -> tuple[tuple[bytes, bytes], ...]:
+    secure = "; Secure" if request.scheme == "https" else ""
+    value = make_cookie(request.state, request.header(b"host"))
+    cookie = f"{COOKIE}={value}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict{secure}"
     return (b"set-cookie", cookie.encode()), (b"location", b"/")
 
 
@@ -66,16 +91,16 @@ def is_token_right(state: State, told: str) -> bool:
     return bool(token) and hmac.compare_digest(_digest(told), _digest(token or ""))
 
 
-def make_cookie(state: State) -> str:
+def make_cookie(state: State, host: str) -> str:
     ends = int(state.clock()) + COOKIE_SECONDS
-    return f"{ends}.{_code(state, ends)}"
+    return f"{ends}.{_code(state, ends, host)}"
 
 
-def is_cookie_valid(state: State, cookie: str) -> bool:
+def is_cookie_valid(state: State, cookie: str, host: str) -> bool:
     ends, _, code = cookie.partition(".")
     if not state.admin_token or not (ends.isascii() and ends.isdecimal() and len(ends) < 16):
         return False
-    is_right = hmac.compare_digest(code.encode("utf-8", "replace"), _code(state, int(ends)).encode())
+    is_right = hmac.compare_digest(code.encode("utf-8", "replace"), _code(state, int(ends), host).encode())
     return is_right and int(ends) > state.clock()
 
 
@@ -91,22 +116,32 @@ def is_same_origin(request: Request) -> bool:
     return bool(origin) and origin.lower() == request.header(b"host").lower()
 
 
-def is_loopback(peer: str) -> bool:
-    try:
-        return ipaddress.ip_address(peer).is_loopback
-    except ValueError:
-        return False
+def who_asks(request: Request) -> str:
+    """For the log: how somebody is known, without what they showed."""
+    state, credential = request.state, credential_of(request.headers, "")
+    cookie = cookie_of(request)
+    if credential and is_token_right(state, credential):
+        return "token"
+    if credential:
+        key = None if state.keys.is_empty else state.keys.find(credential)
+        return f"client key {key.name}" if key else "wrong token"
+    if is_cookie_valid(state, cookie, request.header(b"host")):
+        return f"cookie {hashlib.sha256(cookie.encode()).hexdigest()[:8]}"
+    return "wrong cookie" if cookie else "nobody"
 
 
-def _require_token(state: State, credential: str) -> None:
-    if is_token_right(state, credential):
-        return
-    if not state.keys.is_empty and state.keys.find(credential) is not None:
+async def _require_token(request: Request, credential: str) -> None:
+    state = request.state
+    is_right = is_token_right(state, credential)
+    is_client_key = not is_right and not state.keys.is_empty and state.keys.find(credential) is not None
+    await state.guard.judge(request.peer, is_right=is_right or is_client_key)
+    if is_client_key:
         raise Declined(403, "not_admin", "A client key can't manage the gateway.", "Use the admin token.")
-    raise unauthorized()
+    if not is_right:
+        raise unauthorized()
 
 
-def _cookie(request: Request) -> str:
+def cookie_of(request: Request) -> str:
     try:
         found = SimpleCookie(request.header(b"cookie")).get(COOKIE)
     except CookieError:
@@ -114,9 +149,10 @@ def _cookie(request: Request) -> str:
     return found.value if found else ""
 
 
-def _code(state: State, ends: int) -> str:
-    token = state.admin_token or ""
-    return hmac.new(_digest(token), f"cookie {ends}".encode(), hashlib.sha256).hexdigest()
+def _code(state: State, ends: int, host: str) -> str:
+    place = state.envelope_key if state.is_durable else state.guard.code.encode()
+    told = f"cookie {ends} {host.lower()} ".encode("latin-1", "replace") + place
+    return hmac.new(_digest(state.admin_token or ""), told, hashlib.sha256).hexdigest()
 
 
 def _digest(text: str) -> bytes:

@@ -206,6 +206,8 @@ class ServerView(Answer, frozen=True):
     max_header_bytes: int
     admin_token: str | None
     insecure: bool
+    hosts: list[str]
+    open_metrics: bool
 
 
 class StoreView(Answer, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import traceback
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
@@ -16,7 +17,9 @@ from thoughtline.gateway.admin.answers import Failure, Problem
 from thoughtline.gateway.admin.requests import Request, Stream, Whole, decode_query
 from thoughtline.gateway.admin.rows import Nothing, Row
 from thoughtline.gateway.admin.table import TABLE
+from thoughtline.gateway.admin.trail import record
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
+from thoughtline.gateway.door import check_head, peer_of
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.state import State
@@ -55,8 +58,9 @@ class _Found(NamedTuple):
 
 async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> None:
     """Serve a management request."""
+    request = _request(state, scope)
     try:
-        answer = await _answered(state, scope, receive)
+        answer = await _answered(request, scope, receive)
     except ClientGone:
         return
     except ThoughtlineError as error:
@@ -64,26 +68,33 @@ async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> Non
     except Exception as error:
         _tell(error)
         answer = refusal(Declined(500, "internal", "Something went wrong here.", "The log says where."))
+    record(request, scope["path"], answer, is_open=_is_open(scope["path"]))
     if isinstance(answer, Stream):
         await _send_stream(state, answer, receive, send)
     else:
         await _send_answer(scope["method"], answer, send)
 
 
-async def _answered(state: State, scope: Scope, receive: Receive) -> Whole | Stream:
-    request = _request(state, scope)
+async def _answered(request: Request, scope: Scope, receive: Receive) -> Whole | Stream:
+    check_head(scope, request.state.settings.server)
     found = find((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
     if found is None:
-        require_admin(request)
+        await require_admin(request)
         raise Declined(404, "unknown_path", "Nothing is at this address.", "GET /api/openapi.json lists all.")
     row = found.rows.get("GET" if request.method == "HEAD" else request.method)
-    _require_access(row or next(iter(found.rows.values())), request)
+    await _require_access(row or next(iter(found.rows.values())), request)
     if row is None or (request.method == "HEAD" and row.content_type == "text/event-stream"):
         return _method_refused(request.method, found)
     if row.query is Nothing and row.access == "admin":
         decode_query(request.query, Nothing)
     body = await _body(row, request, receive) if row.body is not None else b""
     return await row.serve(request._replace(names=found.names, body=body))
+
+
+def _is_open(path: str) -> bool:
+    """Whether an address is not the admin's alone."""
+    found = find(path)
+    return found is not None and all(row.access != "admin" for row in found.rows.values())
 
 
 def find(path: str) -> _Found | None:
@@ -105,8 +116,10 @@ def refusal(error: ThoughtlineError) -> Whole:
             problem = Problem("store_unavailable", str(error), "GET /readyz says when it works again.")
         case _:
             problem = Problem("bad_request", str(error), "")
-    headers = ((b"www-authenticate", b"Bearer"),) if error.status == 401 else ()
-    return Whole(Failure(problem), error.status, headers=headers)
+    headers: tuple[tuple[bytes, bytes], ...] = ((b"www-authenticate", b"Bearer"),) if error.status == 401 else ()
+    if isinstance(error, Declined) and error.retry_after_seconds is not None:
+        headers = ((b"retry-after", str(math.ceil(error.retry_after_seconds)).encode()),)
+    return Whole(Failure(problem), error.status, headers=headers, code=problem.code)
 
 
 def _names(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
@@ -122,19 +135,26 @@ def _names(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
 
 
 def _request(state: State, scope: Scope) -> Request:
-    client = scope.get("client") or ("", 0)
     query = scope["query_string"].decode("latin-1")
     return Request(
-        state, scope["method"], dict(scope["headers"]), query, {}, b"", client[0], scope.get("scheme", "http")
+        state,
+        scope["method"],
+        dict(scope["headers"]),
+        query,
+        {},
+        b"",
+        peer_of(scope),
+        scope.get("scheme", "http"),
+        scope["http_version"],
     )
 
 
-def _require_access(row: Row, request: Request) -> None:
+async def _require_access(row: Row, request: Request) -> None:
     match row.access:
         case "admin":
-            require_admin(request)
+            await require_admin(request)
         case "metrics":
-            require_metrics_reader(request)
+            await require_metrics_reader(request)
         case "open":
             pass
 

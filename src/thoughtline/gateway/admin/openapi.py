@@ -24,8 +24,9 @@ _SECURITY: dict[str, list[Json]] = {
     "metrics": [{}, {_TOKEN: []}, {_COOKIE: []}],
     "open": [],
 }
-# What every row of a kind may refuse with: a wrong token, a key of a client, an unknown parameter, a store that fails.
-_REFUSALS = {"admin": (400, 401, 403, 503), "metrics": (401, 403), "open": ()}
+# What every row of a kind may refuse with: an unknown parameter, a wrong token, a key of a client, another host, too
+# many wrong tokens, a store that fails.
+_REFUSALS = {"admin": (400, 401, 403, 421, 429, 503), "metrics": (400, 401, 403, 421, 429), "open": (400, 421)}
 _BODY_REFUSALS = (413, 415)
 
 

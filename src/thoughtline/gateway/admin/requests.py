@@ -31,18 +31,24 @@ class Request(NamedTuple):
     body: bytes
     peer: str
     scheme: str
+    http_version: str = "1.1"
 
     def header(self, name: bytes) -> str:
         return self.headers.get(name, b"").decode("latin-1").strip()
 
 
 class Whole(NamedTuple):
-    """An answer that is one body: a struct as JSON, or bytes of another kind."""
+    """An answer that is one body: a struct as JSON, or bytes of another kind.
+
+    For the audit trail: `code` is an error's, `done` what was changed.
+    """
 
     content: Struct | bytes
     status: int = 200
     content_type: str = "application/json"
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    code: str = ""
+    done: str = ""
 
     @property
     def body(self) -> bytes:

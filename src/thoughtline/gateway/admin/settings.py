@@ -118,6 +118,8 @@ def _server(settings: Settings, token: str | None) -> ServerView:
         server.max_header_bytes,
         token,
         server.insecure,
+        list(server.hosts),
+        server.open_metrics,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from thoughtline.gateway import probes
 from thoughtline.gateway.admin import (
@@ -20,7 +22,7 @@ from thoughtline.gateway.admin import (
 from thoughtline.gateway.admin.audits import AuditBody, AuditQuery
 from thoughtline.gateway.admin.cache import CacheFilter, CacheQuery
 from thoughtline.gateway.admin.contracts import ContractsFilter
-from thoughtline.gateway.admin.requests import Request, Stream, Whole, decode_query
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, Request, Stream, Whole, decode_query
 from thoughtline.gateway.admin.rows import Row
 from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
 from thoughtline.gateway.journal import Line
@@ -29,9 +31,15 @@ from thoughtline.gateway.shared_settings import SettingsPatch
 
 
 class LoginQuery(Struct, frozen=True):
-    """The admin token."""
+    """What the banner's link holds, or the admin token: each is good once since the start."""
 
     token: str
+
+
+class LoginForm(Struct, frozen=True, forbid_unknown_fields=True):
+    """The admin token."""
+
+    token: Annotated[str, Meta(max_length=MAX_PARAMETER_CHARS, pattern=r"^[^\u0000]*$")]
 
 
 async def _cache(request: Request) -> Whole:
@@ -40,7 +48,8 @@ async def _cache(request: Request) -> Whole:
 
 async def _forget(request: Request) -> Whole:
     where = decode_query(request.query, CacheFilter).where
-    return Whole(answers.Deleted(await cache.forget(request.state, where)))
+    deleted = await cache.forget(request.state, where)
+    return Whole(answers.Deleted(deleted), done=f"{deleted} turns deleted")
 
 
 async def _sessions(request: Request) -> Whole:
@@ -61,7 +70,8 @@ async def _settings(request: Request) -> Whole:
 
 
 async def _change_settings(request: Request) -> Whole:
-    return Whole(await settings.change_settings(request.state, request.body))
+    changed = await settings.change_settings(request.state, request.body)
+    return Whole(changed, done=request.body.decode("utf-8", "replace"))
 
 
 async def _contracts(request: Request) -> Whole:
@@ -70,7 +80,8 @@ async def _contracts(request: Request) -> Whole:
 
 async def _unlearn(request: Request) -> Whole:
     key = decode_query(request.query, ContractsFilter).key
-    return Whole(answers.Deleted(await request.state.lessons.forget(key)))
+    deleted = await request.state.lessons.forget(key)
+    return Whole(answers.Deleted(deleted), done=f"{deleted} lessons deleted")
 
 
 async def _audit(request: Request) -> Whole:
@@ -88,7 +99,14 @@ async def _openapi(request: Request) -> Whole:
 
 async def _login(request: Request) -> Whole:
     token = decode_query(request.query, LoginQuery).token
-    return Whole(b"", 303, "text/plain", access.login(request.state, token, request.scheme))
+    if request.method == "HEAD":  # who only looks uses nothing up
+        return Whole(b"", 303, "text/plain", ((b"location", b"/"),))
+    return Whole(b"", 303, "text/plain", await access.follow_link(request, token))
+
+
+async def _log_in(request: Request) -> Whole:
+    token = decode_query(request.body.decode("latin-1"), LoginForm).token
+    return Whole(b"", 303, "text/plain", await access.log_in(request, token))
 
 
 async def _metrics(request: Request) -> Whole:
@@ -110,13 +128,27 @@ TABLE: tuple[Row, ...] = (
         "GET",
         "/login",
         _login,
-        "Sets the cookie by which a browser may.",
+        "Sets the cookie by which a browser may: once for a link.",
         None,
         "open",
         LoginQuery,
         content_type="text/plain",
         status=303,
-        refusals=(400, 401),
+        refusals=(401, 403, 429),
+    ),
+    Row(
+        "POST",
+        "/login",
+        _log_in,
+        "The same for the admin token, from the form at `/`.",
+        None,
+        "open",
+        body=LoginForm,
+        body_types=("application/x-www-form-urlencoded",),
+        max_body=16 * 2**10,
+        content_type="text/plain",
+        status=303,
+        refusals=(401, 403, 429),
     ),
     Row("GET", "/metrics", _metrics, "Figures for Prometheus.", None, "metrics", content_type=METRICS_TYPE),
     Row("GET", _CACHE, _cache, "What is remembered, newest first.", answers.CachePage, query=CacheQuery),

@@ -1,0 +1,134 @@
+"""What the head of a request says before anything else is looked at: which host it means, who shows it, what led here.
+
+A web page can make a browser ask this machine under a name of its own (DNS rebinding), and then it reads the answers.
+So names are checked: on loopback always, elsewhere where `hosts` lists some. Pages of other sites are told by what
+browsers say and pages can't (`Origin`, `Sec-Fetch-Site`), requests of a reverse proxy by what proxies add.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from thoughtline.addresses import host_name
+from thoughtline.errors import Declined
+from thoughtline.gateway.headers import CREDENTIALS, query_keys
+from thoughtline.settings import ServerSettings, is_loopback
+
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+"""What only this machine can be called: no DNS server of somebody else's is asked for these."""
+
+PROBES = frozenset({"/healthz", "/readyz"})
+"""Kubernetes asks these by the pod's address, HAProxy in HTTP/1.0 without a host. They say nothing worth reading."""
+
+_ONCE = frozenset({*CREDENTIALS, b"host", b"origin", b"sec-fetch-site"})
+_SITES = (b"cross-site", b"same-site")
+_FORWARDED = frozenset(
+    {
+        b"forwarded",
+        b"via",
+        b"x-real-ip",
+        b"x-client-ip",
+        b"x-cluster-client-ip",
+        b"x-original-host",
+        b"x-original-forwarded-for",
+        b"x-envoy-external-address",
+        b"true-client-ip",
+        b"cf-connecting-ip",
+        b"fastly-client-ip",
+        b"cdn-loop",
+    }
+)
+"""RFC 7239, RFC 9110, and what nginx, Apache, Caddy, Traefik, Envoy, Cloudflare and Fastly add."""
+
+
+def check_head(scope: Mapping[str, Any], server: ServerSettings) -> None:
+    """Raises 400 for a head that means two things, and 421 for one that means another server."""
+    repeatable = [name for name, _ in scope["headers"] if name in _ONCE]
+    if len(set(repeatable)) < len(repeatable):
+        twice = next(name for name in repeatable if repeatable.count(name) > 1).decode()
+        raise Declined(400, "repeated_header", f"The header {twice} is there twice.", "Send it once.")
+    if len(query_keys(scope["query_string"].decode("latin-1"))) > 1:
+        raise Declined(400, "repeated_key", "There are two keys in the query.", "Send one.")
+    _check_host(scope, server)
+
+
+def _check_host(scope: Mapping[str, Any], server: ServerSettings) -> None:
+    is_probe = scope["path"] in PROBES
+    given = next((value for name, value in scope["headers"] if name == b"host"), None)
+    if given is None:
+        if is_probe and scope["http_version"] == "1.0":
+            return
+        raise Declined(400, "no_host", "The request names no host.", "Send a Host header.")
+    if is_probe:
+        return
+    for authority in (given, scope.get("authority", given)):  # a target that names its host means that one: RFC 9112
+        name = host_name(authority.decode("latin-1"))
+        if name is None:
+            raise Declined(400, "bad_host", "The Host header names no host.", "Send host, or host:port.")
+        if name not in LOCAL_NAMES and not _is_ours(name, scope, server):
+            raise Declined(
+                421,
+                "unknown_host",
+                f"This gateway does not answer for the host {name}.",
+                "Use 127.0.0.1 or localhost, or add the name to hosts in [server].",
+            )
+
+
+def authority_of(target: bytes) -> bytes:
+    """The host that a request's target names itself: `GET http://host:port/path HTTP/1.1`."""
+    return target.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
+
+
+def _is_ours(name: str, scope: Mapping[str, Any], server: ServerSettings) -> bool:
+    if not server.hosts and not is_loopback(server.host):
+        return True
+    return name in server.hosts or name == (scope.get("server") or ("",))[0]
+
+
+def is_website(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a browser asks for a page that is not of this machine: any site may make it, whoever sits before it.
+
+    Editors built on browsers name schemes of their own (`vscode-file://`, `app://`); programs name no origin. `null` is
+    what a page in a sandbox names, which any site can make.
+    """
+    origin = headers.get(b"origin", b"").strip()
+    try:
+        site = urlsplit(origin.decode("latin-1"))
+        host = site.hostname or ""
+    except ValueError:
+        return True
+    if origin == b"null":
+        return True
+    if origin and site.scheme not in ("http", "https"):
+        return False
+    if origin and host != "localhost" and not is_this_machine(host or "?"):
+        return True
+    return headers.get(b"sec-fetch-site", b"").strip().lower() in _SITES
+
+
+def is_direct(headers: Mapping[bytes, bytes], peer: str, http_version: str = "1.1") -> bool:
+    """Whether a program of this machine asks for itself, not a reverse proxy on it for somebody else.
+
+    nginx adds nothing by itself, but asks in HTTP/1.0 unless it is told otherwise, which programs have long not done.
+    """
+    if not peer or not is_this_machine(peer) or http_version == "1.0":
+        return False
+    return not any(name in _FORWARDED or name.startswith(b"x-forwarded-") for name in headers)
+
+
+def peer_of(scope: Mapping[str, Any]) -> str:
+    """The address that a request came from."""
+    return str((scope.get("client") or ("", 0))[0])
+
+
+def is_this_machine(peer: str) -> bool:
+    """Whether an address is of the loopback interface; none at all is that of a socket in the file system."""
+    try:
+        address = ipaddress.ip_address(peer) if peer else None
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return address is None or (mapped or address).is_loopback

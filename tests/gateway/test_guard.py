@@ -1,0 +1,79 @@
+"""Wrong tokens, by the address they come from."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from thoughtline.errors import Declined
+from thoughtline.gateway.guard import FORGET_SECONDS, FREE_TRIES, MOST_ADDRESSES, MOST_WAITING, PAUSE_SECONDS, Guard
+
+
+class World:
+    """A clock that a test sets, and pauses that last until it says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+        self.over = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        await self.over.wait()
+
+    def guard(self) -> Guard:
+        return Guard(sleep=self.sleep, clock=lambda: self.now)
+
+
+async def test_the_first_ten_are_free() -> None:
+    """Then each takes a pause, for this address alone."""
+    world = World()
+    world.over.set()
+    guard = world.guard()
+    for _ in range(FREE_TRIES):
+        await guard.judge("10.0.0.1", is_right=False)
+    assert world.pauses == []
+    await guard.judge("10.0.0.1", is_right=False)
+    await guard.judge("10.0.0.2", is_right=False)
+    await guard.judge("10.0.0.1", is_right=True)
+    assert world.pauses == [PAUSE_SECONDS]
+
+
+async def test_guesses_side_by_side_are_not_quicker() -> None:
+    """While many of an address wait, nothing from there is judged, not even the right one; others are not held up."""
+    world = World()
+    guard = world.guard()
+    guesses = [asyncio.ensure_future(guard.judge("a", is_right=False)) for _ in range(FREE_TRIES + MOST_WAITING)]
+    while len(world.pauses) < MOST_WAITING:
+        await asyncio.sleep(0)
+    for is_right in (True, False):
+        with pytest.raises(Declined) as refusal:
+            await guard.judge("a", is_right=is_right)
+        assert (refusal.value.status, refusal.value.retry_after_seconds) == (429, PAUSE_SECONDS)
+    await guard.judge("b", is_right=True)
+    world.over.set()
+    await asyncio.gather(*guesses)
+    await guard.judge("a", is_right=True)
+
+
+async def test_it_is_forgotten_after_a_while() -> None:
+    """Who was wrong long ago begins anew."""
+    world = World()
+    world.over.set()
+    guard = world.guard()
+    for _ in range(FREE_TRIES):
+        await guard.judge("a", is_right=False)
+    world.now += FORGET_SECONDS + 1
+    await guard.judge("a", is_right=False)
+    assert world.pauses == []
+
+
+async def test_it_stays_small() -> None:
+    """However many addresses there are, the latest are known."""
+    world = World()
+    world.over.set()
+    guard = world.guard()
+    for number in range(MOST_ADDRESSES + 100):
+        await guard.judge(f"{number}", is_right=False)
+    assert len(guard._tries) == MOST_ADDRESSES

@@ -1,0 +1,151 @@
+"""What opens the gateway never reaches a provider."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.gateway.managing import TOKEN, Managed, managed
+from tests.gateway.upstreams import Got, Out, Upstream, upstream
+from thoughtline.catalogue import Provider
+from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.settings import Settings
+
+BODY = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+PATHS = [
+    "bearer/v1/chat/completions",
+    "bearer/v1/messages",
+    "bearer/v1/files",
+    "query/v1/chat/completions",
+    "goog/v1beta/models/m:generateContent",
+    "goog/v1/chat/completions",
+    "keyed/v1/chat/completions",
+    "keyed/v1/files",
+    "unkeyed/v1/chat/completions",
+    "unkeyed/v1/messages",
+    "unkeyed/v1beta/models/m:generateContent",
+    "hidden/v1/chat/completions",
+    "hidden/v1/messages",
+]
+
+
+async def _answer(got: Got, out: Out) -> None:
+    await out.whole(200, b'{"choices":[]}', ("x-thoughtline-replay", "forged=1"), ("set-cookie", "thoughtline_admin=1"))
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Upstream]:
+    with upstream(_answer) as up:
+        yield up
+
+
+def _settings(up: Upstream) -> Settings:
+    rows = (
+        Provider("bearer", up.url, ("openai_chat",)),
+        Provider("query", up.url, ("openai_chat",), auth="query"),
+        Provider("goog", up.url, ("gemini_generate",), auth="x-goog-api-key"),
+        Provider("keyed", up.url, ("openai_chat",), api_keys=("inside",)),
+        Provider("unkeyed", up.url, ("openai_chat", "gemini_generate"), auth="none"),
+        Provider("hidden", up.url, ("openai_chat",), headers={"x-api-key": "inside"}),
+    )
+    return Settings(providers={row.name: row for row in rows})
+
+
+@pytest.fixture(scope="module")
+def gateway(provider: Upstream) -> Iterator[Managed]:
+    with managed(_settings(provider), simulators={}) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def closed(provider: Upstream) -> Iterator[Managed]:
+    """A gateway with client keys."""
+    with managed(_settings(provider), simulators={}, takes_keys=True) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def client_key(closed: Managed) -> str:
+    keys = closed.gateway.state.keys
+    assert isinstance(keys, ClientKeys)
+    return closed.gateway.wait_for(keys.add("ann")).secret
+
+
+def basic(text: str) -> str:
+    return b64encode(text.encode()).decode().rstrip("=")
+
+
+def shown(secret: str) -> dict[str, tuple[dict[str, str], str]]:
+    """Where people put a secret."""
+    return {
+        "bearer": ({"authorization": f"Bearer {secret}"}, ""),
+        "bare": ({"authorization": secret}, ""),
+        "password": ({"authorization": f"Basic {basic(f'admin:{secret}')}"}, ""),
+        "name": ({"authorization": f"basic  {basic(f'{secret}:')}"}, ""),
+        "x-api-key": ({"x-api-key": secret}, ""),
+        "x-goog-api-key": ({"x-goog-api-key": secret}, ""),
+        "beside": ({"authorization": "Bearer sk-own", "x-api-key": secret}, ""),
+        "odd": ({"x-my-token": f"token={secret};"}, ""),
+        "cookie": ({"cookie": f"session={secret}; a=b"}, ""),
+        "agent": ({"user-agent": f"me/1 {secret}"}, ""),
+        "key": ({}, f"?key={secret}"),
+        "escaped": ({}, f"?k%65y={secret.replace('n', '%6e').replace('t', '%74')}"),
+        "parameter": ({}, f"?alt=sse&token={secret}"),
+    }
+
+
+def ask(gateway: Managed, path: str, headers: dict[str, str], query: str) -> httpx.Response:
+    return httpx.post(f"{gateway.url}/{path}{query}", json=BODY, headers=headers)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(("headers", "query"), shown(TOKEN).values(), ids=shown(TOKEN))
+def test_the_admin_token(gateway: Managed, provider: Upstream, path: str, headers: dict[str, str], query: str) -> None:
+    """Wherever it stands: either it is taken out, or the request is refused with what is wrong."""
+    before = len(provider.got)
+    response = ask(gateway, path, headers, query)
+    came = json.dumps([(got.target, got.headers) for got in provider.got[before:]])
+    assert TOKEN not in came
+    assert basic(f"admin:{TOKEN}") not in came
+    if response.status_code != 200:
+        assert (response.status_code, "admin token" in response.text) == (403, True)
+        assert TOKEN not in response.text
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("place", [name for name in shown("") if name not in ("bare", "password", "name")])
+def test_a_client_key(closed: Managed, provider: Upstream, client_key: str, path: str, place: str) -> None:
+    """The same for keys of the gateway's own, also beside the one that let the caller in."""
+    headers, query = shown(client_key)[place]
+    before = len(provider.got)
+    response = ask(closed, path, {"authorization": f"Bearer {client_key}"} | headers, query)
+    came = json.dumps([(got.target, got.headers) for got in provider.got[before:]])
+    assert client_key not in came
+    assert response.status_code in (200, 401, 403)
+
+
+def test_a_client_key_in_a_query_is_taken_out(closed: Managed, provider: Upstream, client_key: str) -> None:
+    """As Google's clients show it; what else stands there goes up."""
+    path = "unkeyed/v1beta/models/m:streamGenerateContent"
+    response = ask(closed, path, {}, f"?alt=sse&key={client_key}&x=1")
+    assert response.status_code == 200
+    assert provider.got[-1].target.endswith("?alt=sse&x=1")
+
+
+def test_a_strange_key_goes_where_it_belongs(gateway: Managed, provider: Upstream) -> None:
+    """A key of another gateway behind this one is a provider's key like any other."""
+    other = "tl-" + "a" * 49
+    assert ask(gateway, PATHS[0], {"authorization": f"Bearer {other}"}, "").status_code == 200
+    assert provider.got[-1].header("authorization") == f"Bearer {other}"
+
+
+def test_what_a_provider_says_in_our_name_does_not_come_down(gateway: Managed) -> None:
+    """Neither what was done, nor who is the admin."""
+    response = ask(gateway, PATHS[0], {}, "")
+    assert "forged" not in str(response.headers)
+    assert "set-cookie" not in response.headers
+    assert response.headers["x-thoughtline-replay"].startswith("restored=0")
