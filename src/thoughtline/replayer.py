@@ -28,11 +28,11 @@ from thoughtline.items import seal_of
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.providers import Dialect
 from thoughtline.records import Key, Outcome, Record
-from thoughtline.replay.contracts import BY_NAME, Contract, Rung
+from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
 from thoughtline.replay.detection import Target, as_asked, resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, seal_key, walk
-from thoughtline.replay.learning import corrected
+from thoughtline.replay.learning import corrected, told_by_answer
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
 from thoughtline.replay.plans import Counts
@@ -102,7 +102,10 @@ class ContractBook:
         found = fixed if fixed is not None and fixed.format == target.format else resolve(target)
         found = _changed(found, self._overrides.get(found.name))
         dialect = self._dialects.get(target.provider)
-        return replace(found, dialect=dialect) if dialect and target.format == "openai_chat" else found
+        if dialect is None or target.format != "openai_chat":
+            return found
+        may_seal = found.name == UNKNOWN.name  # where a person says which member it is, nothing else is guessed
+        return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
 
     def policy_for(self, contract: Contract) -> Policy:
         return Policy(self._on_miss.get(contract.name), self._lessons.refused)
@@ -302,12 +305,23 @@ class Replayer:
         if prepared.handover is not None:
             await remember(self._memory, prepared.handover, prepared.quotation)
 
-    async def save(self, records: Sequence[Record]) -> Saved | None:
-        """None where the store could not even remember it for now."""
+    async def save(self, records: Sequence[Record], *, learns: bool = False) -> Saved | None:
+        """None where the store could not even remember it for now. `learns`: also what answers say of their server."""
+        if learns:
+            await self._learn_from(records)
         try:
             return await self._store.save(records)
         except StoreError:
             return None
+
+    async def _learn_from(self, records: Sequence[Record]) -> None:
+        now = self._clock()
+        for record in records:
+            made = record.provenance
+            target = Target(made.provider, made.endpoint, made.model_asked, made.format)
+            lesson = told_by_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
+            if lesson is not None:
+                await self._lessons.keep((lesson,), frozenset())
 
     async def _found(self, needed: Needs) -> Found:
         """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""

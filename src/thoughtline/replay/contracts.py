@@ -35,6 +35,8 @@ class Contract(Struct, frozen=True, gc=False):
     """A row. `takes` is what may be sent: any text, only what this provider made, or nothing at all.
 
     `filler` is the least that is known to be accepted where a field must be there and nobody has its text.
+    `follows_answers`: which member holds reasoning is for the server to say, and its answers do; the dialect's is only
+    where to begin. `may_seal`: a server that nobody listed, so that seals which a client sends may well be its own.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Contract(Struct, frozen=True, gc=False):
     only_when_thinking: bool = True
     binds_prefix: bool = False
     binds_model: bool = False
+    follows_answers: bool = False
+    may_seal: bool = False
     format: FormatName = "openai_chat"
 
     def thinks(self, transcript: Transcript) -> bool:
@@ -435,6 +439,8 @@ ROWS: tuple[Contract, ...] = (
         "text",
         dialects.REASONING_CONTENT,
         "a model we don't know: what the client sends is left alone",
+        follows_answers=True,
+        may_seal=True,
     ),
 )
 

@@ -106,6 +106,8 @@ _CARRIERS: dict[str, Dialect] = {
 }
 _OWN_FIELDS = frozenset({"groq", "cerebras", "mistral", "cohere"})
 _MAKERS = frozenset({"kimi", "mimo", "glm", "minimax", "perplexity"})
+_KNOWN_FIELDS = frozenset({*_OWN_FIELDS, *_MAKERS, "qwen", "ollama"})
+"""Providers whose member for reasoning is documented. The others say in their answers what they use."""
 
 _OWN: dict[str, str] = {
     "kimi": "kimi",
@@ -283,9 +285,11 @@ def _by_family(provider: str, family: str) -> Contract:
     row = _FAMILY_ROWS.get(family) if provider not in _OWN_FIELDS | _MAKERS else None
     found = BY_NAME[row or _OWN.get(provider, "unknown")]
     carrier = _CARRIERS.get(provider)
-    return (
-        found if carrier is None or found.name in ("no-reasoning", "gemini-chat") else replace(found, dialect=carrier)
-    )
+    if carrier is not None and found.name not in ("no-reasoning", "gemini-chat"):
+        found = replace(found, dialect=carrier)
+    if provider in _KNOWN_FIELDS:
+        return found
+    return replace(found, follows_answers=True, may_seal=provider in ("", "opencode-go"))
 
 
 _KNOWN = frozenset(

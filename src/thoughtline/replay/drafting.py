@@ -8,12 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from thoughtline.items import (
-    GOOGLE_GEMINI_V1,
     REASONING_KINDS,
     Item,
     ReasoningEncrypted,
     ReasoningText,
-    Seal,
     Text,
     ToolCall,
     Unknown,
@@ -24,6 +22,7 @@ from thoughtline.items import (
 from thoughtline.providers import KIMI
 from thoughtline.records import Record
 from thoughtline.replay.call_names import CallNames, unrepeated
+from thoughtline.replay.carriers import MOVABLE, Carriers
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
@@ -42,13 +41,12 @@ from thoughtline.replay.weaving import (
     unglued,
     unnamed,
     weave,
+    with_sentinel,
     without_reasoning,
 )
 from thoughtline.turns import Transcript
 
-SENTINEL = "skip_thought_signature_validator"
 _CIPHERTEXT = "reasoning.encrypted_content"
-_MOVABLE = ("reasoning_content", "reasoning", "reasoning_text", "think_tags", "mistral_chunks", "cohere_chunks")
 
 
 class Draft:
@@ -73,6 +71,7 @@ class Draft:
         self._required = frozenset(required_turns(transcript, contract, self._assistant))
         self._items: dict[int, tuple[Item, ...]] = {}
         self._moved: set[int] = set()
+        self._carriers = Carriers(contract, issuer)
         self._members: list[tuple[str, bytes | None]] = []
         self._findings: list[Finding] = []
         self._counts = Counts()
@@ -89,9 +88,9 @@ class Draft:
 
     def clean(self, bare: Set[int]) -> None:
         """Take out what this provider would refuse whatever is remembered. `bare` turns have nothing of that kind."""
-        takes_plain_text = self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE
+        takes_plain_text = self._contract.takes == "text" and self._contract.dialect.carrier in MOVABLE
         for position in self._assistant:
-            if position in bare or self._contract.name == "unknown":
+            if position in bare or self._contract.may_seal:
                 continue
             items = self._now(position)
             if takes_plain_text and any(map(is_sealed, items)):
@@ -180,7 +179,10 @@ class Draft:
         if self._policy.refused and any(self._is_refused(item) for item in record.items):
             return None
         takes_text = self._contract.takes == "text"
-        if not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details"):
+        if self._carriers.keeps_seals(record):
+            return record.items
+        has_seals = self._contract.dialect.carrier in ("native", "reasoning_details")
+        if not takes_text or (has_seals and not self._contract.follows_answers):
             is_same_wire = record.is_complete and record.provenance.format == self._transcript.format
             if is_same_wire and is_issued_by(record, self._issuer, self._contract):
                 return record.items
@@ -193,6 +195,8 @@ class Draft:
         again = record.id in self._used and self._contract.kind == "authenticity"
         self._used.add(record.id)
         for number, position in enumerate(step.positions):
+            if self._carriers.use(position, record):
+                self._covered.add(position)
             shown = self._now(position)
             if is_glued:
                 shown = unglued(shown, record.items)
@@ -205,7 +209,7 @@ class Draft:
             if self._transcript.format == "openai_responses":
                 target = paired(target, record)
             # Kimi counts on its own form of ids; an entry of `reasoning_details` has the id of the call it belongs to.
-            if self._contract.dialect == KIMI or self._contract.dialect.carrier == "reasoning_details":
+            if self._contract.dialect.name == KIMI.name or self._carriers.at(position) == "reasoning_details":
                 self._names.learn(target, record)
             if step.is_bare and len(target) > len(shown):
                 self._items[position] = target
@@ -219,10 +223,12 @@ class Draft:
         items = tuple(item for part in sendable if part is not None for item in part)
         if len(step.positions) != 1 or any(part is None for part in sendable) or self._contract.binds_prefix:
             return False
-        if self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE:
+        position = step.positions[0]
+        self._carriers.use(position, records[-1])
+        if self._contract.takes == "text" and self._carriers.at(position) in MOVABLE:
             items = as_text(items, self._contract)
         self._used.update(record.id for record in records)
-        self._replace(step.positions[0], weave(items, self._now(step.positions[0])))
+        self._replace(position, weave(items, self._now(position)))
         return True
 
     def _replace(self, position: int, target: tuple[Item, ...]) -> None:
@@ -345,7 +351,7 @@ class Draft:
                 self._counts.blank += 1
                 self._find("missing", position, "nobody has this turn's reasoning; a blank stands for it")
             elif rung == "sentinel":
-                self._items[position] = _with_sentinel(items)
+                self._items[position] = with_sentinel(items)
                 self._counts.blank += 1
                 self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
             elif rung == "pause_thinking":
@@ -371,7 +377,7 @@ class Draft:
     def move_fields(self) -> None:
         """Reasoning that stands in a member the provider does not read, or refuses, goes where it belongs."""
         carrier = self._contract.dialect.carrier
-        if carrier not in _MOVABLE or self._contract.name == "unknown":
+        if carrier not in MOVABLE or self._contract.follows_answers or self._contract.may_seal:
             return
         for position in self._assistant:
             carriers = self._transcript.turns[position].carriers
@@ -409,6 +415,7 @@ class Draft:
             turn = self._transcript.turns[position]
             if self._items.get(position, turn.items) != turn.items:
                 turn = turn.with_items(self._items[position])
+                turn = replace(turn, carrier=self._carriers.at(position, turn.items))
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
@@ -438,11 +445,3 @@ def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) 
 
 def _is_unsigned(item: Item) -> bool:
     return isinstance(item, ReasoningText) and not item.signature
-
-
-def _with_sentinel(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    at = next(at for at, item in enumerate(items) if isinstance(item, ToolCall))
-    return tuple(
-        replace(item, seal=Seal(SENTINEL, GOOGLE_GEMINI_V1)) if number == at and isinstance(item, ToolCall) else item
-        for number, item in enumerate(items)
-    )

@@ -12,10 +12,11 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
-from thoughtline.providers import Dialect
+from thoughtline.providers import Dialect, written_in
+from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.detection import Target
-from thoughtline.replay.refusals import Correction
+from thoughtline.replay.refusals import Correction, Evidence
 
 FILLERS = ("", " ", ".")
 """From the least to the most; after the last one, thinking is paused."""
@@ -52,8 +53,32 @@ def _with(contract: Contract, correction: Correction) -> Contract:
             return replace(contract, thinks_by_default=True, ladder=_without(contract.ladder, "pause_thinking"))
         case "never_thinks":
             return replace(contract, takes="nothing", kind="forbidden", scope="nowhere", ladder=())
+        case "answers_in":
+            return _answering(contract, correction.field)
         case _:
             assert_never(correction.change)
+
+
+def _answering(contract: Contract, field: str) -> Contract:
+    """A provider whose member for reasoning nobody knew, until it answered."""
+    return replace(contract, dialect=written_in(contract.dialect, field)) if contract.follows_answers else contract
+
+
+def told_by_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
+    """What an answer says about where its server keeps reasoning, if that is news."""
+    made = record.provenance
+    if not made.carrier or not contract.follows_answers or made.carrier == contract.dialect.carrier:
+        return None
+    return Correction(
+        provider=made.provider,
+        endpoint=made.endpoint,
+        model=made.model_asked,
+        change="answers_in",
+        field=made.carrier,
+        evidence=Evidence(200, "", ""),
+        learned_at=now,
+        expires_at=now + ttl_seconds,
+    )
 
 
 _LADDERS: dict[str, tuple[Rung, ...]] = {
@@ -107,7 +132,7 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
 def _forbidding(contract: Contract, correction: Correction) -> Contract:
     """A provider that refuses a field: its neighbour may be the right one, otherwise there is none."""
     if correction.field == "reasoning_content" and contract.dialect.carrier == "reasoning_content":
-        return replace(contract, name="learned", dialect=dialects.REASONING)
+        return replace(contract, name="learned", dialect=dialects.REASONING, follows_answers=False)
     return replace(contract, name="learned", kind="forbidden", scope="nowhere", takes="nothing", ladder=())
 
 

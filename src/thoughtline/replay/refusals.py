@@ -313,6 +313,7 @@ Change = Literal[
     "binds_prefix",  # a block is valid only behind the prefix it was made behind
     "always_thinks",  # thinking can't be paused, or only be adaptive
     "never_thinks",  # thinking can't be asked for
+    "answers_in",  # `field` is where its own answers have reasoning
 ]
 Scope = Literal["", "calls_after_user", "calls", "all_with_tools", "loop_head", "first_call_of_step", "pairs"]
 """Which turns, in the words of contracts; empty where a change is about none in particular."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from thoughtline.items import (
+    GOOGLE_GEMINI_V1,
     NO_RAW,
     REASONING_KINDS,
     Item,
@@ -14,6 +15,7 @@ from thoughtline.items import (
     ReasoningServerToolCall,
     ReasoningSummary,
     ReasoningText,
+    Seal,
     Text,
     ToolCall,
     Unknown,
@@ -24,9 +26,10 @@ from thoughtline.replay.contracts import Contract
 from thoughtline.replay.keys import plain_token
 from thoughtline.replay.visible import is_same_call
 
+_SENTINEL = "skip_thought_signature_validator"
 SENTINELS = frozenset(
     {
-        "skip_thought_signature_validator",
+        _SENTINEL,
         "context_engineering_is_the_way_to_go",
         "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=",
         "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
@@ -48,6 +51,15 @@ def has_sentinel(item: Item) -> bool:
             return item.seal is not None and item.seal.data in SENTINELS
         case _:
             return False
+
+
+def with_sentinel(items: Sequence[Item]) -> tuple[Item, ...]:
+    """The items with the first call said to have no signature, on purpose."""
+    at = next(at for at, item in enumerate(items) if isinstance(item, ToolCall))
+    return tuple(
+        replace(item, seal=Seal(_SENTINEL, GOOGLE_GEMINI_V1)) if number == at and isinstance(item, ToolCall) else item
+        for number, item in enumerate(items)
+    )
 
 
 def without_reasoning(items: Sequence[Item]) -> tuple[Item, ...]:
