@@ -355,6 +355,8 @@ class Replayer:
             policy = replace(policy, drops_ids=True)
         elif refusal.remedy == "pause_thinking":
             policy = replace(policy, pauses_thinking=True)
+        elif refusal.remedy == "bare_loop":
+            policy = replace(policy, bares_loop=True)
         changed = replace(
             prepared, contract=contract, policy=policy, corrections=corrections, healings=prepared.healings + 1
         )

@@ -136,7 +136,7 @@ ANTHROPIC_CASES = {
     "5 null": Case("missing", "anthropic", "restore", "signature", "/messages/2/content/0", anthropic("messages.2.content.0.thinking.signature.str: Input should be a valid string")),
     "5 absent": Case("missing", "anthropic", "restore", "signature", "/messages/4/content/0", anthropic("messages.4.content.0.thinking.signature: Field required")),
     "5 at Bedrock": Case("missing", "bedrock", "restore", "signature", "/messages/4/content/0", bedrock("ValidationException: The model returned the following errors: messages.4.content.0.thinking.signature: Field required")),
-    "6": Case("thinking-off", "anthropic", "drop_block", "thinking", "/messages/1/content/0", anthropic("messages.1.content.0: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request.")),
+    "6": Case("thinking-off", "anthropic", "bare_loop", "thinking", "/messages/1/content/0", anthropic("messages.1.content.0: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request.")),
     "7": Case("thinking-last", "anthropic", "drop_block", "thinking", "/messages/1", anthropic("messages.1: The final block in an assistant message cannot be `thinking`.")),
     "8": Case("bound-prefix-changed", "anthropic", "drop_block", "signature", "/messages/5/content/0", anthropic(BOUND)),
     "9": Case("forbidden", "anthropic", "strip_field", "block_binding", "/thinking", anthropic("thinking.adaptive.block_binding: Extra inputs are not permitted")),

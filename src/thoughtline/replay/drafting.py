@@ -16,7 +16,6 @@ from thoughtline.items import (
     ToolCall,
     Unknown,
     is_envelope,
-    reasoning_of,
     seal_of,
 )
 from thoughtline.providers import KIMI
@@ -26,11 +25,12 @@ from thoughtline.replay.carriers import MOVABLE, Carriers
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
-from thoughtline.replay.keys import Identity, Step, plain_token, seal_key
+from thoughtline.replay.keys import Identity, Step, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
 from thoughtline.replay.pausing import paused
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
 from thoughtline.replay.scopes import after_last_user, required_turns
+from thoughtline.replay.stripping import without_record
 from thoughtline.replay.weaving import (
     as_text,
     is_filler,
@@ -76,6 +76,7 @@ class Draft:
         self._findings: list[Finding] = []
         self._counts = Counts()
         self._had_none: set[int] = set()
+        self._is_paused = False
         self._used: set[str] = set()
         self._covered: set[int] = set()
         self._names = CallNames()
@@ -181,8 +182,9 @@ class Draft:
         takes_text = self._contract.takes == "text"
         if self._carriers.keeps_seals(record):
             return record.items
-        has_seals = self._contract.dialect.carrier in ("native", "reasoning_details")
-        if not takes_text or (has_seals and not self._contract.follows_answers):
+        carrier = self._contract.dialect.carrier
+        has_seals = carrier == "reasoning_details" and not self._contract.follows_answers
+        if not takes_text or has_seals or carrier == "native":
             is_same_wire = record.is_complete and record.provenance.format == self._transcript.format
             if is_same_wire and is_issued_by(record, self._issuer, self._contract):
                 return record.items
@@ -258,12 +260,10 @@ class Draft:
 
     def _strip_known(self, step: Step, record: Record, rule: RuleCode, why: str) -> None:
         """Take out what the client sent of a record that must not go back, and say so."""
-        known = {plain_token(seal.data) for item in record.items if (seal := seal_of(item)) is not None}
-        texts = {item.text.strip() for item in record.items if isinstance(item, ReasoningText)}
         self._find(rule, step.positions[0], why)
         for position in step.positions:
             items = self._now(position)
-            kept = tuple(bare for item in items if (bare := _without_seal(item, known, texts, record)) is not None)
+            kept = without_record(items, record)
             if kept != items:
                 self._items[position] = unnamed(kept) if self._transcript.format == "openai_responses" else kept
                 self._counts.stripped += 1
@@ -309,7 +309,7 @@ class Draft:
         inherited = inherit(self._transcript.turns) if "inherit" in ladder else {}
         for position in sorted(self._required):
             items = self._now(position)
-            if position not in self._covered and not self._carries(position, items) and not self._goes_on(position):
+            if position not in self._covered and not self._carries(position, items):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
 
@@ -320,15 +320,6 @@ class Draft:
         if self._contract.scope == "loop_head":
             return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
         return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
-
-    def _goes_on(self, position: int) -> bool:
-        """Whether the model made this call without thinking anew, in a loop that it began with thinking."""
-        if self._contract.scope != "loop_head" or position not in self._had_none:
-            return False
-        start = after_last_user(self._transcript.turns)
-        return any(
-            self._carries(earlier, self._now(earlier)) for earlier in self._assistant if start <= earlier < position
-        )
 
     def _is_hollow(self, position: int, item: Item) -> bool:
         """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
@@ -368,6 +359,7 @@ class Draft:
         self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
 
     def _pause_thinking(self) -> None:
+        self._is_paused = True
         member = paused(self._transcript, self._contract)
         if member not in self._members:
             self._members.append(member)
@@ -398,10 +390,20 @@ class Draft:
         """What a refusal asks for that is about the request as a whole."""
         if self._policy.pauses_thinking:
             self._pause_thinking()
+        if self._policy.bares_loop or (self._is_paused and self._contract.takes == "own"):
+            self._bare_loop()
         if self._policy.drops_ids and self._transcript.format == "openai_responses":
             for position, turn in enumerate(self._transcript.turns):
                 if turn.role == "assistant" and any(is_named(item) for item in self._now(position)):
                     self._set(position, unnamed(self._now(position)), "stale-id", "ids that this provider refused")
+
+    def _bare_loop(self) -> None:
+        """Without thinking, no thinking may stand since the last user message; what is older is ignored."""
+        start = after_last_user(self._transcript.turns)
+        for position in self._assistant:
+            bare = without_reasoning(self._now(position)) if position >= start else ()
+            if bare and bare != self._now(position):
+                self._set(position, bare, "forbidden", "thinking is off, and this turn is still going on")
 
     # --- the result -----------------------------------------------------------------------------------------------
 
@@ -427,20 +429,6 @@ _PAIRS = (Text, ToolCall)
 
 def _text_of(items: tuple[Item, ...]) -> str:
     return "".join([item.text for item in items if isinstance(item, ReasoningText)])
-
-
-def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) -> Item | None:
-    """The item without what it has of a record; None if it was nothing else. Of a turn cut short nothing is good."""
-    if isinstance(item, REASONING_KINDS):
-        seal = seal_of(item)
-        is_known = seal is not None and plain_token(seal.data) in known
-        is_text = isinstance(item, ReasoningText) and item.text.strip() in texts
-        is_named = item.id is not None and any(item.id == own.id for own in reasoning_of(record.items))
-        return None if is_known or is_text or is_named or not record.is_complete else item
-    seal = seal_of(item)
-    if seal is None or plain_token(seal.data) not in known:
-        return item
-    return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else item
 
 
 def _is_unsigned(item: Item) -> bool:

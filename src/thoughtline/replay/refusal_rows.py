@@ -37,6 +37,7 @@ Remedy = Literal[
     "unpair",  # leave item ids out, keep call ids and ciphertext
     "drop_item",  # leave the reasoning item out, and the ids of what it was paired with; of duplicates, the later one
     "drop_block",  # leave the thinking block out
+    "bare_loop",  # leave out the thinking of the turn that is still going on
     "add_filler_text",  # fill an empty required member with the least that is accepted
     "pause_thinking",  # switch thinking off for this request
     "adapt_thinking",  # use the one thinking mode that the model has
@@ -136,7 +137,7 @@ _ANTHROPIC = (
     Meaning("missing", "anthropic", "restore", "signature").when(
         rf"{_BLOCK}\.(?P<field>signature|thinking|data)(?:\.str)?: (?:Input should be a valid string|Field required)"
     ),
-    Meaning("thinking-off", "anthropic", "drop_block", "thinking").when(
+    Meaning("thinking-off", "anthropic", "bare_loop", "thinking").when(
         rf"{_AT}When {_Q}thinking{_Q} is disabled, an {_Q}assistant{_Q} message in the final position cannot contain"
     ),
     Meaning("thinking-last", "anthropic", "drop_block", "thinking").when(
