@@ -24,19 +24,20 @@ from thoughtline.continuity.memory import Memory
 from thoughtline.errors import DecodeError, EncodeError, StoreError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.formats.halves import glanced
-from thoughtline.items import seal_of
+from thoughtline.formats.leaving_out import without_members
+from thoughtline.healing import Mended, Sent, mend
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.providers import Dialect
 from thoughtline.records import Key, Outcome, Record
 from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
 from thoughtline.replay.detection import Target, as_asked, resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, seal_key, walk
-from thoughtline.replay.learning import corrected, told_by_answer
+from thoughtline.replay.keys import Identity, walk
+from thoughtline.replay.learning import told_by_answer
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
 from thoughtline.replay.plans import Counts
-from thoughtline.replay.refusals import Correction, Refusal, classify, learn
+from thoughtline.replay.refusals import Correction
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.translation import CallIds, with_opened, with_own_ids
 from thoughtline.turns import FormatName, Transcript
@@ -285,11 +286,11 @@ class Replayer:
         """The request as it should have been, by what the refusal says; None if it is not ours to mend."""
         if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
             return None
-        refusal = classify(status, answer)
-        if refusal is None or refusal.remedy in ("pass_on", "restore_exact"):
-            return None
         try:
-            again = _planned(await self._amended(prepared, refusal))
+            mended = mend(status, answer, _sent(prepared), self._clock())
+            if mended is None:
+                return None
+            again = _planned(await self._amended(prepared, mended))
         except (DecodeError, EncodeError):
             return None
         return None if again.body == prepared.body else again
@@ -338,27 +339,14 @@ class Replayer:
         except StoreError:
             return {}  # counted and shown by the store itself: a failing store never fails a request
 
-    async def _amended(self, prepared: Prepared, refusal: Refusal) -> Prepared:
+    async def _amended(self, prepared: Prepared, mended: Mended) -> Prepared:
         """The same request under the contract and policy that the refusal teaches."""
-        where, contract, policy = prepared.destination, prepared.contract, prepared.policy
-        filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
-        now = self._clock()
-        lesson = learn(refusal, where.provider, where.endpoint, where.model, now, TTL_SECONDS, filler)
-        corrections = prepared.corrections
-        if lesson is not None:
-            contract = corrected(contract, (lesson,), where.target, now)
-            if contract != prepared.contract:
-                corrections = (*corrections, lesson)
-        if refusal.remedy in ("strip_seal", "drop_block", "drop_item"):
-            policy = replace(policy, refused=policy.refused | _seals_at(prepared, refusal))
-        elif refusal.remedy == "unpair":
-            policy = replace(policy, drops_ids=True)
-        elif refusal.remedy == "pause_thinking":
-            policy = replace(policy, pauses_thinking=True)
-        elif refusal.remedy == "bare_loop":
-            policy = replace(policy, bares_loop=True)
         changed = replace(
-            prepared, contract=contract, policy=policy, corrections=corrections, healings=prepared.healings + 1
+            prepared,
+            contract=mended.contract,
+            policy=mended.policy,
+            corrections=(*prepared.corrections, *mended.corrections),
+            healings=prepared.healings + 1,
         )
         return await self._needing(changed)
 
@@ -392,29 +380,14 @@ def _planned(prepared: Prepared) -> Prepared:
     if prepared.handover is not None:
         applied, quotation = carry_on(prepared.handover, applied, prepared.contract)
     body = _bodies(transcript.format).encode_request(applied, prepared.contract.dialect)
+    body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
+    if refused:
+        told = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
+        planned = replace(planned, findings=(*planned.findings, *told))
     return replace(prepared, plan=planned, body=body, quotation=quotation)
 
 
-def _seals_at(prepared: Prepared, refusal: Refusal) -> frozenset[Key]:
-    """The seals that a refusal is about: those of the element it names, else all that were sent."""
-    assert prepared.transcript is not None
-    sent = _bodies(prepared.transcript.format).decode_request(prepared.body, prepared.contract.dialect)
-    place = "" if refusal.evidence.is_wrapped else refusal.place
-    steps = place.strip("/").split("/")
-    at = int(steps[1]) if len(steps) > 1 and steps[1].isdecimal() else None
-    inner = int(steps[3]) if len(steps) > 3 and steps[3].isdecimal() else None
-    every: list[Key] = []
-    named: list[Key] = []
-    for turn in sent.turns:
-        for number, item in enumerate(turn.items):
-            seal = seal_of(item)
-            if seal is None or not seal.data:
-                continue
-            key = seal_key(seal.data)
-            every.append(key)
-            is_here = at is not None and turn.at <= at < turn.at + turn.spans
-            is_it = number == (at - turn.at if turn.spans > 1 and at is not None else inner)
-            is_named = bool(place) and getattr(item, "id", None) == place
-            if is_named or (is_here and (is_it or (inner is None and turn.spans == 1))):
-                named.append(key)
-    return frozenset(named or every)
+def _sent(prepared: Prepared) -> Sent:
+    contract = prepared.contract
+    filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
+    return Sent(prepared.body, prepared.destination.target, contract, prepared.policy, filler)

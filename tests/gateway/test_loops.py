@@ -1,4 +1,4 @@
-"""Claude, another model and Claude again inside one tool loop: all since the last user message is one turn to Claude."""
+"""Claude, another model, Claude again inside one tool loop: all since the last user message is one turn to it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def keep_everything(body: Body, format: FormatName) -> None:
 
 def of_another_model(format: FormatName) -> list[Body]:
     """A tool turn that somebody else made, without a thought, and its result."""
-    id, name, arguments = "toolu_01Another0Model", "weather", {"city": "Rome"}
+    call_id, name, arguments = "toolu_01Another0Model", "weather", {"city": "Rome"}
     if format == "bedrock_converse":
-        call: Body = {"toolUse": {"toolUseId": id, "name": name, "input": arguments}}
-        result: Body = {"toolResult": {"toolUseId": id, "content": [{"text": "warm"}]}}
+        call: Body = {"toolUse": {"toolUseId": call_id, "name": name, "input": arguments}}
+        result: Body = {"toolResult": {"toolUseId": call_id, "content": [{"text": "warm"}]}}
     else:
-        call = {"type": "tool_use", "id": id, "name": name, "input": arguments}
-        result = {"type": "tool_result", "tool_use_id": id, "content": "warm"}
+        call = {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+        result = {"type": "tool_result", "tool_use_id": call_id, "content": "warm"}
     return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
 
 

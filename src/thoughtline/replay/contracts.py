@@ -35,8 +35,8 @@ class Contract(Struct, frozen=True, gc=False):
     """A row. `takes` is what may be sent: any text, only what this provider made, or nothing at all.
 
     `filler` is the least that is known to be accepted where a field must be there and nobody has its text.
-    `follows_answers`: which member holds reasoning is for the server to say, and its answers do; the dialect's is only
-    where to begin. `may_seal`: a server that nobody listed, so that seals which a client sends may well be its own.
+    `follows_answers`: the server's answers say which member holds reasoning; the dialect's is where to begin.
+    `may_seal`: nobody lists the server, so seals of a client's may be its own. `drops`: members that it refuses.
     """
 
     name: str
@@ -53,13 +53,12 @@ class Contract(Struct, frozen=True, gc=False):
     binds_model: bool = False
     follows_answers: bool = False
     may_seal: bool = False
+    drops: tuple[str, ...] = ()
     format: FormatName = "openai_chat"
 
     def thinks(self, transcript: Transcript) -> bool:
         """Whether this request has the model think."""
-        if transcript.thinking == "unsaid":
-            return self.thinks_by_default
-        return transcript.thinking != "off"
+        return self.thinks_by_default if transcript.thinking == "unsaid" else transcript.thinking != "off"
 
     @property
     def is_strict(self) -> bool:

@@ -7,12 +7,12 @@ at the second try, and the first request of the next conversation at once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
+from typing import assert_never, get_args
 
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
-from thoughtline.providers import Dialect, written_in
+from thoughtline.providers import Carrier, Dialect, written_in
 from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.detection import Target
@@ -42,7 +42,9 @@ def _with(contract: Contract, correction: Correction) -> Contract:
         case "requires":
             return _requiring(contract, correction)
         case "forbids":
-            return _forbidding(contract, correction)
+            return _forbidding(contract, correction.field)
+        case "drops":
+            return replace(contract, drops=tuple(dict.fromkeys((*contract.drops, correction.field))))
         case "refuses_filler":
             return _beyond(contract, correction.filler or "")
         case "needs_filler":
@@ -129,11 +131,22 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
     )
 
 
-def _forbidding(contract: Contract, correction: Correction) -> Contract:
-    """A provider that refuses a field: its neighbour may be the right one, otherwise there is none."""
-    if correction.field == "reasoning_content" and contract.dialect.carrier == "reasoning_content":
-        return replace(contract, name="learned", dialect=dialects.REASONING, follows_answers=False)
-    return replace(contract, name="learned", kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+_PLACES = ("reasoning_content", "reasoning")
+"""The members for plain text that servers read most."""
+
+
+def _forbidding(contract: Contract, field: str) -> Contract:
+    """A provider that refuses a member for reasoning: what stands there goes into the one that it reads, if any."""
+    if field not in get_args(Carrier):  # no member, but reasoning at all
+        return replace(contract, name="learned", kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+    refused = f"messages[].{field}"
+    contract = replace(contract, drops=tuple(dict.fromkeys((*contract.drops, refused))))
+    left = [name for name in (contract.dialect.carrier, *_PLACES) if f"messages[].{name}" not in contract.drops]
+    is_plain = contract.dialect.carrier in _PLACES
+    if contract.dialect.carrier not in left and not (is_plain and left):
+        return replace(contract, name="learned", kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+    dialect = contract.dialect if contract.dialect.carrier == left[0] else _FIELDS[left[0]]
+    return replace(contract, dialect=dialect, follows_answers=False, may_seal=False)
 
 
 def _beyond(contract: Contract, refused: str) -> Contract:

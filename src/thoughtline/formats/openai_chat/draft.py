@@ -15,6 +15,7 @@ from thoughtline.formats.openai_chat.messages import (
     Message,
     answer_tail,
     carrier_among,
+    chunk_carrier,
     decode_part,
     field_reasoning,
     text_of,
@@ -229,7 +230,8 @@ class MessageDraft:
     def _add_parts(self, parts: list[Raw], events: list[Event]) -> None:
         for raw in parts:
             match decode_part(raw.copy(), self._dialect):
-                case ReasoningText(text=text):
+                case ReasoningText(text=text) as chunk:
+                    self._told_in = self._told_in or (chunk_carrier(chunk),)
                     self.add_thinking(text, events)
                 case Text(text=text):
                     self.add_content(text, events)

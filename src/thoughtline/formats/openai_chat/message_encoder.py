@@ -20,7 +20,14 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
-from thoughtline.formats.openai_chat.messages import decode_call, decode_items, decode_part, message_decoder, text_of
+from thoughtline.formats.openai_chat.messages import (
+    chunk_carrier,
+    decode_call,
+    decode_items,
+    decode_part,
+    message_decoder,
+    text_of,
+)
 from thoughtline.formats.reasoning_details import encode_detail
 from thoughtline.items import (
     GOOGLE_GEMINI_V1,
@@ -129,14 +136,7 @@ def _calls(items: tuple[Item, ...]) -> list[ToolCall]:
 
 def _touches_content(old: tuple[Item, ...], dialect: Dialect) -> bool:
     """Whether reasoning stands, or is to stand, inside `content`."""
-    return dialect.carrier in _IN_CONTENT or any(is_chunk(item) for item in old)
-
-
-def is_chunk(item: Item) -> bool:
-    """Whether this reasoning came as a chunk of a content list."""
-    if not isinstance(item, ReasoningText) or not item.raw:
-        return False
-    return bytes(members(item.raw).get("type", NULL)) == b'"thinking"' and item.signature is None
+    return dialect.carrier in _IN_CONTENT or any(map(chunk_carrier, old))
 
 
 def _reasoning_members(items: tuple[Item, ...], before: bytes, dialect: Dialect) -> list[tuple[str, bytes | None]]:

@@ -13,7 +13,17 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import think_tags
-from thoughtline.formats.json_text import NULL, decode, decode_content, decode_kind, encode, is_given, object_of
+from thoughtline.formats.json_text import (
+    NULL,
+    decode,
+    decode_content,
+    decode_kind,
+    encode,
+    is_array,
+    is_given,
+    members,
+    object_of,
+)
 from thoughtline.formats.reasoning_details import decode_detail
 from thoughtline.items import (
     GOOGLE_GEMINI_V1,
@@ -165,8 +175,8 @@ _CARRIERS = (
 )
 
 
-def told_in(message: Message) -> tuple[str, ...]:
-    """The members of an answer that hold any reasoning."""
+def told_in(message: Message, items: Sequence[Item]) -> tuple[str, ...]:
+    """The members of an answer that hold any reasoning, or what it calls its chunks in the content."""
     values = {
         "reasoning_details": message.reasoning_details,
         "reasoning_text": message.reasoning_text or message.reasoning_opaque,
@@ -174,7 +184,18 @@ def told_in(message: Message) -> tuple[str, ...]:
         "reasoning": message.reasoning,
         "thinking": text_of(message.thinking) if message.thinking is not NULL else None,
     }
-    return tuple(name for name, value in values.items() if value)
+    chunks = dict.fromkeys(filter(None, map(chunk_carrier, items)))
+    return (*(name for name, value in values.items() if value), *chunks)
+
+
+def chunk_carrier(item: Item) -> str:
+    """How an answer writes reasoning into its content: Mistral's way or Cohere's; empty for all that is no chunk."""
+    if not isinstance(item, ReasoningText) or not item.raw or item.signature is not None:
+        return ""
+    written = members(item.raw)
+    if bytes(written.get("type", NULL)) != b'"thinking"':
+        return ""
+    return "mistral_chunks" if is_array(written.get("thinking", NULL)) else "cohere_chunks"
 
 
 def carrier_among(told: Sequence[str], dialect: Dialect) -> tuple[str, ...]:

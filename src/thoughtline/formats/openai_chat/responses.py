@@ -81,7 +81,7 @@ def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: 
     items = _answer_items(message, dialect, f"/choices/{position}/message")
     notes = decode_notes(message.annotations, choice.logprobs, citations)
     notes = notes.of_words("".join(item.text for item in items if isinstance(item, Text)))
-    turn = Turn("assistant", items, carriers=carrier_among(told_in(message), dialect))
+    turn = Turn("assistant", items, carriers=carrier_among(told_in(message, items), dialect))
     return Candidate(turn, choice.index, _whole_finish(choice.finish_reason), notes)
 
 

@@ -201,15 +201,21 @@ def xai_ciphertext_opens(exchange: Exchange) -> Refusal | None:
 
 
 def chat_parameters_known(exchange: Exchange) -> Refusal | None:
-    """Reasoning has no place in this API, neither beside the messages nor in them (contracts.md §12.2)."""
+    """Reasoning has no place in this API, neither beside the messages nor in them (contracts.md §12.2); nor has any
+    other member of a message that it does not know."""
     for name in ("reasoning", "thinking", "include_reasoning"):
         if name in exchange.body:
             return _unknown(name)
     for index, message in enumerate(objects(exchange.body.get("messages"))):
-        for name in ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque"):
-            if name in message:
+        for name in message:
+            if name not in _MESSAGE_KEYS:
                 return _unknown(f"messages[{index}].{name}")
     return None
+
+
+_MESSAGE_KEYS = frozenset(
+    {"role", "content", "name", "refusal", "audio", "annotations", "tool_calls", "tool_call_id", "function_call"}
+)
 
 
 def _unknown(place: str) -> Refusal:
