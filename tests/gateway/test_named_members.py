@@ -158,7 +158,7 @@ def _anthropic(refused: str, sentence: str) -> Any:
     return answer
 
 
-BLOCKS = [
+BLOCKS: list[Body] = [
     {"type": "thinking", "thinking": "Look.", "signature": "c2lnbmVk", "mark": 1},
     {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"mark": 1}},
 ]
