@@ -193,7 +193,7 @@ RESPONSES_CASES = {
     "unverified, the code alone": Case("foreign", "openai", "drop_item", "encrypted_content", "", openai("Something went wrong.", "invalid_encrypted_content")),
     "response not stored": Case("stale-id", "openai", "restore", "previous_response_id", "", openai("Previous response with id 'resp_68c36b7dbd58' not found.", "previous_response_not_found")),
     "twice": Case("duplicated", "openai", "drop_item", "id", RS, openai(f"Duplicate item found with id {RS}. Remove duplicate items from your input and try again.", None)),
-    "no ciphertext": Case("forbidden", "openai", "strip_field", "encrypted_content", "/include", openai("Encrypted content is not supported with this model.", None, "include")),
+    "no ciphertext": Case("thinking-unsupported", "openai", "stop_asking", "encrypted_content", "/include", openai("Encrypted content is not supported with this model.", None, "include")),
     "status": Case("forbidden", "openai", "drop_member", "status", "/input/1", openai("Unknown parameter: 'input[1].status'.", "unknown_parameter", "input[1].status")),
     "content": Case("forbidden", "openai", "drop_member", "content", "/input/112", openai("Invalid 'input[112].content': array too long. Expected an array with maximum length 0, but got an array with length 1 instead.", "array_above_max_length", "input[112].content")),
     "no summary": Case("missing", "openai", "add_filler_text", "summary", "/input/3", openai("Missing required parameter: 'input[3].summary'.", "missing_required_parameter", "input[3].summary")),
@@ -230,7 +230,14 @@ FORBIDDING_CASES = {
     "openai effort with tools": Case("thinking-conflict", "openai-chat", "pass_on", "reasoning_effort", "", openai("Function tools with reasoning_effort are not supported for gpt-5.4-mini in /v1/chat/completions.")),
     "sglang": Case("missing", "sglang", "restore", "reasoning_content", "", openai("ThinkingMode: thinking, invalid message without reasoning_content/tool_calls `...` after last user message")),
     "llama.cpp": Case("thinking-last", "llama.cpp", "add_filler_text", "content", "", openai("Expected 'content' or 'tool_calls' (ref: https://github.com/ggml-org/llama.cpp/issues/8367 & https://github.com/ggml-org/llama.cpp/issues/12279)")),
-    "ollama": Case("thinking-unsupported", "ollama", "pause_thinking", "think", "", {"error": '"llama3.2:1b" does not support thinking'}),
+    "ollama": Case("thinking-unsupported", "ollama", "stop_asking", "think", "", {"error": '"llama3.2:1b" does not support thinking'}),
+    "claude can't think": Case("thinking-unsupported", "ollama", "stop_asking", "think", "", anthropic("'claude-3-5-haiku-20241022' does not support thinking.")),
+    "a model can't think": Case("thinking-unsupported", "openai-chat", "stop_asking", "thinking", "", openai("This model does not support reasoning.")),
+    "gemini can't think": Case("thinking-unsupported", "gemini", "stop_asking", "thinkingConfig", "", google("Thinking is not enabled for models/gemini-2.0-flash")),
+    "no effort": Case("forbidden", "openai-chat", "drop_member", "reasoning_effort", "", openai("Unsupported parameter: 'reasoning_effort' is not supported with this model.", "unsupported_parameter", "reasoning_effort")),
+    "no effort in Responses": Case("forbidden", "openai", "drop_member", "effort", "/reasoning", openai("Unsupported parameter: 'reasoning.effort' is not supported with this model.", "unsupported_parameter", "reasoning.effort")),
+    "no summary in Responses": Case("forbidden", "openai", "drop_member", "summary", "/reasoning", openai("Unsupported parameter: 'reasoning.summary' is not supported with this model.", "unsupported_parameter", "reasoning.summary")),
+    "grok's effort": Case("forbidden", "xai", "drop_member", "reasoning_effort", "", {"code": "invalid-argument", "error": "Argument not supported on this model: reasoningEffort"}),
 }
 
 # fmt: on
@@ -369,6 +376,7 @@ def learned(case: Case, sent_filler: str | None = None) -> Correction | None:
         ("forbidding mistral", "forbids", "", "reasoning_content"),
         ("forbidding groq", "forbids", "", "reasoning_content"),
         ("forbidding ollama", "never_thinks", "", "think"),
+        ("responses no ciphertext", "never_thinks", "", "encrypted_content"),
     ],
 )
 def test_a_refusal_corrects_the_contract(name: str, change: str, scope: str, field: str) -> None:

@@ -54,6 +54,7 @@ class Contract(Struct, frozen=True, gc=False):
     follows_answers: bool = False
     may_seal: bool = False
     drops: tuple[str, ...] = ()
+    never_thinks: bool = False
     format: FormatName = "openai_chat"
 
     def thinks(self, transcript: Transcript) -> bool:

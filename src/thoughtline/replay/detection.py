@@ -180,7 +180,7 @@ def _by_format(format: FormatName, provider: str, family: str, model: str) -> Co
         case "anthropic_messages":
             return _anthropic(provider, family, model)
         case "openai_responses":
-            return _responses(provider, family)
+            return _responses(provider, family, model)
         case "gemini_generate":
             return BY_NAME["gemini-2.5" if family == "gemini-2.5" else "gemini"]
         case "bedrock_converse":
@@ -209,7 +209,19 @@ def _claude(model: str) -> str:
     return "anthropic-adaptive" if _ADAPTIVE.search(model) else "anthropic"
 
 
-def _responses(provider: str, family: str) -> Contract:
+_NEVER_REASONS = re.compile(r"(^|/)(gpt-3|gpt-4|chatgpt-4|gpt-5(\.\d)?-chat)")
+"""OpenAI's models that don't reason: asked for encrypted reasoning, they refuse ("Encrypted content is not supported
+with this model"), and so they do where it is sent to them."""
+
+
+def _responses(provider: str, family: str, model: str) -> Contract:
+    found = _responses_row(provider, family)
+    if found.name not in ("openai-responses", "azure-responses") or not _NEVER_REASONS.search(model):
+        return found
+    return replace(found, kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+
+
+def _responses_row(provider: str, family: str) -> Contract:
     if provider == "deepseek" or (family == "deepseek" and provider not in LENIENT):
         return BY_NAME["deepseek-responses"]
     if provider == "azure":

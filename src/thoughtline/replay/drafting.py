@@ -27,7 +27,7 @@ from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
 from thoughtline.replay.keys import Identity, Step, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
-from thoughtline.replay.pausing import paused
+from thoughtline.replay.pausing import CIPHERTEXT, paused, unasked, without_ciphertext
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
 from thoughtline.replay.scopes import after_last_user, required_turns
 from thoughtline.replay.stripping import without_record
@@ -45,8 +45,6 @@ from thoughtline.replay.weaving import (
     without_reasoning,
 )
 from thoughtline.turns import Transcript
-
-_CIPHERTEXT = "reasoning.encrypted_content"
 
 
 class Draft:
@@ -298,8 +296,8 @@ class Draft:
     def ask_for_ciphertext(self) -> None:
         """Where nothing is kept at the provider, reasoning comes back only to those who ask for it in the answer."""
         is_needed = self._contract.scope == "pairs" and self._transcript.is_stored is False
-        if is_needed and _CIPHERTEXT not in self._transcript.includes:
-            wanted = [*self._transcript.includes, _CIPHERTEXT]
+        if is_needed and CIPHERTEXT not in self._transcript.includes:
+            wanted = [*self._transcript.includes, CIPHERTEXT]
             self._members.append(("include", msgspec.json.encode(wanted)))
 
     # --- what is still missing ------------------------------------------------------------------------------------
@@ -382,12 +380,16 @@ class Draft:
             turn = self._transcript.turns[position]
             bare = without_reasoning(turn.items)
             if bare != turn.items:
+                bare = unnamed(bare) if self._transcript.format == "openai_responses" else bare
                 self._set(position, bare, "forbidden", "this provider refuses reasoning in the history")
             if turn.carriers:
                 self._moved.add(position)
+        self._members += without_ciphertext(self._transcript)
 
     def amend(self) -> None:
         """What a refusal asks for that is about the request as a whole."""
+        if self._contract.never_thinks:
+            self._members += unasked(self._transcript)
         if self._policy.pauses_thinking:
             self._pause_thinking()
         if self._policy.bares_loop or (self._is_paused and self._contract.takes == "own"):

@@ -54,11 +54,18 @@ def _with(contract: Contract, correction: Correction) -> Contract:
         case "always_thinks":
             return replace(contract, thinks_by_default=True, ladder=_without(contract.ladder, "pause_thinking"))
         case "never_thinks":
-            return replace(contract, takes="nothing", kind="forbidden", scope="nowhere", ladder=())
+            return _unthinking(contract, correction.field)
         case "answers_in":
             return _answering(contract, correction.field)
         case _:
             assert_never(correction.change)
+
+
+def _unthinking(contract: Contract, field: str) -> Contract:
+    """A model that can't think is not asked to. Where it refuses sealed reasoning, it gets none either."""
+    if field == "encrypted_content":
+        return replace(contract, takes="nothing", kind="forbidden", scope="nowhere", ladder=(), never_thinks=True)
+    return replace(contract, kind="advisory", scope="nowhere", ladder=(), never_thinks=True)
 
 
 def _answering(contract: Contract, field: str) -> Contract:
@@ -105,6 +112,8 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
     dialect = _sealing(contract, correction) if scope in _LADDERS else contract.dialect
     if contract.scope == scope and contract.is_strict and contract.dialect == dialect:
         return contract
+    if scope == "pairs" and contract.takes == "nothing":
+        return contract  # names without partners, of a model that would not take the partners
     if scope == "first_call_of_step" and dialect.carrier == "reasoning_details":
         return replace(contract, takes="own", scope="nowhere", dialect=dialect, ladder=(), thinks_by_default=True)
     if scope in _LADDERS:

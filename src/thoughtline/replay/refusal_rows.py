@@ -41,6 +41,7 @@ Remedy = Literal[
     "bare_loop",  # leave out the thinking of the turn that is still going on
     "add_filler_text",  # fill an empty required member with the least that is accepted
     "pause_thinking",  # switch thinking off for this request
+    "stop_asking",  # leave out all that asks for thinking
     "adapt_thinking",  # use the one thinking mode that the model has
     "pass_on",  # about reasoning, but only the client can mend it
 ]
@@ -229,7 +230,7 @@ _OPENAI = (
     Meaning("foreign", "openai", "drop_item", "encrypted_content").when(_UNVERIFIED),
     Meaning("foreign", "openai", "drop_item", "encrypted_content").when("", ["invalid_encrypted_content"]),
     Meaning("duplicated", "openai", "drop_item", "id").when(rf"Duplicate item found with id {_Q}{_ITEM}"),
-    Meaning("forbidden", "openai", "strip_field", "encrypted_content").when(
+    Meaning("thinking-unsupported", "openai", "stop_asking", "encrypted_content").when(
         r"Encrypted content is not supported with this model"
     ),
     Meaning("forbidden", "openai", "drop_member").when(
@@ -326,8 +327,28 @@ _OTHERS = (
     Meaning("thinking-last", "llama.cpp", "add_filler_text", "content").when(
         r"Expected 'content' or 'tool_calls' \(ref: .{0,200}?8367 & .{0,200}?12279\)"
     ),
-    Meaning("thinking-unsupported", "ollama", "pause_thinking", "think").when(
-        r"\"[^\"]{1,200}\" does not support thinking"
+    Meaning("thinking-unsupported", "ollama", "stop_asking", "think").when(
+        r"(?:registry\.\S{1,100} )?\\?[\"'`][^\"'`\\]{1,200}\\?[\"'`] does not support (?:thinking|reasoning)"
+    ),
+    Meaning("thinking-unsupported", "openai-chat", "stop_asking", "thinking").when(
+        r"(?:[Tt]his model|(?:[Tt]he )?[Mm]odel \S{1,200}) does(?: not|n't) support"
+        r" (?:extended )?(?:thinking|reasoning)(?! (?:effort|level|budget|summar))\b"
+    ),
+    Meaning("thinking-unsupported", "gemini", "stop_asking", "thinkingConfig").when(
+        r"(?:Unable to submit request because )?[Tt]hinking is not (?:supported|enabled) (?:for|by|on) "
+    ),
+    Meaning("forbidden", "openai-chat", "drop_member").when(
+        r"(?:Unsupported parameter: )?[`'\"]?(?P<path>(?P<field>reasoning_effort|reasoning_format|reasoning|thinking"
+        r"|enable_thinking|thinking_budget))[`'\"]? is not supported (?:with|for|by) this model"
+    ),
+    Meaning("forbidden", "openai", "drop_member", "effort", "reasoning.effort").when(
+        r"Unsupported parameter: 'reasoning\.effort' is not supported with this model"
+    ),
+    Meaning("forbidden", "openai", "drop_member", "summary", "reasoning.summary").when(
+        r"Unsupported parameter: 'reasoning\.summary' is not supported with this model"
+    ),
+    Meaning("forbidden", "xai", "drop_member", "reasoning_effort", "reasoning_effort").when(
+        r"(?:Argument not supported on this model: |Model \S{1,200} does not support parameter )reasoning_?[eE]ffort"
     ),
 )
 

@@ -44,7 +44,7 @@ def _unless_disabled(exchange: Exchange) -> bool:
 
 def _unless_no_effort(exchange: Exchange) -> bool:
     effort = as_object(exchange.body.get("reasoning")).get("effort") or exchange.body.get("reasoning_effort")
-    return effort != "none"
+    return effort != "none" and not exchange.model.startswith(responses.PLAIN_MODELS)
 
 
 def _gemini_thinks(exchange: Exchange) -> bool:

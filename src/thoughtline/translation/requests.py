@@ -23,6 +23,7 @@ from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.matching import Found
+from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.replay.visible import digest, is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, Conversation, Placed, translate_turns
@@ -85,7 +86,7 @@ def translate_request(
         return TranslatedRequest(transcript, (), ids, options)
     _refuse_what_changes_meaning(read, to)
     conversation = translate_turns(transcript, to, contract, sealer)
-    body, findings = _body(read, options, to, contract)
+    body, findings = _body(read, _asking_for_seals(options, to, contract), to, contract)
     marks = (*_cache_marks(transcript, to), *_history_notes(transcript))
     draft = Transcript(to, conversation.turns, body, is_reshaped=True)
     bodies = bodies_of(to)
@@ -96,6 +97,14 @@ def translate_request(
     used = frozenset(call.id for call in _calls(final) if call.id)
     found = (*conversation.findings, *findings, *marks)
     return TranslatedRequest(final, found, ids._replace(used=used), options, records)
+
+
+def _asking_for_seals(options: Options, to: FormatName, contract: Contract) -> Options:
+    """Where nothing is kept at the provider, encrypted reasoning comes to those who ask; some models refuse to be."""
+    gives = contract.takes == "own" or (contract.may_seal and contract.takes != "nothing")
+    if to != "openai_responses" or options.store or not gives:
+        return options
+    return replace(options, include=tuple(dict.fromkeys((*options.include, CIPHERTEXT))))
 
 
 def _call_ids(transcript: Transcript) -> CallIds:

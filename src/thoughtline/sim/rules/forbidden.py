@@ -66,6 +66,8 @@ def ollama_can_think(exchange: Exchange) -> Refusal | None:
 def ollama_effort_known(exchange: Exchange) -> Refusal | None:
     """The compatible endpoint."""
     told = exchange.body.get("reasoning_effort") or as_object(exchange.body.get("reasoning")).get("effort")
+    if told not in (None, "none") and exchange.model.startswith(_NOT_THINKING):
+        return openai_error(f'"{exchange.model}" does not support thinking')
     if told is None or told in _OLLAMA_EFFORTS:
         return None
     words = ", ".join(f'"{word}"' for word in _OLLAMA_EFFORTS[:-1])

@@ -75,6 +75,22 @@ def effort_supported(exchange: Exchange) -> Refusal | None:
     )
 
 
+PLAIN_MODELS = ("gpt-4", "gpt-3", "chatgpt-4", "gpt-5-chat")
+"""Beginnings of models that don't reason."""
+
+
+def ciphertext_supported(exchange: Exchange) -> Refusal | None:
+    """A model that does not reason neither gives nor takes ciphertext (contracts.md §12.1)."""
+    if not exchange.model.startswith(PLAIN_MODELS):
+        return None
+    included = exchange.body.get("include")
+    asked = isinstance(included, list) and "reasoning.encrypted_content" in included
+    if asked or any(item.get("encrypted_content") for item in items_of(exchange.body)):
+        message = "Encrypted content is not supported with this model."
+        return openai_error(message, 400, "include" if asked else "input")
+    return None
+
+
 def ciphertext_opens(exchange: Exchange) -> Refusal | None:
     """Made here, for this account, and for the item that carries it."""
     for item in items_of(exchange.body):
@@ -167,6 +183,7 @@ OPENAI_RULES: tuple[Rule, ...] = (
     previous_known,
     status_not_null,
     no_duplicates,
+    ciphertext_supported,
     ciphertext_opens,
     items_kept,
     reasoning_has_follower,
