@@ -32,6 +32,7 @@ from thoughtline.records import Key, Outcome, Record
 from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
 from thoughtline.replay.detection import Target, as_asked, resolve
 from thoughtline.replay.findings import Finding
+from thoughtline.replay.inherit import inheriting
 from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.learning import told_by_answer
 from thoughtline.replay.matching import Found
@@ -80,12 +81,15 @@ class ContractBook:
         fixed: dict[str, Contract] | None = None,
         on_miss: dict[str, tuple[Rung, ...]] | None = None,
         dialects: dict[str, Dialect] | None = None,
+        *,
+        inherits: bool = False,
     ) -> None:
         self._lessons = lessons
         self._overrides = overrides or {}
         self._fixed = fixed or {}
         self._on_miss = on_miss or {}
         self._dialects = dialects or {}
+        self._inherits = inherits
         self._resolved: dict[Target, Contract] = {}
 
     def contract_for(self, target: Target) -> Contract:
@@ -109,7 +113,10 @@ class ContractBook:
         return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
 
     def policy_for(self, contract: Contract) -> Policy:
-        return Policy(self._on_miss.get(contract.name), self._lessons.refused)
+        ladder = self._on_miss.get(contract.name)
+        if ladder is None and self._inherits and contract.takes == "text":
+            ladder = inheriting(contract.ladder)
+        return Policy(ladder, self._lessons.refused)
 
 
 def _changed(found: Contract, override: Contract | None) -> Contract:

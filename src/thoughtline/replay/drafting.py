@@ -304,12 +304,21 @@ class Draft:
 
     def climb(self, ladder: tuple[Rung, ...]) -> None:
         """For each turn that must carry reasoning and doesn't, the first rung that holds."""
-        inherited = inherit(self._transcript.turns) if "inherit" in ladder else {}
+        turns = self._transcript.turns
+        now = [replace(turn, items=self._now(at)) for at, turn in enumerate(turns)] if "inherit" in ladder else []
+        inherited = inherit(now)
+        if self._transcript.format == "openai_chat":
+            self._inherit_elsewhere(inherited)
         for position in sorted(self._required):
             items = self._now(position)
             if position not in self._covered and not self._carries(position, items):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
+
+    def _inherit_elsewhere(self, inherited: dict[int, ReasoningText]) -> None:
+        """Turns that need not carry reasoning borrow it too, unless they are known to have had none."""
+        for position in sorted(inherited.keys() - self._required - self._had_none - self._covered):
+            self._climb_one(position, self._now(position), ("inherit",), inherited)
 
     def _carries(self, position: int, items: tuple[Item, ...]) -> bool:
         if self._contract.scope == "first_call_of_step":
