@@ -145,7 +145,10 @@ def contracts() -> str:
     text = (
         "A contract is what a provider and its model demand back. Presence: a field must be there, its text is not "
         "checked. Authenticity: what is sent is checked. Advisory: nothing is refused. Forbidden: sending it is the "
-        "error. The provider's name, its host or the model's name decide which holds (`thoughtline.replay.detection`)."
+        "error. The provider's name, its host or the model's name decide which holds (`thoughtline.replay.detection`). "
+        "Where a chat server is not the model's maker (vLLM, LM Studio, aggregators, servers that nobody lists), the "
+        "member that its own answers have reasoning in is the one it gets back, whatever stands in this table; and "
+        "what a client keeps stays where it is."
     )
     return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, ""])
 

@@ -84,10 +84,14 @@ class UsageReported(Struct, frozen=True, gc=False):
 
 
 class TurnDone(Struct, frozen=True, gc=False):
-    """The turn is over. No `finish`: the stream was cut before the provider said so."""
+    """The turn is over. No `finish`: the stream was cut before the provider said so.
+
+    `carriers` are as in `Turn`: where the reasoning of the turn stood.
+    """
 
     choice: int
     finish: Finish | None
+    carriers: tuple[str, ...] = ()
 
 
 class Failed(Struct, frozen=True, gc=False):

@@ -7,9 +7,10 @@ write, and whether `<think>` in visible text is reasoning (never guessed: only w
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thoughtline.items import (
     ANTHROPIC_CLAUDE_V1,
@@ -36,6 +37,7 @@ Carrier = Literal[
     "reasoning",
     "reasoning_details",
     "reasoning_text",  # with reasoning_opaque beside it
+    "thinking",
     "think_tags",  # <think>…</think> at the head of the visible text
     "mistral_chunks",  # {"type":"thinking","thinking":[{"type":"text",…}]} in content
     "cohere_chunks",  # {"type":"thinking","thinking":"…"} in content
@@ -50,6 +52,11 @@ class Dialect(Struct, frozen=True):
     name: str
     carrier: Carrier
     reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
+
+
+def written_in(dialect: Dialect, carrier: str) -> Dialect:
+    """The dialect with its reasoning in another place; an empty name leaves it where it is."""
+    return replace(dialect, carrier=cast(Carrier, carrier)) if carrier and carrier != dialect.carrier else dialect
 
 
 # openai_chat

@@ -24,19 +24,21 @@ from thoughtline.continuity.memory import Memory
 from thoughtline.errors import DecodeError, EncodeError, StoreError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.formats.halves import glanced
-from thoughtline.items import seal_of
+from thoughtline.formats.leaving_out import without_members
+from thoughtline.healing import Mended, Sent, mend
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.providers import Dialect
 from thoughtline.records import Key, Outcome, Record
-from thoughtline.replay.contracts import BY_NAME, Contract, Rung
+from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
 from thoughtline.replay.detection import Target, as_asked, provider_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, seal_key, walk
-from thoughtline.replay.learning import corrected
+from thoughtline.replay.inherit import inheriting
+from thoughtline.replay.keys import Identity, walk
+from thoughtline.replay.learning import told_by_answer
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
 from thoughtline.replay.plans import Counts
-from thoughtline.replay.refusals import Correction, Refusal, classify, learn
+from thoughtline.replay.refusals import Correction
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.translation import CallIds, with_opened, with_own_ids
 from thoughtline.translation.tools import NO_NAMES, ToolNames
@@ -80,12 +82,15 @@ class ContractBook:
         fixed: dict[str, Contract] | None = None,
         on_miss: dict[str, tuple[Rung, ...]] | None = None,
         dialects: dict[str, Dialect] | None = None,
+        *,
+        inherits: bool = False,
     ) -> None:
         self._lessons = lessons
         self._overrides = overrides or {}
         self._fixed = fixed or {}
         self._on_miss = on_miss or {}
         self._dialects = dialects or {}
+        self._inherits = inherits
         self._resolved: dict[Target, Contract] = {}
 
     def contract_for(self, target: Target) -> Contract:
@@ -105,10 +110,16 @@ class ContractBook:
             found = with_tools(fixed, provider_of(target))
         found = _changed(found, self._overrides.get(found.name))
         dialect = self._dialects.get(target.provider)
-        return replace(found, dialect=dialect) if dialect and target.format == "openai_chat" else found
+        if dialect is None or target.format != "openai_chat":
+            return found
+        may_seal = found.name == UNKNOWN.name  # where a person says which member it is, nothing else is guessed
+        return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
 
     def policy_for(self, contract: Contract) -> Policy:
-        return Policy(self._on_miss.get(contract.name), self._lessons.refused)
+        ladder = self._on_miss.get(contract.name)
+        if ladder is None and self._inherits and contract.takes == "text":
+            ladder = inheriting(contract.ladder)
+        return Policy(ladder, self._lessons.refused)
 
 
 def _changed(found: Contract, override: Contract | None) -> Contract:
@@ -288,11 +299,11 @@ class Replayer:
         """The request as it should have been, by what the refusal says; None if it is not ours to mend."""
         if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
             return None
-        refusal = classify(status, answer)
-        if refusal is None or refusal.remedy in ("pass_on", "restore_exact"):
-            return None
         try:
-            again = _planned(await self._amended(prepared, refusal))
+            mended = mend(status, answer, _sent(prepared), self._clock())
+            if mended is None:
+                return None
+            again = _planned(await self._amended(prepared, mended))
         except (DecodeError, EncodeError):
             return None
         return None if again.body == prepared.body else again
@@ -308,12 +319,23 @@ class Replayer:
         if prepared.handover is not None:
             await remember(self._memory, prepared.handover, prepared.quotation)
 
-    async def save(self, records: Sequence[Record]) -> Saved | None:
-        """None where the store could not even remember it for now."""
+    async def save(self, records: Sequence[Record], *, learns: bool = False) -> Saved | None:
+        """None where the store could not even remember it for now. `learns`: also what answers say of their server."""
+        if learns:
+            await self._learn_from(records)
         try:
             return await self._store.save(records)
         except StoreError:
             return None
+
+    async def _learn_from(self, records: Sequence[Record]) -> None:
+        now = self._clock()
+        for record in records:
+            made = record.provenance
+            target = Target(made.provider, made.endpoint, made.model_asked, made.format)
+            lesson = told_by_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
+            if lesson is not None:
+                await self._lessons.keep((lesson,), frozenset())
 
     async def _found(self, needed: Needs) -> Found:
         """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""
@@ -330,25 +352,14 @@ class Replayer:
         except StoreError:
             return {}  # counted and shown by the store itself: a failing store never fails a request
 
-    async def _amended(self, prepared: Prepared, refusal: Refusal) -> Prepared:
+    async def _amended(self, prepared: Prepared, mended: Mended) -> Prepared:
         """The same request under the contract and policy that the refusal teaches."""
-        where, contract, policy = prepared.destination, prepared.contract, prepared.policy
-        filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
-        now = self._clock()
-        lesson = learn(refusal, where.provider, where.endpoint, where.model, now, TTL_SECONDS, filler)
-        corrections = prepared.corrections
-        if lesson is not None:
-            contract = corrected(contract, (lesson,), where.target, now)
-            if contract != prepared.contract:
-                corrections = (*corrections, lesson)
-        if refusal.remedy in ("strip_seal", "drop_block", "drop_item"):
-            policy = replace(policy, refused=policy.refused | _seals_at(prepared, refusal))
-        elif refusal.remedy == "unpair":
-            policy = replace(policy, drops_ids=True)
-        elif refusal.remedy == "pause_thinking":
-            policy = replace(policy, pauses_thinking=True)
         changed = replace(
-            prepared, contract=contract, policy=policy, corrections=corrections, healings=prepared.healings + 1
+            prepared,
+            contract=mended.contract,
+            policy=mended.policy,
+            corrections=(*prepared.corrections, *mended.corrections),
+            healings=prepared.healings + 1,
         )
         return await self._needing(changed)
 
@@ -382,29 +393,14 @@ def _planned(prepared: Prepared) -> Prepared:
     if prepared.handover is not None:
         applied, quotation = carry_on(prepared.handover, applied, prepared.contract)
     body = _bodies(transcript.format).encode_request(applied, prepared.contract.dialect)
+    body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
+    if refused:
+        told = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
+        planned = replace(planned, findings=(*planned.findings, *told))
     return replace(prepared, plan=planned, body=body, quotation=quotation)
 
 
-def _seals_at(prepared: Prepared, refusal: Refusal) -> frozenset[Key]:
-    """The seals that a refusal is about: those of the element it names, else all that were sent."""
-    assert prepared.transcript is not None
-    sent = _bodies(prepared.transcript.format).decode_request(prepared.body, prepared.contract.dialect)
-    place = "" if refusal.evidence.is_wrapped else refusal.place
-    steps = place.strip("/").split("/")
-    at = int(steps[1]) if len(steps) > 1 and steps[1].isdecimal() else None
-    inner = int(steps[3]) if len(steps) > 3 and steps[3].isdecimal() else None
-    every: list[Key] = []
-    named: list[Key] = []
-    for turn in sent.turns:
-        for number, item in enumerate(turn.items):
-            seal = seal_of(item)
-            if seal is None or not seal.data:
-                continue
-            key = seal_key(seal.data)
-            every.append(key)
-            is_here = at is not None and turn.at <= at < turn.at + turn.spans
-            is_it = number == (at - turn.at if turn.spans > 1 and at is not None else inner)
-            is_named = bool(place) and getattr(item, "id", None) == place
-            if is_named or (is_here and (is_it or (inner is None and turn.spans == 1))):
-                named.append(key)
-    return frozenset(named or every)
+def _sent(prepared: Prepared) -> Sent:
+    contract = prepared.contract
+    filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
+    return Sent(prepared.body, prepared.destination.target, contract, prepared.policy, filler)

@@ -61,8 +61,9 @@ class ServerSettings(Struct, frozen=True):
 
 
 class ReplaySettings(Struct, frozen=True):
-    """`[replay]`. `on_miss` gives a contract, by its name, another ladder."""
+    """`[replay]`. `miss` is what `on_miss` says in a word; as a table it gives a contract, by its name, a ladder."""
 
+    miss: Literal["blank", "inherit"] = "blank"
     on_miss: dict[str, tuple[Rung, ...]] = {}
     learn: bool = True
     heal: bool = True
@@ -228,6 +229,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         if name not in (*TABLES, *NAMED_TABLES):
             problems.unknown(node.place, name, (*TABLES, *NAMED_TABLES), "table")
     default = _default_provider(tree, problems)
+    ladders = _ladders_apart(table_at(tree, "replay", problems))
     read = {
         name: read_table(name, table_at(tree, name, problems), TABLES[name], problems, also) for name, also in _ALSO
     }
@@ -237,7 +239,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
     server = {name: value for name, value in read["server"].items() if name not in ("upstream", "provider")}
     url = given(read["store"], "url", store_url)
     _check_store(url, tree, problems)
-    on_miss = read_ladders(table_at(table_at(tree, "replay", problems), "on_miss", problems, "replay."), problems)
+    on_miss = read_ladders(ladders, problems)
     models = table_at(table_at(tree, "continuity", problems), "models", problems, "continuity.")
     return Settings(
         server=replace(ServerSettings(), **server),
@@ -256,10 +258,19 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
     )
 
 
+def _ladders_apart(replay: Table) -> Table:
+    """`on_miss` as a table of ladders, taken out of its own table: there it is a word."""
+    said = replay.members.get("on_miss")
+    if not isinstance(said, Table):
+        return Table({}, replay.place)
+    del replay.members["on_miss"]
+    return said
+
+
 _ALSO: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("server", ()),
     ("store", ()),
-    ("replay", ("on_miss",)),
+    ("replay", ()),
     ("continuity", ("models",)),
     ("translation", ()),
     ("tags", ()),

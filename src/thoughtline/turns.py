@@ -43,7 +43,8 @@ class Turn(Struct, frozen=True, gc=False):
 
     `at` is the index of its first element in the wire's list, `spans` how many elements it takes there (more than one
     only in Responses, where each item of a model step is an element). `carriers` names the members that hold reasoning,
-    in formats that have several for it. `original` are the items that an edited turn had before.
+    in formats that have several for it; `carrier` the one to write it in, where that is not the dialect's. `original`
+    are the items that an edited turn had before.
     """
 
     role: Role
@@ -54,11 +55,13 @@ class Turn(Struct, frozen=True, gc=False):
     carriers: tuple[str, ...] = ()
     moves_reasoning: bool = False
     original: tuple[Item, ...] | None = None
+    carrier: str = ""
 
     def with_items(self, items: tuple[Item, ...]) -> Turn:
         """This turn with other items: the one way to edit a turn."""
         original = self.original if self.is_edited else self.items
-        return Turn(self.role, items, self.at, self.spans, True, self.carriers, self.moves_reasoning, original)
+        moves = self.moves_reasoning
+        return Turn(self.role, items, self.at, self.spans, True, self.carriers, moves, original, self.carrier)
 
     def with_reasoning_moved(self) -> Turn:
         """This turn with its reasoning in the member that the dialect reads, wherever it stood."""
@@ -172,7 +175,10 @@ class Reply(Struct, frozen=True, gc=False):
 
 
 class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
-    """Where a turn came from, and so who may get it back and where its seals may go."""
+    """Where a turn came from, and so who may get it back and where its seals may go.
+
+    `carrier` is where its reasoning stood, in formats that have several places for it.
+    """
 
     tenant: str
     provider: str
@@ -184,6 +190,7 @@ class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
     dialect: str
     session: str | None = None
     agent: str | None = None
+    carrier: str = ""
 
     @property
     def told_session(self) -> str | None:

@@ -40,6 +40,7 @@ class Watch:
         self._left = max_bytes
         self._items: dict[int, list[Item]] = {}
         self._ended: dict[int, Finish | None] = {}
+        self._carriers: dict[int, tuple[str, ...]] = {}
         self._taken: set[int] = set()
         self._started = Started()
         self._has_failed = False
@@ -65,6 +66,7 @@ class Watch:
         for candidate in reply.candidates:
             self._items[candidate.index] = list(candidate.turn.items)
             self._ended[candidate.index] = candidate.finish
+            self._carriers[candidate.index] = candidate.turn.carriers
 
     def hear(self, events: list[Event]) -> None:
         """Events of a stream."""
@@ -74,6 +76,7 @@ class Watch:
                     self._items.setdefault(event.choice, []).append(event.item)
                 case TurnDone():
                     self._ended[event.choice] = event.finish
+                    self._carriers[event.choice] = event.carriers
                 case Started():
                     self._started = event
                 case Failed():
@@ -85,6 +88,9 @@ class Watch:
         """As the client was shown them: it will be known again by that."""
         return shown_items(tuple(self._items.get(choice, ())), self._tags, shows_seals=self._shows_seals)
 
+    def _turn(self, choice: int) -> Turn:
+        return Turn("assistant", self._shown(choice), carriers=self._carriers.get(choice, ()))
+
     def take(self, now: float, outcome: Outcome) -> tuple[Record, ...]:
         """The records of the turns that have ended since the last time."""
         new = sorted(self._ended.keys() - self._taken)
@@ -92,7 +98,7 @@ class Watch:
         if self._made is None or not new:
             return ()
         candidates = tuple(
-            Candidate(Turn("assistant", self._shown(choice)), choice, self._ended[choice])
+            Candidate(self._turn(choice), choice, self._ended[choice])
             for choice in new
             if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
         )

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.forgetting import TWO_TURNS, Forgetful
+from tests.gateway.forgetting import TWO_TURNS, Forgetful, forget_everything
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, Body, Case
@@ -119,11 +119,30 @@ FORBIDDING = [_unheard_of(start) for start in ("mistral", "groq", "cerebras")]
 
 
 @pytest.mark.parametrize("case", FORBIDDING, ids=lambda case: case.id)
-def test_an_unlisted_provider_that_refuses_the_field(case: Case) -> None:
-    """Reasoning goes into another field, or nowhere: at most two tries, and none for the next request."""
+def test_an_unlisted_provider_that_refuses_other_fields(case: Case) -> None:
+    """Its own answer says which one it takes: nothing is refused."""
     with acme(served(case.simulator, case.profile).url, case.format) as gateway:
         dialogue = Forgetful(f"{gateway.url}/acme", case, TWO_TURNS.format(mark=f"forbidden {case.id}"))
         dialogue.go_on(dialogue.ask())
+        response = ask_through(gateway, dialogue)
+        assert (told(response, "restored"), told(response, "healed")) == (1, 0)
+
+
+def with_its_own_field(body: Body, format: FormatName) -> None:
+    """A client that writes reasoning into `reasoning_content`, whoever reads it."""
+    forget_everything(body, format)
+    for message in body["messages"]:
+        if message["role"] == "assistant":
+            message["reasoning_content"] = "Let me see."
+
+
+@pytest.mark.parametrize("case", FORBIDDING, ids=lambda case: case.id)
+def test_an_unlisted_provider_that_refuses_the_clients_field(case: Case) -> None:
+    """Reasoning goes into another field, or nowhere: at most two tries, and none for the next request."""
+    dialogue = lost_elsewhere(case, f"own field {case.id}")
+    dialogue = Forgetful(dialogue.base, case, TWO_TURNS.format(mark=f"own {case.id}"), change=with_its_own_field)
+    dialogue.go_on(dialogue.ask())
+    with acme(served(case.simulator, case.profile).url, case.format) as gateway:
         assert told(ask_through(gateway, dialogue), "healed") == 1
         assert told(ask_through(gateway, dialogue), "healed") == 0
 

@@ -216,7 +216,7 @@ def test_a7_trimmed_reasoning_is_made_whole(provider: str) -> None:
 NAMES = [
     ("deepseek", "deepseek-v4-pro", "reasoning_content"),
     ("kimi", "kimi-k2.6", "reasoning_content"),
-    ("vllm", "qwen3.6-35b", "reasoning"),
+    ("ollama", "qwen3.6-35b", "reasoning"),
     ("cerebras", "gpt-oss-120b", "reasoning"),
     ("groq", "openai/gpt-oss-120b", "reasoning"),
 ]

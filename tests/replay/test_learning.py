@@ -72,7 +72,8 @@ def test_a_refused_field_is_written_elsewhere_and_then_not_at_all() -> None:
     """`reasoning_content` refused: the other name is tried; refused again, nothing is sent."""
     once = corrected(resolve(HOST), [lesson(GROQ)], HOST, 20.0)
     assert once.dialect.carrier == "reasoning"
-    assert corrected(once, [lesson(GROQ)], HOST, 20.0).takes == "nothing"
+    assert corrected(once, [lesson(GROQ)], HOST, 20.0) == once
+    assert corrected(once, [lesson(GROQ.replace(b"reasoning_content", b"reasoning"))], HOST, 20.0).takes == "nothing"
 
 
 @pytest.mark.parametrize("now", [5.0, 110.0, 500.0])

@@ -42,9 +42,6 @@ REWRITTEN = {
     "ruby-llm--chat-with-schema-with-vertexai": "the client put the signature of the words on a thought it made up",
     "file-search-grounding-gemini-3-true": "the client joined the words and the signed part after them",
     "test-hf-model-thinking-part": "the client wrote a blank line into the thought",
-    "openai-chat--crusoe": "the model's name decides the field on a server nobody knows: its is another",
-    "openai-chat--llamacpp--fantasy": "the model's name decides the field on a server nobody knows: its is another",
-    "openai-chat--ollama-cloud": "the model's name decides the field on a server nobody knows: no second copy",
     "prompt-caching-streaming-probe": "DeepSeek wants the field in every message beside tools, empty if need be",
 }
 """Requests that lost no reasoning and are changed all the same, by a part of the recording's name, and why."""

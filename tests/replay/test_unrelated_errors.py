@@ -101,7 +101,7 @@ UNRELATED: list[tuple[int, Any]] = [
     (400, openai("Invalid value for 'tool_choice': no tool named 'look'", "invalid_value", "tool_choice")),
     (400, openai("unknown variant 'web_search', expected 'function'")),
     (400, openai("Unknown parameter: 'messages[0].tool_calls'.", "unknown_parameter", "messages[0].tool_calls")),
-    (400, openai("Unknown parameter: 'messages[2].tool_calls[0].index'.", "unknown_parameter")),
+    (400, openai("Unknown parameter: 'messages[2].tool_calls[0].id'.", "unknown_parameter")),
     (400, {"object": "error", "message": "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.", "code": 3280}),
     (400, {"error": {"message": "Failed to call a function.", "code": "tool_use_failed", "failed_generation": KIMI_TEXT}}),
     # parameters

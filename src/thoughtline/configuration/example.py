@@ -56,9 +56,6 @@ thinks_by_default = true
 only_when_thinking = true
 binds_prefix = false
 binds_model = false
-
-[replay.on_miss]                        # what to do for a turn whose reasoning nobody has, by contract
-deepseek = ["inherit", "blank"]
 """
 
 

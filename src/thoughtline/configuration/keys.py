@@ -102,6 +102,12 @@ STORE = (
     Key("trust", DURATION, "how long memory answers without asking the store again", "trust_seconds"),
 )
 REPLAY = (
+    Key(
+        "on_miss",
+        one_of(("blank", "inherit")),
+        "for a turn whose reasoning nobody has: the least that is taken, or the latest reasoning before it; or a table",
+        "miss",
+    ),
     Key("learn", FLAG, "remember what a refusal taught about a provider"),
     Key("heal", FLAG, "mend and send again what was refused for its reasoning"),
     Key("hold_ms", whole(0, 10_000), "how long the end of a turn may wait until the turn is saved"),

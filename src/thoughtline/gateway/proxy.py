@@ -349,7 +349,7 @@ class Exchange:
         records = watch.take(self._state.clock(), self._outcome())
         if records:
             self._captured += len(records)
-            saved = await self._state.replayer.save(records)
+            saved = await self._state.replayer.save(records, learns=self._state.settings.replay.learn)
             self._is_degraded = saved is None or (self._state.is_durable and saved is not Saved.DURABLE)
 
     @property

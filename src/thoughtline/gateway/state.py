@@ -79,7 +79,8 @@ def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
     """The contracts as the settings have them."""
     fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
     kept_in = {name: _DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
-    return ContractBook(lessons, settings.contracts, fixed, settings.replay.on_miss, kept_in)
+    replay = settings.replay
+    return ContractBook(lessons, settings.contracts, fixed, replay.on_miss, kept_in, inherits=replay.miss == "inherit")
 
 
 def _fixed(provider: Provider) -> Contract | None:

@@ -20,6 +20,7 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
     started = Started()
     items: dict[int, list[Item]] = {}
     finishes: dict[int, Finish | None] = {}
+    carriers: dict[int, tuple[str, ...]] = {}
     notes: dict[int, Notes] = {}
     usage: Usage | None = None
     error = None
@@ -29,6 +30,7 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
                 items.setdefault(event.choice, []).append(event.item)
             case TurnDone():
                 finishes[event.choice] = event.finish
+                carriers[event.choice] = event.carriers
             case Noted():
                 notes[event.choice] = event.notes
             case Started():
@@ -41,7 +43,10 @@ def fold(events: Iterable[Event], format: FormatName) -> Reply:
                 pass
     candidates = tuple(
         Candidate(
-            Turn("assistant", tuple(items.get(choice, ()))), choice, finishes.get(choice), notes.get(choice, NO_NOTES)
+            Turn("assistant", tuple(items.get(choice, ())), carriers=carriers.get(choice, ())),
+            choice,
+            finishes.get(choice),
+            notes.get(choice, NO_NOTES),
         )
         for choice in sorted(items.keys() | finishes.keys())
     )
@@ -82,13 +87,18 @@ def captured_at(
         if keys:
             keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
             told = replace(outcome, finish=candidate.finish.reason) if outcome and candidate.finish else outcome
-            record = Record(RecordId(""), provenance, items, keys, now, candidate.is_complete, told)
+            made = _made(provenance, candidate.turn)
+            record = Record(RecordId(""), made, items, keys, now, candidate.is_complete, told)
             records.append(replace(record, id=_id_of(record)))
     return tuple(records)
 
 
 def _identity(provenance: Provenance) -> Identity:
     return Identity(provenance.tenant, provenance.told_session, provenance.agent)
+
+
+def _made(provenance: Provenance, turn: Turn) -> Provenance:
+    return replace(provenance, carrier=turn.carriers[0]) if turn.carriers else provenance
 
 
 def _own(item: Item) -> Item:

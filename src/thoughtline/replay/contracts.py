@@ -36,6 +36,8 @@ class Contract(Struct, frozen=True, gc=False):
     """A row. `takes` is what may be sent: any text, only what this provider made, or nothing at all.
 
     `filler` is the least that is known to be accepted where a field must be there and nobody has its text.
+    `follows_answers`: the server's answers say which member holds reasoning; the dialect's is where to begin.
+    `may_seal`: nobody lists the server, so seals of a client's may be its own. `drops`: members that it refuses.
     """
 
     name: str
@@ -50,14 +52,16 @@ class Contract(Struct, frozen=True, gc=False):
     only_when_thinking: bool = True
     binds_prefix: bool = False
     binds_model: bool = False
+    follows_answers: bool = False
+    may_seal: bool = False
+    drops: tuple[str, ...] = ()
+    never_thinks: bool = False
     format: FormatName = "openai_chat"
     tools: ToolRange = FUNCTIONS_ONLY
 
     def thinks(self, transcript: Transcript) -> bool:
         """Whether this request has the model think."""
-        if transcript.thinking == "unsaid":
-            return self.thinks_by_default
-        return transcript.thinking != "off"
+        return self.thinks_by_default if transcript.thinking == "unsaid" else transcript.thinking != "off"
 
     @property
     def is_strict(self) -> bool:
@@ -437,6 +441,8 @@ ROWS: tuple[Contract, ...] = (
         "text",
         dialects.REASONING_CONTENT,
         "a model we don't know: what the client sends is left alone",
+        follows_answers=True,
+        may_seal=True,
     ),
 )
 

@@ -107,6 +107,8 @@ _CARRIERS: dict[str, Dialect] = {
 }
 _OWN_FIELDS = frozenset({"groq", "cerebras", "mistral", "cohere"})
 _MAKERS = frozenset({"kimi", "mimo", "glm", "minimax", "perplexity"})
+_KNOWN_FIELDS = frozenset({*_OWN_FIELDS, *_MAKERS, "qwen", "ollama"})
+"""Providers whose member for reasoning is documented. The others say in their answers what they use."""
 
 _OWN: dict[str, str] = {
     "kimi": "kimi",
@@ -218,7 +220,7 @@ def _by_format(format: FormatName, provider: str, family: str, model: str) -> Co
         case "anthropic_messages":
             return _anthropic(provider, family, model)
         case "openai_responses":
-            return _responses(provider, family)
+            return _responses(provider, family, model)
         case "gemini_generate":
             return BY_NAME["gemini-2.5" if family == "gemini-2.5" else "gemini"]
         case "bedrock_converse":
@@ -247,7 +249,19 @@ def _claude(model: str) -> str:
     return "anthropic-adaptive" if _ADAPTIVE.search(model) else "anthropic"
 
 
-def _responses(provider: str, family: str) -> Contract:
+_NEVER_REASONS = re.compile(r"(^|/)(gpt-3|gpt-4|chatgpt-4|gpt-5(\.\d)?-chat)")
+"""OpenAI's models that don't reason: asked for encrypted reasoning, they refuse ("Encrypted content is not supported
+with this model"), and so they do where it is sent to them."""
+
+
+def _responses(provider: str, family: str, model: str) -> Contract:
+    found = _responses_row(provider, family)
+    if found.name not in ("openai-responses", "azure-responses") or not _NEVER_REASONS.search(model):
+        return found
+    return replace(found, kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+
+
+def _responses_row(provider: str, family: str) -> Contract:
     if provider == "deepseek" or (family == "deepseek" and provider not in LENIENT):
         return BY_NAME["deepseek-responses"]
     if provider == "azure":
@@ -323,9 +337,11 @@ def _by_family(provider: str, family: str) -> Contract:
     row = _FAMILY_ROWS.get(family) if provider not in _OWN_FIELDS | _MAKERS else None
     found = BY_NAME[row or _OWN.get(provider, "unknown")]
     carrier = _CARRIERS.get(provider)
-    return (
-        found if carrier is None or found.name in ("no-reasoning", "gemini-chat") else replace(found, dialect=carrier)
-    )
+    if carrier is not None and found.name not in ("no-reasoning", "gemini-chat"):
+        found = replace(found, dialect=carrier)
+    if provider in _KNOWN_FIELDS:
+        return found
+    return replace(found, follows_answers=True, may_seal=provider in ("", "opencode-go"))
 
 
 _KNOWN = frozenset(

@@ -8,40 +8,44 @@ import msgspec
 from msgspec.structs import replace
 
 from thoughtline.items import (
-    GOOGLE_GEMINI_V1,
     REASONING_KINDS,
     Item,
     ReasoningEncrypted,
     ReasoningText,
-    Seal,
     Text,
     ToolCall,
     Unknown,
     is_envelope,
-    plain_token,
     reasoning_of,
     seal_of,
 )
 from thoughtline.providers import KIMI
 from thoughtline.records import Record
 from thoughtline.replay.call_names import CallNames, unrepeated
+from thoughtline.replay.carriers import MOVABLE, Carriers
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
 from thoughtline.replay.keys import Identity, Step, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
 from thoughtline.replay.pairing import is_named, unnamed
-from thoughtline.replay.pausing import paused
+from thoughtline.replay.pausing import CIPHERTEXT, paused, unasked, without_ciphertext
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
 from thoughtline.replay.restoring import are_said_in, is_good, is_unsigned, restored, without_thoughts
 from thoughtline.replay.scopes import after_last_user, required_turns
-from thoughtline.replay.weaving import as_text, is_filler, is_sealed, unglued, weave, without_reasoning
+from thoughtline.replay.stripping import without_record
+from thoughtline.replay.weaving import (
+    as_text,
+    is_filler,
+    is_sealed,
+    unglued,
+    weave,
+    with_sentinel,
+    without_reasoning,
+)
 from thoughtline.turns import Transcript
 
-SENTINEL = "skip_thought_signature_validator"
-_CIPHERTEXT = "reasoning.encrypted_content"
 _TWINS = frozenset(("reasoning_content", "reasoning"))
-_MOVABLE = ("reasoning_content", "reasoning", "reasoning_text", "think_tags", "mistral_chunks", "cohere_chunks")
 
 
 class Draft:
@@ -66,10 +70,12 @@ class Draft:
         self._required = frozenset(required_turns(transcript, contract, self._assistant))
         self._items: dict[int, tuple[Item, ...]] = {}
         self._moved: set[int] = set()
+        self._carriers = Carriers(contract, issuer)
         self._members: list[tuple[str, bytes | None]] = []
         self._findings: list[Finding] = []
         self._counts = Counts()
         self._had_none: set[int] = set()
+        self._is_paused = False
         self._used: set[str] = set()
         self._covered: set[int] = set()
         self._names = CallNames()
@@ -82,9 +88,9 @@ class Draft:
 
     def clean(self, bare: Set[int]) -> None:
         """Take out what this provider would refuse whatever is remembered. `bare` turns have nothing of that kind."""
-        takes_plain_text = self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE
+        takes_plain_text = self._contract.takes == "text" and self._contract.dialect.carrier in MOVABLE
         for position in self._assistant:
-            if position in bare or self._contract.name == "unknown":
+            if position in bare or self._contract.may_seal:
                 continue
             items = self._now(position)
             if takes_plain_text and any(map(is_sealed, items)):
@@ -180,7 +186,11 @@ class Draft:
         if self._policy.refused and any(self._is_refused(item) for item in record.items):
             return None
         takes_text = self._contract.takes == "text"
-        if not takes_text or self._contract.dialect.carrier in ("native", "reasoning_details"):
+        if self._carriers.keeps_seals(record):
+            return record.items
+        carrier = self._contract.dialect.carrier
+        has_seals = carrier == "reasoning_details" and not self._contract.follows_answers
+        if not takes_text or has_seals or carrier == "native":
             is_same_wire = record.is_complete and record.provenance.format == self._transcript.format
             if is_same_wire and is_issued_by(record, self._issuer, self._contract):
                 return record.items
@@ -200,11 +210,13 @@ class Draft:
         self._used.add(record.id)
         targets = restored(items, shown, contract=self._contract, made=record.items, format=self._transcript.format)
         for position, own, target in zip(step.positions, shown, targets, strict=True):
+            if self._carriers.use(position, record):
+                self._covered.add(position)
             if len(shown) > 1 and self._contract.kind == "presence" and position in self._required:
                 self._covered.discard(position)
                 target = weave(items, own)  # each must have some
             # Kimi counts on its own form of ids; an entry of `reasoning_details` has the id of the call it belongs to.
-            if self._contract.dialect == KIMI or self._contract.dialect.carrier == "reasoning_details":
+            if self._contract.dialect.name == KIMI.name or self._carriers.at(position) == "reasoning_details":
                 self._names.learn(target, record)
             if step.is_bare and len(target) > len(own):
                 self._items[position] = target
@@ -218,12 +230,14 @@ class Draft:
         items = tuple(item for part in sendable if part is not None for item in part)
         if len(step.positions) != 1 or any(part is None for part in sendable) or self._contract.binds_prefix:
             return False
-        if self._contract.takes == "text" and self._contract.dialect.carrier in _MOVABLE:
+        position = step.positions[0]
+        self._carriers.use(position, records[-1])
+        if self._contract.takes == "text" and self._carriers.at(position) in MOVABLE:
             items = as_text(items, self._contract)
         self._used.update(record.id for record in records)
-        wire, shown = self._transcript.format, [self._now(step.positions[0])]
+        wire, shown = self._transcript.format, [self._now(position)]
         target = restored(items, shown, contract=self._contract, made=items, format=wire)[0]
-        self._replace(step.positions[0], target)
+        self._replace(position, target)
         return True
 
     def _replace(self, position: int, target: tuple[Item, ...]) -> None:
@@ -238,12 +252,10 @@ class Draft:
 
     def _strip_known(self, step: Step, record: Record, rule: RuleCode, why: str) -> None:
         """Take out what the client sent of a record that must not go back, and say so."""
-        known = {plain_token(seal.data) for item in record.items if (seal := seal_of(item)) is not None}
-        texts = {item.text.strip() for item in record.items if isinstance(item, ReasoningText)}
         self._find(rule, step.positions[0], why)
         for position in step.positions:
             items = self._now(position)
-            kept = tuple(bare for item in items if (bare := _without_seal(item, known, texts, record)) is not None)
+            kept = without_record(items, record)
             if kept != items:
                 self._items[position] = unnamed(kept) if self._transcript.format == "openai_responses" else kept
                 self._counts.stripped += 1
@@ -278,20 +290,29 @@ class Draft:
     def ask_for_ciphertext(self) -> None:
         """Where nothing is kept at the provider, reasoning comes back only to those who ask for it in the answer."""
         is_needed = self._contract.scope == "pairs" and self._transcript.is_stored is False
-        if is_needed and _CIPHERTEXT not in self._transcript.includes:
-            wanted = [*self._transcript.includes, _CIPHERTEXT]
+        if is_needed and CIPHERTEXT not in self._transcript.includes:
+            wanted = [*self._transcript.includes, CIPHERTEXT]
             self._members.append(("include", msgspec.json.encode(wanted)))
 
     # --- what is still missing ------------------------------------------------------------------------------------
 
     def climb(self, ladder: tuple[Rung, ...]) -> None:
         """For each turn that must carry reasoning and doesn't, the first rung that holds."""
-        inherited = inherit(self._transcript.turns) if "inherit" in ladder else {}
+        turns = self._transcript.turns
+        now = [replace(turn, items=self._now(at)) for at, turn in enumerate(turns)] if "inherit" in ladder else []
+        inherited = inherit(now)
+        if self._transcript.format == "openai_chat":
+            self._inherit_elsewhere(inherited)
         for position in sorted(self._required):
             items = self._now(position)
-            if position not in self._covered and not self._carries(position, items) and not self._goes_on(position):
+            if position not in self._covered and not self._carries(position, items):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
+
+    def _inherit_elsewhere(self, inherited: dict[int, ReasoningText]) -> None:
+        """Turns that need not carry reasoning borrow it too, unless they are known to have had none."""
+        for position in sorted(inherited.keys() - self._required - self._had_none - self._covered):
+            self._climb_one(position, self._now(position), ("inherit",), inherited)
 
     def _carries(self, position: int, items: tuple[Item, ...]) -> bool:
         if self._contract.scope == "first_call_of_step":
@@ -300,15 +321,6 @@ class Draft:
         if self._contract.scope == "loop_head":
             return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
         return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
-
-    def _goes_on(self, position: int) -> bool:
-        """Whether the model made this call without thinking anew, in a loop that it began with thinking."""
-        if self._contract.scope != "loop_head" or position not in self._had_none:
-            return False
-        start = after_last_user(self._transcript.turns)
-        return any(
-            self._carries(earlier, self._now(earlier)) for earlier in self._assistant if start <= earlier < position
-        )
 
     def _is_hollow(self, position: int, item: Item) -> bool:
         """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
@@ -331,7 +343,7 @@ class Draft:
                 self._counts.blank += 1
                 self._find("missing", position, "nobody has this turn's reasoning; a blank stands for it")
             elif rung == "sentinel":
-                self._items[position] = _with_sentinel(items)
+                self._items[position] = with_sentinel(items)
                 self._counts.blank += 1
                 self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
             elif rung == "pause_thinking":
@@ -348,6 +360,7 @@ class Draft:
         self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
 
     def _pause_thinking(self) -> None:
+        self._is_paused = True
         member = paused(self._transcript, self._contract)
         if member not in self._members:
             self._members.append(member)
@@ -360,7 +373,7 @@ class Draft:
         A second copy of it is left alone, as ruby_llm 1.16 writes one, but where the row says that it is refused.
         """
         carrier = self._contract.dialect.carrier
-        if carrier not in _MOVABLE or self._contract.name == "unknown":
+        if carrier not in MOVABLE or self._contract.follows_answers or self._contract.may_seal:
             return
         copies = _TWINS if carrier in _TWINS and self._contract.name != "reasoning-field" else frozenset((carrier,))
         for position in self._assistant:
@@ -374,18 +387,32 @@ class Draft:
             turn = self._transcript.turns[position]
             bare = without_reasoning(turn.items)
             if bare != turn.items:
+                bare = unnamed(bare) if self._transcript.format == "openai_responses" else bare
                 self._set(position, bare, "forbidden", "this provider refuses reasoning in the history")
             if turn.carriers:
                 self._moved.add(position)
+        self._members += without_ciphertext(self._transcript)
 
     def amend(self) -> None:
         """What a refusal asks for that is about the request as a whole."""
+        if self._contract.never_thinks:
+            self._members += unasked(self._transcript)
         if self._policy.pauses_thinking:
             self._pause_thinking()
+        if self._policy.bares_loop or (self._is_paused and self._contract.takes == "own"):
+            self._bare_loop()
         if self._policy.drops_ids and self._transcript.format == "openai_responses":
             for position, turn in enumerate(self._transcript.turns):
                 if turn.role == "assistant" and any(is_named(item) for item in self._now(position)):
                     self._set(position, unnamed(self._now(position)), "stale-id", "ids that this provider refused")
+
+    def _bare_loop(self) -> None:
+        """Without thinking, no thinking may stand since the last user message; what is older is ignored."""
+        start = after_last_user(self._transcript.turns)
+        for position in self._assistant:
+            bare = without_reasoning(self._now(position)) if position >= start else ()
+            if bare and bare != self._now(position):
+                self._set(position, bare, "forbidden", "thinking is off, and this turn is still going on")
 
     # --- the result -----------------------------------------------------------------------------------------------
 
@@ -399,6 +426,7 @@ class Draft:
             turn = self._transcript.turns[position]
             if self._items.get(position, turn.items) != turn.items:
                 turn = turn.with_items(self._items[position])
+                turn = replace(turn, carrier=self._carriers.at(position, turn.items))
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
@@ -406,25 +434,3 @@ class Draft:
 
 
 _PAIRS = (Text, ToolCall)
-
-
-def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) -> Item | None:
-    """The item without what it has of a record; None if it was nothing else. Of a turn cut short nothing is good."""
-    if isinstance(item, REASONING_KINDS):
-        seal = seal_of(item)
-        is_known = seal is not None and plain_token(seal.data) in known
-        is_text = isinstance(item, ReasoningText) and item.text.strip() in texts
-        is_named = item.id is not None and any(item.id == own.id for own in reasoning_of(record.items))
-        return None if is_known or is_text or is_named or not record.is_complete else item
-    seal = seal_of(item)
-    if seal is None or plain_token(seal.data) not in known:
-        return item
-    return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else item
-
-
-def _with_sentinel(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    at = next(at for at, item in enumerate(items) if isinstance(item, ToolCall))
-    return tuple(
-        replace(item, seal=Seal(SENTINEL, GOOGLE_GEMINI_V1)) if number == at and isinstance(item, ToolCall) else item
-        for number, item in enumerate(items)
-    )

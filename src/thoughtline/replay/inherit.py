@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from thoughtline.items import ReasoningText, ToolCall, Unknown, reasoning_of, seal_of
+from thoughtline.replay.contracts import Rung
 from thoughtline.turns import Turn
+
+
+def inheriting(ladder: tuple[Rung, ...]) -> tuple[Rung, ...]:
+    """A ladder with inheritance on it: before a blank, after what is known to have been empty."""
+    rest = tuple(rung for rung in ladder if rung not in ("empty", "inherit"))
+    return (*(rung for rung in ladder if rung == "empty"), "inherit", *rest)
 
 
 def inherit(turns: Sequence[Turn], blank_at: Collection[int] = ()) -> dict[int, ReasoningText]:

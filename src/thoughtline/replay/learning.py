@@ -7,15 +7,16 @@ at the second try, and the first request of the next conversation at once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
+from typing import assert_never, get_args
 
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
-from thoughtline.providers import Dialect
+from thoughtline.providers import Carrier, Dialect, written_in
+from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.detection import Target
-from thoughtline.replay.refusals import Correction
+from thoughtline.replay.refusals import Correction, Evidence
 
 FILLERS = ("", " ", ".")
 """From the least to the most; after the last one, thinking is paused."""
@@ -41,7 +42,9 @@ def _with(contract: Contract, correction: Correction) -> Contract:
         case "requires":
             return _requiring(contract, correction)
         case "forbids":
-            return _forbidding(contract, correction)
+            return _forbidding(contract, correction.field)
+        case "drops":
+            return replace(contract, drops=tuple(dict.fromkeys((*contract.drops, correction.field))))
         case "refuses_filler":
             return _beyond(contract, correction.filler or "")
         case "needs_filler":
@@ -51,9 +54,40 @@ def _with(contract: Contract, correction: Correction) -> Contract:
         case "always_thinks":
             return replace(contract, thinks_by_default=True, ladder=_without(contract.ladder, "pause_thinking"))
         case "never_thinks":
-            return replace(contract, takes="nothing", kind="forbidden", scope="nowhere", ladder=())
+            return _unthinking(contract, correction.field)
+        case "answers_in":
+            return _answering(contract, correction.field)
         case _:
             assert_never(correction.change)
+
+
+def _unthinking(contract: Contract, field: str) -> Contract:
+    """A model that can't think is not asked to. Where it refuses sealed reasoning, it gets none either."""
+    if field == "encrypted_content":
+        return replace(contract, takes="nothing", kind="forbidden", scope="nowhere", ladder=(), never_thinks=True)
+    return replace(contract, kind="advisory", scope="nowhere", ladder=(), never_thinks=True)
+
+
+def _answering(contract: Contract, field: str) -> Contract:
+    """A provider whose member for reasoning nobody knew, until it answered."""
+    return replace(contract, dialect=written_in(contract.dialect, field)) if contract.follows_answers else contract
+
+
+def told_by_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
+    """What an answer says about where its server keeps reasoning, if that is news."""
+    made = record.provenance
+    if not made.carrier or not contract.follows_answers or made.carrier == contract.dialect.carrier:
+        return None
+    return Correction(
+        provider=made.provider,
+        endpoint=made.endpoint,
+        model=made.model_asked,
+        change="answers_in",
+        field=made.carrier,
+        evidence=Evidence(200, "", ""),
+        learned_at=now,
+        expires_at=now + ttl_seconds,
+    )
 
 
 _LADDERS: dict[str, tuple[Rung, ...]] = {
@@ -78,6 +112,8 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
     dialect = _sealing(contract, correction) if scope in _LADDERS else contract.dialect
     if contract.scope == scope and contract.is_strict and contract.dialect == dialect:
         return contract
+    if scope == "pairs" and contract.takes == "nothing":
+        return contract  # names without partners, of a model that would not take the partners
     if scope == "first_call_of_step" and dialect.carrier == "reasoning_details":
         return replace(contract, takes="own", scope="nowhere", dialect=dialect, ladder=(), thinks_by_default=True)
     if scope in _LADDERS:
@@ -104,11 +140,22 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
     )
 
 
-def _forbidding(contract: Contract, correction: Correction) -> Contract:
-    """A provider that refuses a field: its neighbour may be the right one, otherwise there is none."""
-    if correction.field == "reasoning_content" and contract.dialect.carrier == "reasoning_content":
-        return replace(contract, name="learned", dialect=dialects.REASONING)
-    return replace(contract, name="learned", kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+_PLACES = ("reasoning_content", "reasoning")
+"""The members for plain text that servers read most."""
+
+
+def _forbidding(contract: Contract, field: str) -> Contract:
+    """A provider that refuses a member for reasoning: what stands there goes into the one that it reads, if any."""
+    if field not in get_args(Carrier):  # no member, but reasoning at all
+        return replace(contract, name="learned", kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+    refused = f"messages[].{field}"
+    contract = replace(contract, drops=tuple(dict.fromkeys((*contract.drops, refused))))
+    left = [name for name in (contract.dialect.carrier, *_PLACES) if f"messages[].{name}" not in contract.drops]
+    is_plain = contract.dialect.carrier in _PLACES
+    if contract.dialect.carrier not in left and not (is_plain and left):
+        return replace(contract, name="learned", kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+    dialect = contract.dialect if contract.dialect.carrier == left[0] else _FIELDS[left[0]]
+    return replace(contract, dialect=dialect, follows_answers=False, may_seal=False)
 
 
 def _beyond(contract: Contract, refused: str) -> Contract:

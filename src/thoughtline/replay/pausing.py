@@ -12,6 +12,9 @@ from thoughtline.turns import Transcript
 Member = tuple[str, bytes | None]
 """A top-level member of a request and its JSON; None takes it out."""
 
+CIPHERTEXT = "reasoning.encrypted_content"
+"""What a request includes to get encrypted reasoning from the Responses API."""
+
 _BEDROCK_FIELDS = "additionalModelRequestFields"
 _BEDROCK_SWITCHES = ("thinking", "reasoning_config", "reasoningConfig")
 
@@ -27,6 +30,44 @@ def paused(transcript: Transcript, contract: Contract) -> Member:
             return _in_chat(contract)
         case _:
             return "thinking", b'{"type":"disabled"}'
+
+
+_ASKING: dict[str, tuple[str, ...]] = {
+    "ollama_chat": ("think",),
+    "openai_chat": ("reasoning_effort", "reasoning", "thinking", "enable_thinking", "thinking_budget", "think"),
+    "openai_responses": ("reasoning",),
+    "anthropic_messages": ("thinking",),
+}
+"""The members that ask for thinking, by format; in the others they stand among further settings."""
+
+
+def unasked(transcript: Transcript) -> list[Member]:
+    """What takes out all that asks a model to think, for one that can't."""
+    if transcript.thinking in ("unsaid", "off"):
+        return []
+    if transcript.format == "bedrock_converse":
+        return [(_BEDROCK_FIELDS, _without_switches(transcript.body))]
+    if transcript.format == "gemini_generate":
+        return _without_thinking_config(transcript.body)
+    given = msgspec.json.decode(transcript.body, type=dict[str, msgspec.Raw])
+    return [(name, None) for name in _ASKING.get(transcript.format, ()) if name in given]
+
+
+def without_ciphertext(transcript: Transcript) -> list[Member]:
+    """What no longer asks for encrypted reasoning; the rest of what a request asks for beside its answer stays."""
+    if CIPHERTEXT not in transcript.includes:
+        return []
+    others = [name for name in transcript.includes if name != CIPHERTEXT]
+    return [("include", msgspec.json.encode(others) if others else None)]
+
+
+def _without_thinking_config(body: bytes) -> list[Member]:
+    for name in ("generationConfig", "generation_config"):
+        settings: dict[str, Any] | Any = msgspec.json.decode(body).get(name)
+        if isinstance(settings, dict):
+            kept = {key: value for key, value in settings.items() if key not in ("thinkingConfig", "thinking_config")}
+            return [(name, msgspec.json.encode(kept))] if kept != settings else []
+    return []
 
 
 def _in_chat(contract: Contract) -> Member:

@@ -79,6 +79,7 @@ def plan(
     work.clean({position for step in needed.steps if step.is_bare for position in step.positions})
     if contract.takes == "nothing":
         work.strip_everything()
+        work.amend()
         return work.done()
     if may_restore(transcript, contract):
         proven = followed(needed.steps, found, needed.identity)

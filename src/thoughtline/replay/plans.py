@@ -34,13 +34,16 @@ class Policy(Struct, frozen=True, gc=False):
     """What settings and refusals change about a plan.
 
     `ladder` stands in for the contract's. `refused` are the keys of seals that a provider would not take: they are not
-    sent again. `drops_ids` leaves the names of Responses items out, `pauses_thinking` switches thinking off.
+    sent again. `drops_ids` leaves the names of Responses items out, `pauses_thinking` switches thinking off,
+    `bares_loop` leaves out the thinking of a turn that is still going on, `drops` members as a contract's does.
     """
 
     ladder: tuple[Rung, ...] | None = None
     refused: frozenset[Key] = frozenset()
     drops_ids: bool = False
     pauses_thinking: bool = False
+    bares_loop: bool = False
+    drops: tuple[str, ...] = ()
 
 
 class Plan(Struct, frozen=True, gc=False):

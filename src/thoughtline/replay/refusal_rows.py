@@ -32,13 +32,16 @@ Rule: TypeAlias = (
 Remedy = Literal[
     "restore",  # put back what was lost
     "restore_exact",  # put back the stored blocks, their order and bytes; never leave anything out
-    "strip_field",  # leave the field out, wherever it stands
+    "strip_field",  # leave this member for reasoning out, wherever it stands; another may be the right one
+    "drop_member",  # leave the named member out, and nothing else
     "strip_seal",  # leave the sealed half out, keep text and summary
     "unpair",  # leave item ids out, keep call ids and ciphertext
     "drop_item",  # leave the reasoning item out, and the ids of what it was paired with; of duplicates, the later one
     "drop_block",  # leave the thinking block out
+    "bare_loop",  # leave out the thinking of the turn that is still going on
     "add_filler_text",  # fill an empty required member with the least that is accepted
     "pause_thinking",  # switch thinking off for this request
+    "stop_asking",  # leave out all that asks for thinking
     "adapt_thinking",  # use the one thinking mode that the model has
     "pass_on",  # about reasoning, but only the client can mend it
 ]
@@ -59,12 +62,14 @@ class Row(Struct, frozen=True):
 
 
 class Meaning(Struct, frozen=True):
-    """What a refusal says. `field` yields to the sentence's `field` group."""
+    """What a refusal says. `field` yields to the sentence's `field` group. `member` is the pattern of the named member
+    (`formats/leaving_out.py`), where a sentence does not say the place."""
 
     rule: Rule
     family: str
     remedy: Remedy
     field: str = ""
+    member: str = ""
 
     def when(
         self, sentence: str, codes: Iterable[str] = (), statuses: Iterable[int] = (400,), counts_from: int = 0
@@ -79,12 +84,17 @@ _AT = r"(?:(?P<path>[\w.*\[\]]{1,160}): )?"
 _ITEM = r"(?P<item>[\w-]{1,128})"
 _BLOCK = r"(?P<path>messages\.\d{1,6}\.content\.\d{1,6})\.(?:redacted_)?thinking"
 _INPUT = r"(?P<path>input\[\d{1,6}\])"
-_MESSAGE_FIELD = (
-    r"(?P<path>messages[.\[]\d{1,6}[\w.\[\]]{0,120}?)\."
-    r"(?P<field>reasoning|reasoning_(?:content|details|opaque|text)|thinking|thinking_blocks|signature|encrypted_content"
-    r"|thought_?[sS]ignature|extra_content|provider_specific_fields)"
+_CARRIER = r"(?P<field>reasoning|reasoning_(?:content|details|opaque|text)|thinking)"
+_MESSAGE_FIELD = rf"(?P<path>messages[.\[]\d{{1,6}}\]?(?:\.[\w-]{{1,60}})?)\.{_CARRIER}"
+# Beside the members of a list's element, some write its role or type into the path: `messages.1.assistant.refusal`.
+_ELEMENT = (
+    r"(?P<path>(?:messages|input|contents)[.\[]\d{1,6}\]?(?:\.[\w-]{1,60})?"
+    r"(?:\.(?:content|tool_calls|parts)[.\[]\d{1,6}\]?(?:\.[\w-]{1,60})?)?)"
 )
-_REQUEST_FIELD = r"(?P<path>reasoning|thinking|enable_thinking|thinking_budget|clear_thinking|preserve_thinking)"
+_MEMBER = r"(?P<field>(?!(?:role|content|parts|tool_calls|tool_call_id|call_id|name|type|id)\b)[\w$@-]{1,80})"
+_REQUEST_FIELD = (
+    r"(?P<path>(?P<field>reasoning|thinking|enable_thinking|thinking_budget|clear_thinking|preserve_thinking))"
+)
 
 # DeepSeek-V3#1053, opencode#24083, 9router#2397 (Messages), OmniRoute#10550 (Responses), rig's recording (tool_choice);
 # MiMo says DeepSeek's sentence in `param`, which the reader of bodies joins to the message: forgecode#3347. 2026-11.
@@ -109,7 +119,7 @@ _KIMI = (
         rf"thinking is enabled but {_Q}reasoning_content{_Q} is missing in assistant tool call message"
         r"(?: at index (?P<index>\d{1,6}))?"
     ),
-    Meaning("thinking-conflict", "kimi", "strip_field", "reasoning_effort").when(
+    Meaning("thinking-conflict", "kimi", "drop_member", "reasoning_effort", "reasoning_effort").when(
         rf"cannot specify both {_Q}thinking{_Q} and {_Q}reasoning_effort{_Q}"
     ),
     Meaning("thinking-conflict", "kimi", "pass_on", "thinking").when(
@@ -136,16 +146,16 @@ _ANTHROPIC = (
     Meaning("missing", "anthropic", "restore", "signature").when(
         rf"{_BLOCK}\.(?P<field>signature|thinking|data)(?:\.str)?: (?:Input should be a valid string|Field required)"
     ),
-    Meaning("thinking-off", "anthropic", "drop_block", "thinking").when(
+    Meaning("thinking-off", "anthropic", "bare_loop", "thinking").when(
         rf"{_AT}When {_Q}thinking{_Q} is disabled, an {_Q}assistant{_Q} message in the final position cannot contain"
     ),
     Meaning("thinking-last", "anthropic", "drop_block", "thinking").when(
         rf"{_AT}The final block in an {_Q}assistant{_Q} message cannot be {_Q}(?:redacted_)?thinking"
     ),
-    Meaning("forbidden", "anthropic", "strip_field", "block_binding").when(
+    Meaning("forbidden", "anthropic", "drop_member", "block_binding", "thinking.block_binding").when(
         r"(?P<path>thinking\.\w{1,20})\.block_binding: Extra inputs are not permitted"
     ),
-    Meaning("forbidden", "anthropic", "strip_field").when(
+    Meaning("forbidden", "anthropic", "drop_member").when(
         rf"{_BLOCK}\.(?P<field>\w{{1,40}}): Extra inputs are not permitted"
     ),
     Meaning("thinking-mode", "anthropic", "adapt_thinking", "thinking").when(
@@ -163,11 +173,12 @@ _ANTHROPIC = (
 # langchain-aws#401, strands PR#682, LibreChat PR#13888, hermes-agent#105780; Mantle: bifrost `encryptedreasoning.go`.
 # AWS counts the members of a list from 1. The prefill sentence names no field: it is about reasoning only where the
 # last turn is nothing else, and elsewhere there is no block to drop. 2026-11.
+_CONVERSE_SIGNATURE = "messages[].content[].reasoningContent.reasoningText.signature"
 _BEDROCK = (
     Meaning("forbidden", "bedrock", "drop_block", "reasoningContent").when(
         r"User messages cannot contain reasoning content"
     ),
-    Meaning("forbidden", "bedrock", "strip_seal", "signature").when(
+    Meaning("forbidden", "bedrock", "drop_member", "signature", _CONVERSE_SIGNATURE).when(
         r"This model doesn't support the reasoningContent\.reasoningText\.signature field"
     ),
     Meaning("missing", "bedrock", "add_filler_text", "text").when(
@@ -219,13 +230,13 @@ _OPENAI = (
     Meaning("foreign", "openai", "drop_item", "encrypted_content").when(_UNVERIFIED),
     Meaning("foreign", "openai", "drop_item", "encrypted_content").when("", ["invalid_encrypted_content"]),
     Meaning("duplicated", "openai", "drop_item", "id").when(rf"Duplicate item found with id {_Q}{_ITEM}"),
-    Meaning("forbidden", "openai", "strip_field", "encrypted_content").when(
+    Meaning("thinking-unsupported", "openai", "stop_asking", "encrypted_content").when(
         r"Encrypted content is not supported with this model"
     ),
-    Meaning("forbidden", "openai", "strip_field").when(
+    Meaning("forbidden", "openai", "drop_member").when(
         rf"Unknown parameter: '{_INPUT}\.(?P<field>status|content|summary|encrypted_content|reasoning_content|phase)'"
     ),
-    Meaning("forbidden", "openai", "strip_field", "content").when(
+    Meaning("forbidden", "openai", "drop_member", "content").when(
         rf"Invalid '{_INPUT}\.content': array too long\. Expected an array with maximum length 0"
     ),
     Meaning("missing", "openai", "add_filler_text", "summary").when(
@@ -261,24 +272,43 @@ _OPENROUTER = (
 )
 
 # crush#1590, litellm#30835 (Mistral: the reader of bodies writes `loc` before `msg`), kilocode#10375 (Cerebras),
-# jan#8136 (Groq), openai-php#645 (OpenAI). Groq and Cerebras give one violation per line. 2026-11.
-_NOT_PERMITTED = rf"{_MESSAGE_FIELD}: Extra inputs are not permitted"
+# jan#8136 (Groq), openai-php#645 (OpenAI). Groq and Cerebras give one violation per line. The first rows are about the
+# members for reasoning, for which there may be a better one; the others name any member. 2026-11.
+_NOT_PERMITTED = ": Extra inputs are not permitted"
+_UNSUPPORTED = r"(?:[\w.]+: )?property '{}' is unsupported"
+_GROQ = r"(?='messages\.\d).{{0,1500}}?'(?P<path>messages\.\d{{1,6}})' : property '{}' is unsupported"
+_UNEXPECTED = (
+    r"Additional properties are not allowed \('{}'(?:, '[^']{{1,80}}'){{0,20}} w(?:as|ere) unexpected\)"
+    r"(?: - '(?P<path>messages\.\d{{1,6}})')?"
+)
+_UNKNOWN_PARAMETER = "Unknown parameter: '{}'"
 _FORBIDDING = (
-    Meaning("forbidden", "mistral", "strip_field").when(_NOT_PERMITTED, ["extra_forbidden"], (400, 422)),
-    Meaning("forbidden", "anthropic", "strip_field").when(_NOT_PERMITTED),
-    Meaning("forbidden", "cerebras", "strip_field").when(rf"(?:[\w.]+: )?property '{_MESSAGE_FIELD}' is unsupported"),
-    Meaning("forbidden", "cerebras", "strip_field").when(
-        rf"(?:[\w.]+: )?property '{_REQUEST_FIELD}' is unsupported", ["wrong_api_format"]
+    Meaning("forbidden", "mistral", "strip_field").when(
+        _MESSAGE_FIELD + _NOT_PERMITTED, ["extra_forbidden"], (400, 422)
     ),
-    Meaning("forbidden", "groq", "strip_field").when(
-        r"(?='messages\.\d).{0,1500}?'(?P<path>messages\.\d{1,6})' : "
-        r"property '(?P<field>reasoning|reasoning_content|reasoning_details|thinking|thinking_blocks)' is unsupported"
+    Meaning("forbidden", "anthropic", "strip_field").when(_MESSAGE_FIELD + _NOT_PERMITTED),
+    Meaning("forbidden", "cerebras", "strip_field").when(_UNSUPPORTED.format(_MESSAGE_FIELD)),
+    Meaning("forbidden", "groq", "strip_field").when(_GROQ.format(_CARRIER)),
+    Meaning("forbidden", "openai-chat", "strip_field").when(_UNKNOWN_PARAMETER.format(_MESSAGE_FIELD)),
+    Meaning("forbidden", "openai-chat", "strip_field").when(_UNEXPECTED.format(_CARRIER)),
+    Meaning("forbidden", "mistral", "drop_member").when(
+        rf"{_ELEMENT}\.{_MEMBER}{_NOT_PERMITTED}", ["extra_forbidden"], (400, 422)
     ),
-    Meaning("forbidden", "openai-chat", "strip_field").when(rf"Unknown parameter: '{_MESSAGE_FIELD}'"),
-    Meaning("forbidden", "openai-chat", "strip_field").when(rf"Unknown parameter: '{_REQUEST_FIELD}'"),
-    Meaning("forbidden", "openai-chat", "strip_field").when(
-        r"Additional properties are not allowed \('(?P<field>reasoning|reasoning_content|reasoning_details)' was"
-        r" unexpected\)(?: - '(?P<path>messages\.\d{1,6})')?"
+    Meaning("forbidden", "anthropic", "drop_member").when(rf"{_ELEMENT}\.{_MEMBER}{_NOT_PERMITTED}"),
+    Meaning("forbidden", "fireworks", "drop_member").when(
+        rf"Extra inputs are not permitted, field: '{_ELEMENT}\.{_MEMBER}'"
+    ),
+    Meaning("forbidden", "cerebras", "drop_member").when(_UNSUPPORTED.format(rf"{_ELEMENT}\.{_MEMBER}")),
+    Meaning("forbidden", "cerebras", "drop_member").when(_UNSUPPORTED.format(_REQUEST_FIELD), ["wrong_api_format"]),
+    Meaning("forbidden", "groq", "drop_member").when(_GROQ.format(_MEMBER)),
+    Meaning("forbidden", "openai-chat", "drop_member").when(_UNKNOWN_PARAMETER.format(rf"{_ELEMENT}\.{_MEMBER}")),
+    Meaning("forbidden", "openai-chat", "drop_member").when(_UNKNOWN_PARAMETER.format(_REQUEST_FIELD)),
+    Meaning("forbidden", "openai-chat", "drop_member").when(_UNEXPECTED.format(_MEMBER)),
+    Meaning("forbidden", "gemini", "drop_member").when(
+        rf"(?:Invalid JSON payload received\. )?Unknown name \\?\"{_MEMBER}\\?\" at '{_ELEMENT}': Cannot find field"
+    ),
+    Meaning("forbidden", "bedrock", "drop_member").when(
+        rf"#/(?P<path>messages/\d{{1,6}}(?:/content/\d{{1,6}})?): extraneous key \[{_MEMBER}\] is not permitted"
     ),
 )
 
@@ -297,8 +327,28 @@ _OTHERS = (
     Meaning("thinking-last", "llama.cpp", "add_filler_text", "content").when(
         r"Expected 'content' or 'tool_calls' \(ref: .{0,200}?8367 & .{0,200}?12279\)"
     ),
-    Meaning("thinking-unsupported", "ollama", "pause_thinking", "think").when(
-        r"\"[^\"]{1,200}\" does not support thinking"
+    Meaning("thinking-unsupported", "ollama", "stop_asking", "think").when(
+        r"(?:registry\.\S{1,100} )?\\?[\"'`][^\"'`\\]{1,200}\\?[\"'`] does not support (?:thinking|reasoning)"
+    ),
+    Meaning("thinking-unsupported", "openai-chat", "stop_asking", "thinking").when(
+        r"(?:[Tt]his model|(?:[Tt]he )?[Mm]odel \S{1,200}) does(?: not|n't) support"
+        r" (?:extended )?(?:thinking|reasoning)(?! (?:effort|level|budget|summar))\b"
+    ),
+    Meaning("thinking-unsupported", "gemini", "stop_asking", "thinkingConfig").when(
+        r"(?:Unable to submit request because )?[Tt]hinking is not (?:supported|enabled) (?:for|by|on) "
+    ),
+    Meaning("forbidden", "openai-chat", "drop_member").when(
+        r"(?:Unsupported parameter: )?[`'\"]?(?P<path>(?P<field>reasoning_effort|reasoning_format|reasoning|thinking"
+        r"|enable_thinking|thinking_budget))[`'\"]? is not supported (?:with|for|by) this model"
+    ),
+    Meaning("forbidden", "openai", "drop_member", "effort", "reasoning.effort").when(
+        r"Unsupported parameter: 'reasoning\.effort' is not supported with this model"
+    ),
+    Meaning("forbidden", "openai", "drop_member", "summary", "reasoning.summary").when(
+        r"Unsupported parameter: 'reasoning\.summary' is not supported with this model"
+    ),
+    Meaning("forbidden", "xai", "drop_member", "reasoning_effort", "reasoning_effort").when(
+        r"(?:Argument not supported on this model: |Model \S{1,200} does not support parameter )reasoning_?[eE]ffort"
     ),
 )
 

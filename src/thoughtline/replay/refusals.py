@@ -10,6 +10,7 @@ refused thing was in the request at all is for the caller to check.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 from collections import deque
@@ -48,7 +49,7 @@ class Refusal(Struct, frozen=True):
     """A request that was refused for its reasoning.
 
     `family` is whose rule it is; `place` a JSON pointer into the request, the id of a Responses item, or empty where
-    the error names none.
+    the error names none. `member` is the pattern of what it names, where the sentence means one wherever it stands.
     """
 
     rule: Rule
@@ -57,6 +58,7 @@ class Refusal(Struct, frozen=True):
     field: str
     place: str
     evidence: Evidence
+    member: str = ""
 
 
 class _Layer(NamedTuple):
@@ -83,15 +85,29 @@ _STATUSES = frozenset({400, 404, 422})
 
 def classify(status: int, body: bytes) -> Refusal | None:
     """What a response says about reasoning. Never raises; None for every error that is not ours to mend."""
+    return next(_refusals(status, body), None)
+
+
+MOST_NAMED = 32
+"""Members that one refusal may name; more are no slip of a client's."""
+
+
+def also_named(status: int, body: bytes) -> tuple[Refusal, ...]:
+    """All the members that a response names: strict servers tell every one of them in one body."""
+    named = (one for one in _refusals(status, body) if one.remedy in ("strip_field", "drop_member"))
+    return tuple(itertools.islice(named, MOST_NAMED))
+
+
+def _refusals(status: int, body: bytes) -> Iterator[Refusal]:
     if status not in _STATUSES or len(body) > _BODY_BYTES:
-        return None
+        return
     for complaint in _complaints(body):
         for row in ROWS:
             if status in row.statuses and (not row.codes or not row.codes.isdisjoint(complaint.codes)):
                 match = row.sentence.match(complaint.sentence)
                 if match:
-                    return _refusal(status, row, match, complaint)
-    return None
+                    yield _refusal(status, row, match, complaint)
+                    break
 
 
 def _refusal(status: int, row: Row, match: re.Match[str], complaint: _Complaint) -> Refusal:
@@ -106,6 +122,7 @@ def _refusal(status: int, row: Row, match: re.Match[str], complaint: _Complaint)
         field=groups.get("field") or meaning.field or groups.get("path") or "",
         place=_place(row, groups, complaint.param),
         evidence=evidence,
+        member=meaning.member,
     )
 
 
@@ -307,12 +324,14 @@ def _without_prefixes(line: str) -> tuple[str, bool]:
 
 Change = Literal[
     "requires",  # reasoning must be there, on the turns of `scope`
-    "forbids",  # `field` must not be sent
+    "forbids",  # reasoning must not be sent as `field`
+    "drops",  # what `field` names is refused, and left out
     "refuses_filler",  # `filler` does not pass for reasoning here
     "needs_filler",  # `field` may not be empty or absent
     "binds_prefix",  # a block is valid only behind the prefix it was made behind
     "always_thinks",  # thinking can't be paused, or only be adaptive
     "never_thinks",  # thinking can't be asked for
+    "answers_in",  # `field` is where its own answers have reasoning
 ]
 Scope = Literal["", "calls_after_user", "calls", "all_with_tools", "loop_head", "first_call_of_step", "pairs"]
 """Which turns, in the words of contracts; empty where a change is about none in particular."""
@@ -393,6 +412,8 @@ _SCOPES: dict[str, Scope] = {
 
 
 def _change(refusal: Refusal) -> Change | None:
+    if refusal.remedy == "drop_member":
+        return "drops" if refusal.rule == "forbidden" else None
     if refusal.remedy == "add_filler_text":
         return "needs_filler"
     if refusal.rule == "missing":

@@ -265,6 +265,9 @@ def duplicated(case: Case) -> Iterator[Finding]:
             seen.add(seal.data)
 
 
+_STRICT_FIELDS = ("mistral", "reasoning-field", "think-tags")
+
+
 def forbidden(case: Case) -> Iterator[Finding]:
     """Reasoning in a field that this provider refuses.
 
@@ -278,7 +281,7 @@ def forbidden(case: Case) -> Iterator[Finding]:
         if case.contract.takes == "nothing" and reasoning_of(turn.items):
             field = turn.carriers[0] if turn.carriers else "content"
             yield case.find("forbidden", position, "reasoning is refused here", "take it out", field=field)
-        elif wrong and case.contract.name in ("mistral", "reasoning-field", "think-tags"):
+        elif wrong and not case.contract.follows_answers and case.contract.name in _STRICT_FIELDS:
             remedy = f"send it as {carrier}"
             yield case.find("forbidden", position, f"{wrong[0]} is refused here", remedy, field=wrong[0])
 

@@ -33,14 +33,13 @@ def required_turns(transcript: Transcript, contract: Contract, assistant: Sequen
 
 
 def _loop_head(turns: Sequence[Turn], assistant: Sequence[int]) -> tuple[int, ...]:
-    """The assistant turn whose calls are being answered, if the request ends with results."""
+    """The first assistant turn since the last user message, if the request ends with results: all that follows it is
+    one turn to Anthropic, whoever made it."""
     if not turns or not any(isinstance(item, ToolResult) for item in turns[-1].items):
         return ()
-    pending = [position for position in assistant if position >= after_last_user(turns) and has_calls(turns[position])]
-    head = pending[-1:]
-    while head and head[0] - 1 in assistant:
-        head = [head[0] - 1]  # neighbours are one turn to Anthropic
-    return tuple(head)
+    start = after_last_user(turns)
+    loop = [position for position in assistant if position >= start]
+    return tuple(loop[:1]) if any(has_calls(turns[position]) for position in loop) else ()
 
 
 def has_calls(turn: Turn) -> bool:

@@ -17,6 +17,7 @@ from thoughtline.items import (
     ReasoningServerToolCall,
     ReasoningSummary,
     ReasoningText,
+    Seal,
     Text,
     ToolCall,
     ToolResult,
@@ -27,9 +28,10 @@ from thoughtline.items import (
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.visible import is_part_of, other_name, other_value, visible_call
 
+_SENTINEL = "skip_thought_signature_validator"
 SENTINELS = frozenset(
     {
-        "skip_thought_signature_validator",
+        _SENTINEL,
         "context_engineering_is_the_way_to_go",
         "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=",
         "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
@@ -53,9 +55,23 @@ def has_sentinel(item: Item) -> bool:
             return False
 
 
+def with_sentinel(items: Sequence[Item]) -> tuple[Item, ...]:
+    """The items with the first call said to have no signature, on purpose."""
+    at = next(at for at, item in enumerate(items) if isinstance(item, ToolCall))
+    return tuple(
+        replace(item, seal=Seal(_SENTINEL, GOOGLE_GEMINI_V1)) if number == at and isinstance(item, ToolCall) else item
+        for number, item in enumerate(items)
+    )
+
+
 def without_reasoning(items: Sequence[Item]) -> tuple[Item, ...]:
-    """What is left when no reasoning may stand: neither items nor seals."""
-    return tuple(_unsealed(item) for item in items if not isinstance(item, REASONING_KINDS))
+    """What is left when no reasoning may stand: neither items nor seals. What is sealed in a compaction is the
+    conversation itself, which models that don't reason read too."""
+    return tuple(
+        item if isinstance(item, Unknown) and item.kind == "compaction" else _unsealed(item)
+        for item in items
+        if not isinstance(item, REASONING_KINDS)
+    )
 
 
 def _unsealed(item: Item) -> Item:

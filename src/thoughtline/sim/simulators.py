@@ -44,7 +44,7 @@ def _unless_disabled(exchange: Exchange) -> bool:
 
 def _unless_no_effort(exchange: Exchange) -> bool:
     effort = as_object(exchange.body.get("reasoning")).get("effort") or exchange.body.get("reasoning_effort")
-    return effort != "none"
+    return effort != "none" and not exchange.model.startswith(responses.PLAIN_MODELS)
 
 
 def _gemini_thinks(exchange: Exchange) -> bool:
@@ -358,13 +358,13 @@ SIMULATORS: dict[str, Simulator] = {
         ),
         Simulator(
             "groq",
-            "Groq: `reasoning`; refuses `reasoning_content`",
+            "Groq: `reasoning`; refuses every member of a message that it does not know",
             ("openai/gpt-oss-120b",),
             (_chat(chat_styles.GROQ, refusals.groq_error, forbidden.groq_properties),),
         ),
         Simulator(
             "cerebras",
-            "Cerebras: `reasoning`; refuses `reasoning_content` in a flat body",
+            "Cerebras: `reasoning`; refuses every member of a message that it does not know, in a flat body",
             ("gpt-oss-120b", "zai-glm-4.7"),
             (_chat(chat_styles.CEREBRAS, refusals.cerebras_error, forbidden.cerebras_properties),),
         ),

@@ -22,6 +22,7 @@ from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.matching import Found
+from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.replay.visible import digest, is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, Conversation, Placed, translate_turns
@@ -88,7 +89,7 @@ def translate_request(
     offered = offer(read, options, SPOKES[to], contract, missing_tools)
     conversation = translate_turns(transcript, to, contract, sealer, offered.names)
     offered = without_tools(offered, read, SPOKES[to], conversation.turns)
-    body, findings = _body(read, offered.options, to, contract)
+    body, findings = _body(read, _asking_for_seals(offered.options, to, contract), to, contract)
     marks = (*_cache_marks(transcript, to), *_history_notes(transcript))
     draft = Transcript(to, conversation.turns, body, is_reshaped=True)
     bodies = bodies_of(to)
@@ -99,6 +100,14 @@ def translate_request(
     used = frozenset(call.id for call in _calls(final) if call.id)
     found = (*conversation.findings, *offered.findings, *findings, *marks)
     return TranslatedRequest(final, found, ids._replace(used=used), options, records, offered.names)
+
+
+def _asking_for_seals(options: Options, to: FormatName, contract: Contract) -> Options:
+    """Where nothing is kept at the provider, encrypted reasoning comes to those who ask; some models refuse to be."""
+    gives = contract.takes == "own" or (contract.may_seal and contract.takes != "nothing")
+    if to != "openai_responses" or options.store or not gives:
+        return options
+    return replace(options, include=tuple(dict.fromkeys((*options.include, CIPHERTEXT))))
 
 
 def _call_ids(transcript: Transcript) -> CallIds:

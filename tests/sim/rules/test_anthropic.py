@@ -221,6 +221,16 @@ def test_thinking_while_it_is_off() -> None:
     )
 
 
+def test_thinking_before_another_models_turn_while_it_is_off() -> None:
+    """(d6) All since the last user message is the final position."""
+    dialogue = called(CLASSIC, "d6 earlier")
+    other = {"type": "tool_use", "id": "toolu_01Other", "name": "weather", "input": {"city": "Rome"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_01Other", "content": "warm"}
+    dialogue.history.extend([{"role": "assistant", "content": [other]}, {"role": "user", "content": [result]}])
+    dialogue.body["thinking"] = {"type": "disabled"}
+    assert refusal(dialogue).startswith("messages.1.content.0: When thinking is disabled, an `assistant` message in")
+
+
 def test_thinking_last() -> None:
     """(d7)"""
     dialogue = answered(CLASSIC, "d7")

@@ -56,6 +56,37 @@ VIOLATIONS = (
         ),
     ),
     Violation(
+        "groq, a client's own member",
+        GROQ,
+        called,
+        (adding("refusal", None),),
+        brief(
+            "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property "
+            "'refusal' is unsupported)]"
+        ),
+    ),
+    Violation(
+        "mistral, a client's own member",
+        MISTRAL,
+        called,
+        (adding("refusal", None),),
+        '{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","messages",1,"assistant",'
+        '"refusal"],"msg":"Extra inputs are not permitted","input":null}]},"type":"invalid_request_error",'
+        '"param":null,"code":null}',
+        422,
+    ),
+    Violation(
+        "openai chat, a client's own member",
+        OPENAI_CHAT,
+        called,
+        (adding("__copilotMessageSource", "user"),),
+        openai(
+            "Unknown parameter: 'messages[1].__copilotMessageSource'.",
+            "messages[1].__copilotMessageSource",
+            "unknown_parameter",
+        ),
+    ),
+    Violation(
         "cerebras",
         CEREBRAS,
         called,

@@ -14,8 +14,11 @@ from thoughtline.formats.openai_chat.messages import (
     Function,
     Message,
     answer_tail,
+    carrier_among,
+    chunk_carrier,
     decode_part,
     field_reasoning,
+    text_of,
 )
 from thoughtline.formats.openai_chat.notes import decode_annotations, decode_logprobs, with_addresses
 from thoughtline.formats.reasoning_details import DetailsMerger
@@ -54,10 +57,16 @@ class Delta(Struct, gc=False):
     tool_calls: list[ToolCallDelta] | None = None
     reasoning_text: str | None = None
     reasoning_opaque: str | None = None
+    thinking: Raw = NULL
     extra_content: Raw = NULL
     refusal: str | None = None
     function_call: FunctionDelta | None = None
     annotations: Raw = NULL
+
+
+def _texts_of(delta: Delta) -> tuple[str, ...]:
+    texts = (("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning))
+    return tuple(name for name, text in texts if text) or ("thinking",)
 
 
 class _Piecewise:
@@ -113,6 +122,7 @@ class MessageDraft:
         "_tellings",
         "_text",
         "_tokens",
+        "_told_in",
         "_words",
         "addresses",
         "choice",
@@ -134,6 +144,7 @@ class MessageDraft:
         self._tellings = 0
         self._reasoning: list[str] = []
         self._reasoning_position = -1
+        self._told_in: tuple[str, ...] = ()
         self._details = DetailsMerger()
         self._contents: list[_Piecewise | Item] = []
         self._text: _Piecewise | None = None
@@ -147,7 +158,11 @@ class MessageDraft:
     def add(self, delta: Delta, events: list[Event]) -> None:
         """Take one delta in. Order of the checks: what comes most often first."""
         thought = delta.reasoning_content or delta.reasoning
+        if delta.thinking is not NULL:
+            thought = thought or text_of(delta.thinking)
         if thought:
+            if not self._reasoning:
+                self._told_in = _texts_of(delta)
             self._reasoning.append(thought)
             position = self._reasoning_position
             if position < 0:
@@ -223,7 +238,8 @@ class MessageDraft:
     def _add_parts(self, parts: list[Raw], events: list[Event]) -> None:
         for raw in parts:
             match decode_part(raw.copy(), self._dialect):
-                case ReasoningText(text=text):
+                case ReasoningText(text=text) as chunk:
+                    self._told_in = self._told_in or (chunk_carrier(chunk),)
                     self.add_thinking(text, events)
                 case Text(text=text):
                     self.add_content(text, events)
@@ -353,6 +369,13 @@ class MessageDraft:
         self._words += text if is_text else ""
         item = Text(text) if is_text else ReasoningText(text, format=self._dialect.reasoning_format)
         return ItemDone(self.choice, content.position, item)
+
+    @property
+    def carriers(self) -> tuple[str, ...]:
+        """Where the reasoning stood, as in a message that comes whole."""
+        sealed = (("reasoning_details", self._details), ("reasoning_text", self._copilot or self._opaque))
+        told = [name for name, value in sealed if value]
+        return carrier_among((*told, *self._told_in), self._dialect)
 
     def _fields(self) -> Message:
         """The members of the message that would have come whole which hold its reasoning."""

@@ -20,7 +20,14 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
-from thoughtline.formats.openai_chat.messages import decode_call, decode_items, decode_part, message_decoder
+from thoughtline.formats.openai_chat.messages import (
+    chunk_carrier,
+    decode_call,
+    decode_items,
+    decode_part,
+    message_decoder,
+    text_of,
+)
 from thoughtline.formats.reasoning_details import encode_detail
 from thoughtline.items import (
     GOOGLE_GEMINI_V1,
@@ -45,9 +52,10 @@ _FIELDS = (
     "reasoning_details",
     "reasoning_text",
     "reasoning_opaque",
+    "thinking",
     "provider_specific_fields",  # LiteLLM's copy of them
 )
-_FIELD_NAMES = {"reasoning_content": b'"reasoning_content"', "reasoning": b'"reasoning"'}
+_FIELD_NAMES = {"reasoning_content": b'"reasoning_content"', "reasoning": b'"reasoning"', "thinking": b'"thinking"'}
 _NOT_PLAIN = (*REASONING_KINDS, ToolResult)
 _IN_CONTENT = ("think_tags", "mistral_chunks", "cohere_chunks")
 
@@ -82,7 +90,7 @@ def with_reasoning(before: bytes, items: tuple[Item, ...], dialect: Dialect) -> 
     None where the message has reasoning already, or the dialect keeps it elsewhere.
     """
     field = _FIELD_NAMES.get(dialect.carrier)
-    if field is None or not items or b'"reasoning' in before:
+    if field is None or not items or b'"reasoning' in before or b'"thinking"' in before:
         return None
     first = items[0]
     if not isinstance(first, REASONING_KINDS) or any(isinstance(item, _NOT_PLAIN) for item in items[1:]):
@@ -128,20 +136,15 @@ def _calls(items: tuple[Item, ...]) -> list[ToolCall]:
 
 def _touches_content(old: tuple[Item, ...], dialect: Dialect) -> bool:
     """Whether reasoning stands, or is to stand, inside `content`."""
-    return dialect.carrier in _IN_CONTENT or any(is_chunk(item) for item in old)
-
-
-def is_chunk(item: Item) -> bool:
-    """Whether this reasoning came as a chunk of a content list."""
-    if not isinstance(item, ReasoningText) or not item.raw:
-        return False
-    return bytes(members(item.raw).get("type", NULL)) == b'"thinking"' and item.signature is None
+    return dialect.carrier in _IN_CONTENT or any(map(chunk_carrier, old))
 
 
 def _reasoning_members(items: tuple[Item, ...], before: bytes, dialect: Dialect) -> list[tuple[str, bytes | None]]:
     """What the reasoning members of a message become: the dialect's own is set, every other one goes."""
     present = members(before)
     wanted: dict[str, bytes | None] = {field: None for field in _FIELDS if field in present}
+    if "thinking" in wanted and text_of(present["thinking"]) is None:
+        del wanted["thinking"]
     reasoning = reasoning_of(items)
     if _thoughts(items):
         wanted |= _written(_thoughts(items), dialect)
@@ -153,7 +156,7 @@ def _reasoning_members(items: tuple[Item, ...], before: bytes, dialect: Dialect)
 def _written(thoughts: list[Reasoning | Unknown], dialect: Dialect) -> dict[str, bytes | None]:
     reasoning = reasoning_of(tuple(thoughts))
     match dialect.carrier:
-        case "reasoning_content" | "reasoning":
+        case "reasoning_content" | "reasoning" | "thinking":
             return {dialect.carrier: encode(plain_text(reasoning))}
         case "reasoning_details":
             return {"reasoning_details": array(map(encode_detail, thoughts))}

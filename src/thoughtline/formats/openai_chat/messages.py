@@ -13,7 +13,17 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import think_tags
-from thoughtline.formats.json_text import NULL, decode, decode_content, decode_kind, encode, is_given, object_of
+from thoughtline.formats.json_text import (
+    NULL,
+    decode,
+    decode_content,
+    decode_kind,
+    encode,
+    is_array,
+    is_given,
+    members,
+    object_of,
+)
 from thoughtline.formats.reasoning_details import decode_detail
 from thoughtline.items import (
     GOOGLE_GEMINI_V1,
@@ -81,6 +91,7 @@ class Message(Struct, gc=False):
     extra_content: Raw = NULL
     tool_call_id: str | None = None
     name: str | None = None
+    thinking: Raw = NULL
     provider_specific_fields: Raw = NULL
     annotations: Raw = NULL
     citations: Raw = NULL
@@ -100,6 +111,7 @@ message_decoder = msgspec.json.Decoder(Message)
 _extra_decoder = msgspec.json.Decoder(_Extra)
 _function_decoder = msgspec.json.Decoder(Function)
 _call_decoder = msgspec.json.Decoder(Call)
+_text_decoder = msgspec.json.Decoder(str)
 _part_decoder = msgspec.json.Decoder(_Part)
 
 
@@ -137,11 +149,64 @@ def carriers_of(message: Message) -> tuple[str, ...]:
         message.reasoning is None
         and message.reasoning_details is None
         and message.reasoning_text is None
+        and message.thinking is NULL
         and message.provider_specific_fields is NULL
     ):
         return () if message.reasoning_content is None else _USUAL_CARRIER
-    named = ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "provider_specific_fields")
-    return tuple(name for name in named if getattr(message, name) not in (None, NULL))
+    return tuple(name for name in _CARRIERS if _is_there(message, name))
+
+
+def _is_there(message: Message, name: str) -> bool:
+    return text_of(message.thinking) is not None if name == "thinking" else getattr(message, name) not in (None, NULL)
+
+
+def text_of(thinking: Raw) -> str | None:
+    """`thinking` where it is text: elsewhere the word is a switch, or a list of some library's."""
+    return decode(_text_decoder, thinking, "/thinking") if bytes(thinking)[:1] == b'"' else None
+
+
+_CARRIERS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "reasoning_text",
+    "thinking",
+    "provider_specific_fields",
+)
+
+
+def told_in(message: Message, items: Sequence[Item]) -> tuple[str, ...]:
+    """The members of an answer that hold any reasoning, or what it calls its chunks in the content."""
+    values = {
+        "reasoning_details": message.reasoning_details,
+        "reasoning_text": message.reasoning_text or message.reasoning_opaque,
+        "reasoning_content": message.reasoning_content,
+        "reasoning": message.reasoning,
+        "thinking": text_of(message.thinking) if message.thinking is not NULL else None,
+    }
+    chunks = dict.fromkeys(filter(None, map(chunk_carrier, items)))
+    return (*(name for name, value in values.items() if value), *chunks)
+
+
+def chunk_carrier(item: Item) -> str:
+    """How an answer writes reasoning into its content: Mistral's way or Cohere's; empty for all that is no chunk."""
+    if not isinstance(item, ReasoningText) or not item.raw or item.signature is not None:
+        return ""
+    written = members(item.raw)
+    if bytes(written.get("type", NULL)) != b'"thinking"':
+        return ""
+    return "mistral_chunks" if is_array(written.get("thinking", NULL)) else "cohere_chunks"
+
+
+def carrier_among(told: Sequence[str], dialect: Dialect) -> tuple[str, ...]:
+    """The one member that says where a server keeps reasoning, of those that an answer has it in, if any.
+
+    One that can hold seals comes first: the others repeat what is readable of it.
+    """
+    for name in ("reasoning_details", "reasoning_text", dialect.carrier):
+        if name in told:
+            return (name,)
+    return tuple(told[:1])
 
 
 def answer_tail(message: Message) -> list[Item]:
@@ -160,6 +225,8 @@ def answer_tail(message: Message) -> list[Item]:
 def field_reasoning(message: Message, dialect: Dialect) -> list[Item]:
     """The reasoning that stands in members of its own."""
     text = message.reasoning_content or message.reasoning
+    if not text and message.thinking is not NULL:
+        text = text_of(message.thinking)
     if text is None:
         text = message.reasoning_content  # an empty field is a field that is there
     items: list[Item] = [] if text is None else [ReasoningText(text, None, dialect.reasoning_format)]

@@ -13,7 +13,7 @@ from thoughtline.formats.json_text import NULL, decode
 from thoughtline.formats.openai_chat.message_encoder import encode_message, with_reasoning
 from thoughtline.formats.openai_chat.messages import ROLES, Message, carriers_of, decode_items
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.providers import REASONING_CONTENT, Dialect
+from thoughtline.providers import REASONING_CONTENT, Dialect, written_in
 from thoughtline.turns import ThinkingSwitch, Transcript, Turn
 
 
@@ -78,10 +78,11 @@ def encode_request(transcript: Transcript, dialect: Dialect = REASONING_CONTENT)
     def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
         if not before:
             return [encode_message(turn.role, turn.items, None, dialect)]
+        own = written_in(dialect, turn.carrier)
         if turn.items[1:] == turn.original and not turn.moves_reasoning:
-            restored = with_reasoning(before[0], turn.items, dialect)
+            restored = with_reasoning(before[0], turn.items, own)
             if restored is not None:
                 return [restored]
-        return [encode_message(turn.role, turn.items, before[0], dialect, turn.moves_reasoning)]
+        return [encode_message(turn.role, turn.items, before[0], own, turn.moves_reasoning)]
 
     return encode_conversation(transcript, "messages", encode_turn)

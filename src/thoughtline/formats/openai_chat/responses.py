@@ -21,7 +21,7 @@ from thoughtline.formats.json_text import (
     span_at,
 )
 from thoughtline.formats.openai_chat.message_encoder import encode_message
-from thoughtline.formats.openai_chat.messages import Message, decode_items
+from thoughtline.formats.openai_chat.messages import Message, carrier_among, decode_items, told_in
 from thoughtline.formats.openai_chat.notes import decode_notes, encode_annotations, encode_logprobs
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
 from thoughtline.items import Item, ReasoningText, Text
@@ -81,7 +81,8 @@ def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: 
     items = _answer_items(message, dialect, f"/choices/{position}/message")
     notes = decode_notes(message.annotations, choice.logprobs, citations)
     notes = notes.of_words("".join(item.text for item in items if isinstance(item, Text)))
-    return Candidate(Turn("assistant", items), choice.index, _whole_finish(choice.finish_reason), notes)
+    turn = Turn("assistant", items, carriers=carrier_among(told_in(message, items), dialect))
+    return Candidate(turn, choice.index, _whole_finish(choice.finish_reason), notes)
 
 
 def _whole_finish(native: str | None) -> Finish:

@@ -67,7 +67,7 @@ class StreamDecoder(PayloadStreamDecoder):
                 draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
             if choice.finish_reason and not draft.is_done:
                 draft.end(events)
-                events.append(TurnDone(choice.index, decode_finish(choice.finish_reason)))
+                events.append(TurnDone(choice.index, decode_finish(choice.finish_reason), draft.carriers))
         if chunk.error is not NULL and chunk.choices and is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))
         if chunk.usage is not NULL and is_given(chunk.usage):
@@ -95,4 +95,4 @@ class StreamDecoder(PayloadStreamDecoder):
         for draft in self._drafts.values():
             if not draft.is_done:
                 draft.end(events)
-                events.append(TurnDone(draft.choice, None))
+                events.append(TurnDone(draft.choice, None, draft.carriers))

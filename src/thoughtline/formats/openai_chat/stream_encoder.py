@@ -124,7 +124,7 @@ class StreamEncoder:
 
     def _thinking(self, index: int, text: str) -> list[tuple[str, bytes]]:
         match self._dialect.carrier:
-            case "reasoning_content" | "reasoning" | "reasoning_text":
+            case "reasoning_content" | "reasoning" | "reasoning_text" | "thinking":
                 return [(self._dialect.carrier, encode(text))]
             case "reasoning_details":
                 return [("reasoning", encode(text))]  # the entry itself comes whole when it is done

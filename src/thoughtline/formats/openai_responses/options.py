@@ -235,8 +235,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     writer.put("store", "store", bool(options.store))
     extra = (_LOGPROBS,) if options.logprobs else ()
     writer.carry("logprobs")
-    wanted = () if options.store else ("reasoning.encrypted_content",)
-    writer.put("include", "include", list(dict.fromkeys((*options.include, *extra, *wanted))) or None)
+    writer.put("include", "include", list(dict.fromkeys((*options.include, *extra))) or None)
     return writer.done()
 
 

@@ -353,13 +353,12 @@ def starts_with_thinking(exchange: Exchange) -> Refusal | None:
 
 
 def no_thinking_when_off(exchange: Exchange) -> Refusal | None:
-    """(d6)"""
+    """(d6) The final position is all that was said since the last user text (contracts.md §7 c)."""
     if mode_of(exchange) != "off":
         return None
     latest = last_person(exchange.heard)
-    last = max((message.index for message in exchange.heard if message.role == "assistant"), default=-1)
     for block in thinking_blocks(exchange):
-        if block.message == last > latest:
+        if block.message > latest:
             return anthropic_error(
                 f"{block.path}: When thinking is disabled, an `assistant` message in the final position cannot contain "
                 "`thinking`. To use thinking blocks, enable `thinking` in your request."

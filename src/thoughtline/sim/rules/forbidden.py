@@ -16,7 +16,9 @@ from thoughtline.sim.values import Refusal
 from thoughtline.sim.wire import Json, as_object, digest, objects, string
 
 _MISTRAL_KEYS = {"role", "content", "tool_calls", "prefix", "name", "tool_call_id", "weight"}
-_UNSUPPORTED = ("reasoning_content", "reasoning_details", "reasoning_text", "reasoning_opaque", "thinking")
+_SUPPORTED = {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "reasoning", "channel"}
+"""What Groq and Cerebras know of a message. Copilot CLI's `refusal` and `__copilotMessageSource` are refused there."""
+
 _OLLAMA_EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "ultra", "max", "none")
 _NOT_THINKING = ("llama", "gemma2", "gemma3", "mistral", "phi")
 """Beginnings of Ollama model names that can't think."""
@@ -33,14 +35,14 @@ def mistral_extra_keys(exchange: Exchange) -> Refusal | None:
 
 
 def groq_properties(exchange: Exchange) -> Refusal | None:
+    """All that the first such message has, one a line."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
-        for key in _UNSUPPORTED:
-            if key in message:
-                place = f"'messages.{index}'"
-                return groq_error(
-                    f"{place} : for 'role:{string(message.get('role'))}' the following must be satisfied"
-                    f"[({place} : property '{key}' is unsupported)]"
-                )
+        place = f"'messages.{index}'"
+        refused = [f"{place} : property '{key}' is unsupported" for key in message if key not in _SUPPORTED]
+        if refused:
+            role = string(message.get("role"))
+            lines = "\n".join(refused)
+            return groq_error(f"{place} : for 'role:{role}' the following must be satisfied[({lines})]")
     return None
 
 
@@ -48,7 +50,8 @@ def cerebras_properties(exchange: Exchange) -> Refusal | None:
     """All of them at once, one a line."""
     places: list[str] = [name for name in ("reasoning", "enable_thinking") if name in exchange.body]
     for index, message in enumerate(objects(exchange.body.get("messages"))):
-        places += [f"messages.{index}.{string(message.get('role'))}.{key}" for key in _UNSUPPORTED if key in message]
+        role = string(message.get("role"))
+        places += [f"messages.{index}.{role}.{key}" for key in message if key not in _SUPPORTED]
     if not places:
         return None
     return cerebras_error("\n".join(f"{place}: property '{place}' is unsupported" for place in places))
@@ -63,6 +66,8 @@ def ollama_can_think(exchange: Exchange) -> Refusal | None:
 def ollama_effort_known(exchange: Exchange) -> Refusal | None:
     """The compatible endpoint."""
     told = exchange.body.get("reasoning_effort") or as_object(exchange.body.get("reasoning")).get("effort")
+    if told not in (None, "none") and exchange.model.startswith(_NOT_THINKING):
+        return openai_error(f'"{exchange.model}" does not support thinking')
     if told is None or told in _OLLAMA_EFFORTS:
         return None
     words = ", ".join(f'"{word}"' for word in _OLLAMA_EFFORTS[:-1])

@@ -82,6 +82,22 @@ def effort_supported(exchange: Exchange) -> Refusal | None:
     )
 
 
+PLAIN_MODELS = ("gpt-4", "gpt-3", "chatgpt-4", "gpt-5-chat")
+"""Beginnings of models that don't reason."""
+
+
+def ciphertext_supported(exchange: Exchange) -> Refusal | None:
+    """A model that does not reason neither gives nor takes ciphertext (contracts.md §12.1)."""
+    if not exchange.model.startswith(PLAIN_MODELS):
+        return None
+    included = exchange.body.get("include")
+    asked = isinstance(included, list) and "reasoning.encrypted_content" in included
+    if asked or any(item.get("encrypted_content") for item in items_of(exchange.body)):
+        message = "Encrypted content is not supported with this model."
+        return openai_error(message, 400, "include" if asked else "input")
+    return None
+
+
 def ciphertext_opens(exchange: Exchange) -> Refusal | None:
     """Made here, for this account, and for the item that carries it."""
     for item in items_of(exchange.body):
@@ -185,6 +201,7 @@ OPENAI_RULES: tuple[Rule, ...] = (
     conversation_known,
     status_not_null,
     no_duplicates,
+    ciphertext_supported,
     ciphertext_opens,
     items_kept,
     hosted_named,
@@ -220,13 +237,14 @@ def xai_ciphertext_opens(exchange: Exchange) -> Refusal | None:
 
 
 def chat_parameters_known(exchange: Exchange) -> Refusal | None:
-    """Reasoning has no place in this API, neither beside the messages nor in them (contracts.md §12.2)."""
+    """Reasoning has no place in this API, neither beside the messages nor in them (contracts.md §12.2); nor has any
+    other member of a message that it does not know."""
     for name in ("reasoning", "thinking", "include_reasoning"):
         if name in exchange.body:
             return _unknown(name)
     for index, message in enumerate(objects(exchange.body.get("messages"))):
-        for name in ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque"):
-            if name in message:
+        for name in message:
+            if name not in _MESSAGE_KEYS:
                 return _unknown(f"messages[{index}].{name}")
     return None
 
@@ -244,6 +262,11 @@ def chat_call_ids_fit(exchange: Exchange) -> Refusal | None:
                 )
                 return openai_error(sentence, 400, place, "string_above_max_length")
     return None
+
+
+_MESSAGE_KEYS = frozenset(
+    {"role", "content", "name", "refusal", "audio", "annotations", "tool_calls", "tool_call_id", "function_call"}
+)
 
 
 def _unknown(place: str) -> Refusal:

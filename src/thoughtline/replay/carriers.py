@@ -1,0 +1,62 @@
+"""Which member of a chat message reasoning is written in, where the server decides that and its answers say it.
+
+Servers that nobody lists, and those that serve everybody's models, each have a member of their own for reasoning; a
+model's name does not tell which. So a turn goes back in the member that it came in, and what never came from there, a
+blank for instance, in the one that this server used last.
+"""
+
+from __future__ import annotations
+
+from thoughtline.items import Item, ToolCall
+from thoughtline.records import Record
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.plans import Issuer
+
+MOVABLE = frozenset(
+    {"reasoning_content", "reasoning", "reasoning_text", "thinking", "think_tags", "mistral_chunks", "cohere_chunks"}
+)
+"""Where plain text can stand."""
+
+_SEALED = ("reasoning_details", "reasoning_text")
+"""Members that hold seals, and go back as they came or not at all."""
+
+
+class Carriers:
+    """The members for the turns of one request."""
+
+    def __init__(self, contract: Contract, issuer: Issuer) -> None:
+        self._contract = contract
+        self._issuer = issuer
+        self._by_position: dict[int, str] = {}
+        self._last = ""
+
+    def of(self, record: Record) -> str:
+        """The member that a record's reasoning came in, if it was this server that chose it."""
+        made, here = record.provenance, self._issuer
+        if not self._contract.follows_answers or (made.provider, made.endpoint) != (here.provider, here.endpoint):
+            return ""
+        is_google = self._contract.dialect.carrier == "google_extra" and _has_sealed_call(record.items)
+        return "" if is_google else made.carrier
+
+    def keeps_seals(self, record: Record) -> bool:
+        """Whether a record's seals go back as they came: to their maker, for the same account and model."""
+        made, here = record.provenance, self._issuer
+        is_own = made.account == here.account and here.model in (made.model_asked, made.model_answered)
+        return self.of(record) in _SEALED and record.is_complete and is_own
+
+    def use(self, position: int, record: Record) -> bool:
+        """A turn gets its reasoning from this record; whether that is all that its server wants of it."""
+        carrier = self.of(record)
+        self._by_position[position] = carrier
+        self._last = carrier or self._last
+        return bool(carrier)
+
+    def at(self, position: int, items: tuple[Item, ...] = ()) -> str:
+        """The member for a turn. A seal on a call stands where the dialect has it, whatever other turns say."""
+        own = self._by_position.get(position)
+        here = own or ("" if _has_sealed_call(items) else self._last)
+        return here or self._contract.dialect.carrier
+
+
+def _has_sealed_call(items: tuple[Item, ...]) -> bool:
+    return any(isinstance(item, ToolCall) and item.seal is not None for item in items)
