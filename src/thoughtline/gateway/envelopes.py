@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from thoughtline.errors import Declined
+from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.turns import FormatName
 
 Json: TypeAlias = dict[str, Any]
@@ -66,3 +66,11 @@ def _written(error: Declined, format: FormatName | None, message: str, request_i
         case _:
             kind = _OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
             return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def as_declined(error: ThoughtlineError) -> Declined:
+    """Any error of ours as a refusal: its message may be shown, for it never holds content."""
+    if isinstance(error, Declined):
+        return error
+    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("_")
+    return Declined(error.status, code, str(error))

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
+from thoughtline.records import Outcome
 from thoughtline.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -122,6 +123,24 @@ def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
     told = ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
     others = [(name, value) for name, value in headers if name != FINDINGS]
     return [*others, (FINDINGS, told.encode())] if told else headers
+
+
+REPLAY = b"x-thoughtline-replay"
+
+
+def replay_header(done: Outcome, store: str) -> tuple[bytes, bytes]:
+    """What was done about reasoning, and how the store is unless it is well."""
+    told = (
+        f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
+        f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
+    )
+    return REPLAY, (told if store == "ok" else f"{told}, store={store}").encode()
+
+
+def with_store(headers: Headers, word: str) -> Headers:
+    """These headers with a word on how the store is, unless they have one."""
+    told = b", store=" + word.encode()
+    return [(name, value + told if name == REPLAY and b", store=" not in value else value) for name, value in headers]
 
 
 @lru_cache(1024)

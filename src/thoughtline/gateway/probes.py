@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from thoughtline.gateway.admin.answers import Health, Readiness
 from thoughtline.gateway.admin.requests import Request, Whole
+from thoughtline.gateway.state import State
+from thoughtline.stores import LayeredStore
 
 _PAGE = b"""<!doctype html>
 <html lang="en">
@@ -33,4 +35,17 @@ async def health(request: Request) -> Whole:
 
 async def readiness(request: Request) -> Whole:
     """Ready while requests can be served, which a failing store does not prevent: it is told."""
-    return Whole(Readiness("ready", request.state.store_health))
+    store, detail = _store_told(request.state)
+    return Whole(Readiness("ready", store, detail))
+
+
+def _store_told(state: State) -> tuple[str, str]:
+    """How the store is in a word, and in a sentence where it is not well."""
+    late = state.late
+    if state.store_health != "ok" and isinstance(state.store, LayeredStore):
+        waiting = state.store.health.waiting
+        return state.store_health, f"Memory goes on without the durable store; {waiting} turns wait to be written."
+    if late.are_recent:
+        told = f"{late.total} saves took longer than hold_ms since the start; {late.under_way} are still under way."
+        return "slow", told
+    return "ok", ""

@@ -23,9 +23,10 @@ from thoughtline.gateway.attempt import Asked, Attempt, Incoming
 from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_of, conversation_of, named_provider
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
-from thoughtline.gateway.envelopes import envelope
-from thoughtline.gateway.headers import Headers, header_value, response_headers, with_findings
+from thoughtline.gateway.envelopes import as_declined, envelope
+from thoughtline.gateway.headers import Headers, header_value, replay_header, response_headers, with_findings
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay, tell
 from thoughtline.gateway.routing import Route
@@ -227,7 +228,7 @@ class Exchange:
             headers = client_headers(self._down(first), spoken, is_stream=False)
             await send_whole(send, self._status, [*headers, (b"content-length", str(len(told)).encode())], told)
             return
-        relay = self._relay = Relay(first, self._down(first), None, self._keep, 0.0, self._departure)
+        relay = self._relay = Relay(first, self._down(first), None, self._keep, self._hold, self._departure)
         self._status = first.status
         await relay.pass_read(send, body, is_whole)
 
@@ -276,8 +277,7 @@ class Exchange:
     def _relay_for(
         self, attempt: Attempt | None, response: UpstreamResponse, watch: Watch | None, *, is_stream: bool
     ) -> Relay:
-        hold = self._state.settings.replay.hold_ms / 1000
-        headers = self._down(response)
+        hold, headers = self._hold, self._down(response)
         if attempt is None or watch is None:
             return Relay(response, headers, watch, self._keep, hold, self._departure)
         lane = attempt.lane
@@ -332,6 +332,17 @@ class Exchange:
             self._captured += len(records)
             saved = await self._state.replayer.save(records)
             self._is_degraded = saved is None or (self._state.is_durable and saved is not Saved.DURABLE)
+            if self._is_degraded and self._relay is not None:
+                self._relay.tell_store("degraded")
+
+    @property
+    def _hold(self) -> Hold:
+        return Hold(self._state.settings.replay.hold_ms / 1000, self._state.late)
+
+    @property
+    def _store_word(self) -> str:
+        word = "degraded" if self._is_degraded else self._state.store_health
+        return "slow" if word == "ok" and self._relay is not None and self._relay.late else word
 
     @property
     def _last(self) -> Attempt | None:
@@ -373,24 +384,15 @@ class Exchange:
         return [*response_headers(response.headers), *self._own_headers()]
 
     def _own_headers(self) -> Headers:
-        headers = [(b"x-thoughtline-replay", self._summary()), (b"x-thoughtline-request", self.id.encode())]
+        headers = [replay_header(self._done, self._state.store_health), (b"x-thoughtline-request", self.id.encode())]
         last = self._last
         if last is not None and last.choice.model:
             headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
         found = self._done.findings
         return with_findings(headers, [rule for rule, _ in found]) if found else headers
 
-    def _summary(self) -> bytes:
-        done = self._done
-        health = self._state.store_health
-        told = (
-            f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
-            f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
-        )
-        return (told if health == "ok" else f"{told}, store={health}").encode()
-
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
-        declined = error if isinstance(error, Declined) else _as_declined(error)
+        declined = as_declined(error)
         self._code = declined.code
         if self._relay is not None and self._relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
@@ -435,13 +437,8 @@ class Exchange:
             bytes_up=sum(attempt.bytes_up for attempt in self._attempts),
             bytes_down=relay.bytes_down if relay else 0,
             attempts=len(self._attempts),
-            store="degraded" if self._is_degraded else self._state.store_health,
+            store=self._store_word,
+            late=relay.late if relay else 0,
             code=self._code,
             note=relay.note if relay and relay.note else "unread" if problem else "",
         )
-
-
-def _as_declined(error: ThoughtlineError) -> Declined:
-    """Any other error of ours, as a refusal: its message may be shown, for it never holds content."""
-    code = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("_")
-    return Declined(error.status, code, str(error))

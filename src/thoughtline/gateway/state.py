@@ -13,6 +13,7 @@ from thoughtline.fallover.health import Health
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.journal import Journal
+from thoughtline.gateway.late_saves import LateSaves
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
@@ -59,6 +60,7 @@ class State(NamedTuple):
     models: ModelLists
     signals: Signals
     health: Health
+    late: LateSaves
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -116,6 +118,7 @@ def make_state(
         ModelLists(clock),
         Signals(asyncio.Event(), asyncio.Event()),
         Health(),
+        LateSaves(),
         clock,
     )
 

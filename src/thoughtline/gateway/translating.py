@@ -9,8 +9,8 @@ Also for a client that wants a whole answer of a provider that only streams, and
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, TypeAlias
 
 from thoughtline.continuity.injection import Terms
 from thoughtline.errors import Declined, DecodeError, EncodeError, LimitExceeded, ThoughtlineError
@@ -19,6 +19,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.headers import Headers, with_findings
+from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.relay import MAX_WHOLE_BYTES, Keep, Relay, Tagged
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.records import Key
@@ -43,7 +44,7 @@ _TYPES: dict[FormatName, bytes] = {"ollama_chat": b"application/x-ndjson"}
 _NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding")
 
 
-KeepAnswer: TypeAlias = Callable[[bytes], Awaitable[None]]
+KeepAnswer: TypeAlias = Callable[[bytes], Coroutine[Any, Any, None]]
 
 
 class Spoken(NamedTuple):
@@ -133,7 +134,7 @@ class TranslatingRelay(Relay):
         headers: Headers,
         watch: Watch,
         keep: Keep,
-        hold_seconds: float,
+        hold: Hold,
         departure: Departure,
         tagged: Tagged | None = None,
         *,
@@ -141,7 +142,7 @@ class TranslatingRelay(Relay):
         spoken: Spoken,
         keep_answer: KeepAnswer,
     ) -> None:
-        super().__init__(response, headers, watch, keep, hold_seconds, departure, tagged)
+        super().__init__(response, headers, watch, keep, hold, departure, tagged)
         self._way = way
         self._spoken = spoken
         self._keep_answer = keep_answer
@@ -164,7 +165,7 @@ class TranslatingRelay(Relay):
         await self._hold()
         if self._spoken.format == "openai_responses":
             whole = translate_reply(reply, self._way).body if self._spoken.is_streaming else written.body
-            await self._keep_answer(whole)
+            await self._hold_for(self._keep_answer(whole))
         await self._send_all(send, _framed(written.body, self._spoken, is_first=True, is_last=True))
 
     async def pass_stream(self, send: Send) -> None:
@@ -202,7 +203,7 @@ class TranslatingRelay(Relay):
         self.findings = written.findings
         await self._hold()
         if self._spoken.format == "openai_responses":
-            await self._keep_answer(written.body)
+            await self._hold_for(self._keep_answer(written.body))
         await self._send_all(send, written.body)
 
     def _is_too_long(self, piece: bytes) -> bool:
@@ -262,7 +263,7 @@ class TranslatingRelay(Relay):
         self._answered += _without_deltas(events)
         if is_over and self._answered:
             events, self._answered = self._answered, []
-            await self._keep_answer(whole_reply(events, self._way).body)
+            await self._hold_for(self._keep_answer(whole_reply(events, self._way).body))
 
     async def _fail(self, send: Send, translator: StreamTranslator, problem: str) -> None:
         """An error in mid-stream, as the client's format tells it; what was said so far is kept as cut short."""

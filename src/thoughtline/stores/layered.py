@@ -265,7 +265,7 @@ class LayeredStore:
                 self._forget_known(record)
 
     def _put_off(self, records: Sequence[Record]) -> None:
-        """They are tried again: by whoever mends the store, and where nothing failed but the caller was stopped, now."""
+        """They are tried again: when the store is mended; or now, where nothing failed but the caller was stopped."""
         self._waiting.put_off(records)
         if self._settled.is_set():
             self._settled.clear()

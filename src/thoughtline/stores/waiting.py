@@ -1,4 +1,4 @@
-"""Records that the durable store does not have yet, as far as we know: on their way to it, or waiting to be tried again.
+"""Records that the durable store has not acknowledged yet: on their way to it, or waiting to be tried again.
 
     begin ─▶ on its way ─▶ settle               the durable store has it
                 └────────▶ put_off ─▶ queue     it did not take it; tried again, in the order they came

@@ -37,10 +37,12 @@ class Health(Answer, frozen=True):
 
 
 class Readiness(Answer, frozen=True):
-    """Requests can be served. `store` is `ok`, or `degraded` while memory goes on without the durable store."""
+    """Whether requests can be served. `store` is `ok`, `slow` while turns are saved too late for the end of their
+    answers to wait, or `degraded` while memory goes on without the durable store. `detail` says more."""
 
     status: str
     store: str
+    detail: str
 
 
 class Deleted(Answer, frozen=True):
