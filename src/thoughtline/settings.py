@@ -35,7 +35,8 @@ TagMode = Literal["off", "markers", "lift"]
 
 
 class ServerSettings(Struct, frozen=True):
-    """`[server]`. `admin_token` is None until one is made at the first start.
+    """`[server]`. `admin_token` is None until one is made at the first start; `require_client_keys` is None where it
+    depends on whether any were made.
 
     `bus_directory` is where the workers of one start tell each other what happens; whoever starts several makes one.
     """
@@ -47,6 +48,7 @@ class ServerSettings(Struct, frozen=True):
     max_header_bytes: int = 64 * 2**10
     admin_token: str | None = None
     insecure: bool = False
+    require_client_keys: bool | None = None
     bus_directory: str | None = None
 
     def __repr__(self) -> str:

@@ -20,6 +20,10 @@ at it: <code>/v1/&hellip;</code> with a model as <code>provider/model</code>, or
 admin token) and <a href="/metrics">/metrics</a>.</p>
 </html>
 """
+_SHUT = (
+    "Requests with client keys get 503: the keys are not known, because the store can't be reached or is not the one "
+    "that has them."
+)
 _POLICY = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
 
 
@@ -36,7 +40,17 @@ async def health(request: Request) -> Whole:
 async def readiness(request: Request) -> Whole:
     """Ready while requests can be served, which a failing store does not prevent: it is told."""
     store, detail = _store_told(request.state)
+    if _is_shut(request.state):
+        return Whole(Readiness("not_ready", store, _SHUT), 503)
     return Whole(Readiness("ready", store, detail))
+
+
+def _is_shut(state: State) -> bool:
+    """Whether everybody is refused who comes with a client key, or to be served with a provider's key of ours."""
+    keys = state.keys
+    if keys.are_known or keys.are_required is False:
+        return False
+    return keys.are_required is True or any(row.api_keys for row in state.settings.providers.values())
 
 
 def _store_told(state: State) -> tuple[str, str]:

@@ -125,6 +125,7 @@ def make_state(
 
 def with_settings(state: State, settings: Settings) -> State:
     """The same store, connections and lessons under other settings, as they were loaded."""
+    state.keys.follow(settings)
     return with_shared(state._replace(loaded=settings), state.shared)
 
 

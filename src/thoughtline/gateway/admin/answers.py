@@ -208,6 +208,7 @@ class ServerView(Answer, frozen=True):
     max_header_bytes: int
     admin_token: str | None
     insecure: bool
+    require_client_keys: bool | None
 
 
 class StoreView(Answer, frozen=True):
