@@ -101,11 +101,11 @@ def test_while_nobody_knows_whether_there_are_keys_the_providers_stay_inside() -
 @pytest.mark.parametrize(
     ("keys", "credential", "expected"),
     [
-        (Keys(are_required=True, are_known=False), make_secret(), (503, "keys_unknown")),
-        (Keys(are_required=None, are_known=False), make_secret(), (503, "keys_unknown")),
+        (Keys(are_required=True, are_known=False), make_secret(bytes), (503, "keys_unknown")),
+        (Keys(are_required=None, are_known=False), make_secret(bytes), (503, "keys_unknown")),
         (Keys(are_required=True, are_known=False), "sk-a", (401, "unknown_key")),
         (Keys(are_required=True, are_known=False), "", (401, "unknown_key")),
-        (Keys(are_required=True, are_known=True), make_secret(), (401, "unknown_key")),
+        (Keys(are_required=True, are_known=True), make_secret(bytes), (401, "unknown_key")),
     ],
 )
 def test_keys_that_are_not_known(keys: Keys, credential: str, expected: tuple[int, str]) -> None:
@@ -117,7 +117,7 @@ def test_keys_that_are_not_known(keys: Keys, credential: str, expected: tuple[in
 
 def test_another_gateways_key_goes_up() -> None:
     """Where nobody needs a key of ours, one that looks like it is the key of a gateway further up."""
-    caller = admit(_headers(make_secret()), "", "127.0.0.1", Keys(are_required=False, are_known=True))
+    caller = admit(_headers(make_secret(bytes)), "", "127.0.0.1", Keys(are_required=False, are_known=True))
     assert _keys(caller, THEIRS) == [""]
 
 
