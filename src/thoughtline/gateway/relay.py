@@ -288,7 +288,7 @@ class Relay:
         finally:
             too_long.cancel()
             self.held_seconds += time.perf_counter() - began
-        if not saving.done():
+        if self._most.seconds and not saving.done():
             self._tell_late(saving)
 
     def _tell_late(self, saving: asyncio.Task[None]) -> None:

@@ -87,7 +87,7 @@ class Waiting:
                 self._queue.move_to_end(place)
 
     def drop_fitting(self, where: Filter) -> None:
-        held = [record for record, *_ in (*self._on_its_way.values(), *self._queue.values())]
+        held = [*(held[0] for held in self._on_its_way.values()), *(held[0] for held in self._queue.values())]
         self.settle([record for record in held if where.fits(record)])
 
     def drop_old(self, now: float) -> None:
