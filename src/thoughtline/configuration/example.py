@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from thoughtline.configuration.keys import TABLES, Key
-from thoughtline.configuration.kinds import DURATION, FLAG, SIZE
+from thoughtline.configuration.kinds import DURATION, SIZE
 
 Defaults = Mapping[str, Mapping[str, object]]
 """The default of each value, by its table and the name it has as a value."""
@@ -69,7 +69,7 @@ def example(defaults: Defaults) -> str:
 def written(key: Key, value: object) -> str:
     """A value as it is written in a file."""
     if value is None:
-        return "true" if key.kind is FLAG else '""'
+        return '""'
     if key.kind is DURATION and isinstance(value, float):
         return _amount(int(value), _UNITS)
     if key.kind is SIZE and isinstance(value, int):
