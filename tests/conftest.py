@@ -18,6 +18,14 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _data_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What commands keep for their user, they keep for nobody: no test meets what this machine's user has."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
     url = named(REDIS_VARIABLE)

@@ -52,6 +52,44 @@ async def test_from_making_a_key_to_revoking_it(tmp_path: Path) -> None:
     await store.close()
 
 
+def test_what_the_first_key_the_last_and_none_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is said: what closes the gateway, what keeps it closed, what opens it, and that before it is done."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    mark = tmp_path / "data" / "thoughtline" / "client-keys-required"
+    first = keys(tmp_path, "add", "ann")
+    assert ("first client key" in first.stderr, mark.exists()) == (True, True)
+    assert "first client key" not in keys(tmp_path, "add", "bob").stderr
+    assert "stays closed" not in keys(tmp_path, "revoke", "ann").stderr
+    last = keys(tmp_path, "revoke", "bob")
+    assert ("stays closed" in last.stderr, "keys open" in last.stderr, mark.exists()) == (True, True, True)
+    asked = keys(tmp_path, "open")
+    assert (asked.returncode, "nobody needs a key" in asked.stderr, "Nothing was done" in asked.stderr) == (
+        2,
+        True,
+        True,
+    )
+    assert len(json.loads(keys(tmp_path, "list", "--json").stdout)["keys"]) == 2
+    opened = keys(tmp_path, "open", "--yes")
+    assert (opened.returncode, "nobody needs a key" in opened.stderr, mark.exists()) == (0, True, False)
+    assert json.loads(keys(tmp_path, "list", "--json").stdout)["keys"] == []
+
+
+SAID = [
+    ("[server]\nrequire_client_keys = true", "open", "it stays closed"),
+    ('[server]\nhost = "0.0.0.0"\n[providers.kimi]\napi_key = "k"', "open", "serves nobody"),
+    ("[server]\nrequire_client_keys = false", "add", "get in all the same"),
+]
+
+
+@pytest.mark.parametrize(("settings", "action", "told"), SAID)
+def test_what_the_settings_make_of_it(tmp_path: Path, settings: str, action: str, told: str) -> None:
+    """An open door that the settings keep shut, or that nobody is served through, and a key that nobody needs."""
+    file = tmp_path / "settings.toml"
+    file.write_text(settings)
+    more = ("ann",) if action == "add" else ()
+    assert told in keys(tmp_path, action, *more, "--config", str(file)).stderr
+
+
 def test_what_can_t_be_done(tmp_path: Path) -> None:
     """No such key is 1; a store that keeps nothing, or can't be opened, is 2 with a reason."""
     assert keys(tmp_path, "revoke", "nobody").returncode == 1

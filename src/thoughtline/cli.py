@@ -186,7 +186,9 @@ COMMANDS: tuple[Command, ...] = (
         _run_doctor,
     ),
     Command("cache", "look at what is remembered, or forget it", _cache_arguments, _cache),
-    Command("keys", "make, list and revoke the gateway's own client keys", _add_keys_arguments, _run_keys),
+    Command(
+        "keys", "make, list and revoke the gateway's own client keys, or do without", _add_keys_arguments, _run_keys
+    ),
     Command("eval", "measure what checkpoints do for a model that takes over", _add_eval_arguments, _run_eval),
     Command("sim", "answer as a strict provider would, on loopback", _add_sim_arguments, _run_sim),
 )

@@ -1,4 +1,7 @@
-"""`thoughtline keys`: the gateway's own client keys, made, listed and revoked in the store that the gateway uses."""
+"""`thoughtline keys`: the gateway's own client keys, made, listed and revoked in the store that the gateway uses.
+
+The first key closes the gateway to everybody who has none, `open` opens it again; each says so before it is done.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,22 @@ from rich.table import Table
 
 from thoughtline.errors import StoreRefused, ThoughtlineError
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys
-from thoughtline.settings import Settings, load_settings
+from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.settings import Settings, check_exposure, data_directory, load_settings
 from thoughtline.settings_options import flags_of
 from thoughtline.stores import durable_store
 
 DONE, NOT_FOUND, FAILED = 0, 1, 2
 _TABLE_WIDTH = 110
+_FIRST = (
+    "This is the first client key: from now on the gateway lets in nobody without one, also if its store is lost.\n"
+    "`thoughtline keys open` takes that back."
+)
+_NOT_REQUIRED = "The settings say require_client_keys = false: callers without a key get in all the same."
+_LAST = (
+    "No good key is left. The gateway stays closed: `thoughtline keys add NAME` makes another key,\n"
+    "`thoughtline keys open` lets everybody in."
+)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,13 +57,15 @@ async def kept_keys(settings: Settings) -> AsyncIterator[ClientKeys]:
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()
     try:
-        yield await ClientKeys.load(store)
+        yield await ClientKeys.load(store, mark=KeyMark(data_directory(os.environ, Path.home())))
     finally:
         await store.close()
 
 
 async def _add(settings: Settings, options: argparse.Namespace) -> int:
     async with kept_keys(settings) as keys:
+        if keys.is_empty:
+            _say(_FIRST if settings.server.require_client_keys is not False else _NOT_REQUIRED)
         secret, key = await keys.add(
             options.name,
             requests_per_minute=options.requests_per_minute,
@@ -80,14 +95,56 @@ async def _list(settings: Settings, options: argparse.Namespace) -> int:
 async def _revoke(settings: Settings, options: argparse.Namespace) -> int:
     async with kept_keys(settings) as keys:
         gone = await keys.revoke(options.name)
+        is_last = bool(gone) and not any(key.is_good(time.time()) for key in keys.listed())
     for key in gone:
         sys.stdout.write(f"revoked {key.name} (id {key.id}); running gateways know within seconds\n")
+    if is_last:
+        _say(_LAST)
     if not gone:
         sys.stderr.write("thoughtline keys: there is no such key; `thoughtline keys list` names them\n")
     return DONE if gone else NOT_FOUND
 
 
-_ACTIONS = {"add": _add, "list": _list, "revoke": _revoke}
+async def _open(settings: Settings, options: argparse.Namespace) -> int:
+    async with kept_keys(settings) as keys:
+        _say(f"This takes all {len(keys.listed())} client keys off the record, for good, and the mark beside the admin")
+        _say(
+            "token. Then nobody needs a key: callers go up with credentials of their own, or with the providers' keys."
+        )
+        for refused in _refusals(settings):
+            _say(refused)
+        if not options.yes and not _is_confirmed():
+            _say("Nothing was done. With --yes it is done without asking.")
+            return FAILED
+        gone = await keys.open_door()
+    sys.stdout.write(f"{gone} keys are off the record; running gateways know within seconds\n")
+    return DONE
+
+
+def _refusals(settings: Settings) -> list[str]:
+    """What opens nothing, or more than a person may think."""
+    told = []
+    if settings.server.require_client_keys:
+        told.append("But the settings say require_client_keys = true: it stays closed until they don't.")
+    exposure = check_exposure(settings, has_client_keys=False)
+    if exposure is not None:
+        told.append(f"Then a gateway with these settings serves nobody: {exposure.problems[0].message}.")
+    return told
+
+
+def _is_confirmed() -> bool:
+    if not sys.stdin.isatty():
+        return False
+    sys.stderr.write("Open it? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+_ACTIONS = {"add": _add, "list": _list, "revoke": _revoke, "open": _open}
 
 
 def _table(keys: Sequence[ClientKey], now: float) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import secrets
 import sys
@@ -14,6 +15,7 @@ from rich.markup import escape
 from thoughtline.addresses import server_url
 from thoughtline.errors import ThoughtlineError
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
+from thoughtline.gateway.checking import check_start
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.serving import Options, listen, serve
 from thoughtline.settings import Settings, data_directory
@@ -26,6 +28,7 @@ def run(chosen: argparse.Namespace) -> int:
         settings = options.settings()
         folder = data_directory(os.environ, Path.home())
         token = admin_token(settings, folder)
+        asyncio.run(check_start(settings, options.mark))
         listener = listen(settings)
     except ThoughtlineError as error:
         remedy = getattr(error, "remedy", "")

@@ -40,7 +40,8 @@ TagMode = Literal["off", "markers", "lift"]
 
 
 class ServerSettings(Struct, frozen=True):
-    """`[server]`. `admin_token` is None until one is made at the first start.
+    """`[server]`. `admin_token` is None until one is made at the first start; `require_client_keys` is None where it
+    depends on whether any were made.
 
     `bus_directory` is where the workers of one start tell each other what happens; whoever starts several makes one.
     """
@@ -54,6 +55,7 @@ class ServerSettings(Struct, frozen=True):
     insecure: bool = False
     hosts: tuple[str, ...] = ()
     open_metrics: bool = False
+    require_client_keys: bool | None = None
     bus_directory: str | None = None
 
     def __repr__(self) -> str:

@@ -65,7 +65,10 @@ def add_key_actions(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--json", action="store_true", help="as JSON, one object")
     revoke = actions.add_parser("revoke", help="end a key at once", description="end a key at once")
     revoke.add_argument("name", metavar="NAME|ID", help="all keys of a name, or the key of an id")
-    for action in (add, listing, revoke):
+    about = "take all keys off the record, so that nobody needs one"
+    opening = actions.add_parser("open", help=about, description=f"{about}; says what that means, and asks")
+    opening.add_argument("--yes", action="store_true", help="don't ask")
+    for action in (add, listing, revoke, opening):
         add_settings_options(action)
 
 

@@ -11,7 +11,8 @@ from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.errors import Declined
 from thoughtline.fallover.health import Health
 from thoughtline.gateway.access import Caller, NoKeys, account_of, admit, keys_for, tenant_of
-from thoughtline.gateway.client_keys import ClientKey
+from thoughtline.gateway.client_keys import ClientKey, make_secret
+from thoughtline.settings import Settings
 
 ANN = ClientKey("id", "ann", "tenant-of-ann", 0.0)
 OURS = replace(PROVIDERS["deepseek"], api_keys=("provider-key",))
@@ -21,11 +22,17 @@ THEIRS = PROVIDERS["deepseek"]
 class Keys(NamedTuple):
     """One key, known or not yet."""
 
-    is_empty: bool = False
-    is_certain: bool = True
+    are_required: bool | None = True
+    are_known: bool = True
+
+    def would_be_required(self, said: bool | None) -> bool | None:
+        return said
+
+    def follow(self, settings: Settings) -> None:
+        """Whatever they say."""
 
     def find(self, credential: str) -> ClientKey | None:
-        return ANN if credential == "tl-ann" and not self.is_empty else None
+        return ANN if credential == "tl-ann" and self.are_known else None
 
     async def refresh(self) -> None:
         """Nothing changes."""
@@ -84,11 +91,34 @@ def test_a_client_key_never_goes_up() -> None:
 
 def test_while_nobody_knows_whether_there_are_keys_the_providers_stay_inside() -> None:
     """A store that was down at the start may hold client keys: callers with credentials of their own go on."""
-    caller = admit(_headers("sk-a"), "", "127.0.0.1", Keys(is_empty=True, is_certain=False))
+    caller = admit(_headers("sk-a"), "", "127.0.0.1", Keys(are_required=None, are_known=False))
     assert _keys(caller, THEIRS) == [""]
     with pytest.raises(Declined) as refusal:
         _keys(caller, OURS)
     assert (refusal.value.status, refusal.value.code) == (503, "keys_unknown")
+
+
+@pytest.mark.parametrize(
+    ("keys", "credential", "expected"),
+    [
+        (Keys(are_required=True, are_known=False), make_secret(bytes), (503, "keys_unknown")),
+        (Keys(are_required=None, are_known=False), make_secret(bytes), (503, "keys_unknown")),
+        (Keys(are_required=True, are_known=False), "sk-a", (401, "unknown_key")),
+        (Keys(are_required=True, are_known=False), "", (401, "unknown_key")),
+        (Keys(are_required=True, are_known=True), make_secret(bytes), (401, "unknown_key")),
+    ],
+)
+def test_keys_that_are_not_known(keys: Keys, credential: str, expected: tuple[int, str]) -> None:
+    """What may be a good key is asked to wait, and does not go up; what can't be one is refused."""
+    with pytest.raises(Declined) as refusal:
+        admit(_headers(credential), "", "127.0.0.1", keys)
+    assert (refusal.value.status, refusal.value.code) == expected
+
+
+def test_another_gateways_key_goes_up() -> None:
+    """Where nobody needs a key of ours, one that looks like it is the key of a gateway further up."""
+    caller = admit(_headers(make_secret(bytes)), "", "127.0.0.1", Keys(are_required=False, are_known=True))
+    assert _keys(caller, THEIRS) == [""]
 
 
 def test_a_caller_is_not_free_unless_it_is_said() -> None:
@@ -129,7 +159,7 @@ HIDDEN = replace(THEIRS, headers={"authorization": "Bearer inside"})
 def test_a_key_in_a_header_is_a_key_of_ours() -> None:
     """A website doesn't spend it, nobody does while the client keys are unknown, and a client key opens it."""
     page = admit({b"sec-fetch-site": b"cross-site"}, "", "127.0.0.1", NoKeys())
-    unsure = admit({}, "", "127.0.0.1", Keys(is_empty=True, is_certain=False))
+    unsure = admit({}, "", "127.0.0.1", Keys(are_required=None, are_known=False))
     for caller, code in ((page, "cross_site"), (unsure, "keys_unknown")):
         with pytest.raises(Declined) as refusal:
             _keys(caller, HIDDEN)

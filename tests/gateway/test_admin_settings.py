@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,8 +12,9 @@ from msgspec.structs import replace
 from tests.gateway.managing import TOKEN, Json, Managed, managed
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.gateway.masking import masked_url
+from thoughtline.gateway.shared_settings import ContinuityPatch, SettingsPatch, keep
 from thoughtline.gateway.state import with_settings
-from thoughtline.settings import ContinuitySettings, RouteSettings, Settings
+from thoughtline.settings import ContinuitySettings, RouteSettings, ServerSettings, Settings
 from thoughtline.stores import StoreSettings
 
 SECRETS = ("provider-key-1", "provider-key-2", "header-secret", "encryption-secret", TOKEN, "hunter2")
@@ -53,6 +55,21 @@ def test_secrets_are_masked() -> None:
     assert (openai["apiKeys"], openai["headers"], openai["isConfigured"]) == (2, ["x-secret"], True)
     assert openai["baseUrl"] == "https://***@proxy.example/v1?key=***"
     assert found["routes"] == {"best": ["openai/gpt", "deepseek/x"]}
+
+
+def test_what_a_start_would_refuse_is_refused_here() -> None:
+    """Settings are checked whole, whoever changes which: those in force stay, and the answer says what is wrong."""
+    row = replace(PROVIDERS["openai"], api_keys=("k",))
+    with managed(Settings(server=ServerSettings(host="0.0.0.0"), providers={"openai": row})) as gateway:
+        response = gateway.admin.patch("/api/settings", json={"continuity": {"enabled": True}})
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_setting")
+        assert "server.host" in response.json()["error"]["message"]
+        running = gateway.gateway
+        running.wait_for(keep(running.state.store, SettingsPatch(ContinuityPatch(enabled=True)), time.time()))
+        refresh(gateway)
+        refresh(gateway)
+        assert not running.state.settings.continuity.enabled
+        assert [line["event"] for line in running.lines if "event" in line] == ["settings not taken over"]
 
 
 @pytest.mark.parametrize(

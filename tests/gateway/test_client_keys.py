@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from thoughtline.errors import StoreUnavailable
 from thoughtline.gateway.client_keys import NAMESPACE, ClientKeys, has_checksum, make_secret
+from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.stores import LayeredStore, MemoryStore, Note, Store, StoreSettings, durable_store, open_store
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -97,6 +99,68 @@ async def test_a_gateway_whose_last_key_was_revoked_is_closed(store: Store, cloc
     clock.now += 10
     assert not keys.is_empty
     assert not (await ClientKeys.load(store, clock)).is_empty
+
+
+@pytest.mark.parametrize(
+    ("said", "has_key", "is_marked", "is_exposed", "expected"),
+    [
+        (None, False, False, False, (False, True)),
+        (None, True, False, False, (True, True)),
+        (None, False, True, False, (True, False)),
+        (None, False, False, True, (True, True)),
+        (True, False, False, False, (True, True)),
+        (True, False, True, False, (True, False)),
+        (False, True, True, False, (False, True)),
+    ],
+)
+async def test_whether_a_key_is_needed(
+    store: Store,
+    clock: Clock,
+    tmp_path: Path,
+    said: bool | None,
+    has_key: bool,
+    is_marked: bool,
+    is_exposed: bool,
+    expected: tuple[bool, bool],
+) -> None:
+    """The setting says it; else a key, or the mark of one. With the mark and no key, what the keys are is not known."""
+    mark = KeyMark(tmp_path / "data")
+    if has_key:
+        await (await ClientKeys.load(store, clock)).add("ann")
+    if is_marked:
+        mark.set()
+    keys = await ClientKeys.load(store, clock, mark)
+    keys.said, keys.is_exposed = said, is_exposed
+    assert (keys.are_required, keys.are_known) == expected
+
+
+async def test_keys_make_the_mark_and_the_open_door_takes_it(store: Store, clock: Clock, tmp_path: Path) -> None:
+    """Each gateway makes its own, wherever the key was made; and forgets the keys that it knew when there are none."""
+    here, there = KeyMark(tmp_path / "here"), KeyMark(tmp_path / "there")
+    gateway = await ClientKeys.load(store, clock, there)
+    command = await ClientKeys.load(store, clock, here)
+    secret, _ = await command.add("ann")
+    assert (here.is_set, there.is_set) == (True, False)
+    await gateway.refresh()
+    assert (there.is_set, gateway.find(secret) is not None) == (True, True)
+    assert here.path.stat().st_mode & 0o077 == 0
+    clock.now = time.time() + 60  # the mark's own time is that of its file
+    assert await command.open_door() == 1
+    await gateway.refresh()
+    assert (here.is_set, there.is_set) == (False, False)
+    assert (gateway.are_required, gateway.find(secret)) == (False, None)
+    again, _ = await command.add("bob")
+    await gateway.refresh()
+    assert (gateway.are_required, gateway.find(again) is not None, there.is_set) == (True, True, True)
+
+
+async def test_a_mark_that_can_not_be_made(store: Store, clock: Clock, tmp_path: Path) -> None:
+    """Where nothing can be written, keys work all the same; the log says what to set."""
+    (tmp_path / "file").touch()
+    keys = await ClientKeys.load(store, clock, KeyMark(tmp_path / "file"))
+    secret, _ = await keys.add("ann")
+    await keys.refresh()
+    assert (keys.find(secret) is not None, keys.are_required) == (True, True)
 
 
 async def test_a_key_expires(store: Store, clock: Clock) -> None:

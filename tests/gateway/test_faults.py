@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import NamedTuple
 
 import httpx
@@ -52,6 +53,8 @@ class Ailing(MemoryStore):
         await self._suffer()
         if self.ail == "full":
             raise StoreError("the disk is full")
+        while self.ail == "slow":
+            await asyncio.sleep(0.01)
         return await super().save(records)
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
@@ -81,7 +84,9 @@ def test_a_durable_store_that_fails(ail: str) -> None:
                 assert next_line().store == "degraded"
             assert response.headers["x-thoughtline-replay"].startswith(f"restored={turn},")
         assert response.headers["x-thoughtline-replay"].endswith("store=degraded")
-        assert HTTP.get(f"{gateway.url}/readyz").json() == {"status": "ready", "store": "degraded"}
+        ready = HTTP.get(f"{gateway.url}/readyz").json()
+        assert (ready["status"], ready["store"]) == ("ready", "degraded")
+        assert "3 turns wait" in ready["detail"]
         inner.ail = ""
         gateway.wait_for(store.settled())
         assert "degraded" not in dialogue.post().headers["x-thoughtline-replay"]
@@ -114,6 +119,74 @@ def test_the_hold_is_bounded() -> None:
             heard = b"".join(response.iter_raw())
             assert b"finish_reason" in heard
         store.ail = ""
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
+def test_a_store_that_is_slow(is_streaming: bool) -> None:
+    """Turns that are still being saved are restored here, and each hold that ran out is told: in the header where that
+    has not gone yet, in the log, in the figures, to whoever asks whether all is well."""
+    inner = Ailing()
+    store = LayeredStore(inner, StoreSettings(timeout_seconds=60), time.time)
+    settings = Settings(replay=ReplaySettings(hold_ms=20))
+    with running({"deepseek": served("deepseek").url}, settings, store=store) as gateway, gateway.listening() as line:
+        inner.ail = "slow"
+        dialogue = Forgetful(f"{gateway.url}/deepseek", DEEPSEEK, THREE_TURNS.format(mark=f"slow {is_streaming}"))
+        for turn in range(3):
+            response = dialogue.post(is_streaming=is_streaming)
+            dialogue.go_on(dialogue.hear(response.content, is_streaming=is_streaming))
+            told = response.headers["x-thoughtline-replay"]
+            assert told.startswith(f"restored={turn},")
+            assert told.endswith("store=slow") is not is_streaming
+        ready = HTTP.get(f"{gateway.url}/readyz").json()
+        assert (ready["store"], "3 are still under way" in ready["detail"]) == ("slow", True)
+        inner.ail = ""
+        lines = [line() for _ in range(3)]
+        assert [(one.store, one.late) for one in lines] == [("slow", 1)] * 3
+        assert "thoughtline_store_late_total 3.0" in HTTP.get(f"{gateway.url}/metrics").text
+        assert HTTP.get(f"{gateway.url}/readyz").json()["store"] == "slow"
+        assert "store=" not in dialogue.post().headers["x-thoughtline-replay"]
+
+
+def test_a_store_that_fails_for_the_first_time() -> None:
+    """The answer whose turn was not taken says so itself, where its head waits for that."""
+    inner = Ailing()
+    store = LayeredStore(inner, StoreSettings(), time.time)
+    with running({"deepseek": served("deepseek").url}, store=store) as gateway:
+        dialogue = Forgetful(f"{gateway.url}/deepseek", DEEPSEEK, THREE_TURNS.format(mark="first failure"))
+        inner.ail = "full"
+        assert dialogue.post().headers["x-thoughtline-replay"].endswith("store=degraded")
+
+
+def test_an_answer_that_may_be_named_is_held_no_longer() -> None:
+    """What is kept for `previous_response_id` costs the client `hold_ms` too, and can be named at once."""
+    inner = Ailing()
+    store = LayeredStore(inner, StoreSettings(timeout_seconds=60), time.time)
+    settings = Settings(replay=ReplaySettings(hold_ms=20))
+    with running({"deepseek": served("deepseek").url}, settings, store=store) as gateway, gateway.listening() as line:
+        inner.ail = "slow"
+        url, body = f"{gateway.url}/deepseek/v1/responses", {"model": "deepseek-v4-pro", "input": "hello"}
+        first = HTTP.post(url, json=body)
+        assert first.headers["x-thoughtline-replay"].endswith("store=slow")
+        second = HTTP.post(url, json=body | {"previous_response_id": first.json()["id"]})
+        assert second.status_code == 200
+        inner.ail = ""
+        assert min(line().late, line().late) >= 1
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
+def test_a_turn_is_restored_though_nobody_waits_for_its_save(tmp_path: Path, is_streaming: bool) -> None:
+    """With `hold_ms = 0` on a healthy SQLite, one conversation after the other: none loses a turn."""
+    settings = Settings(replay=ReplaySettings(hold_ms=0))
+    url = f"sqlite:///{tmp_path / 'thoughts.db'}"
+    with running({"deepseek": served("deepseek").url}, settings, store_url=url) as gateway:
+        for number in range(40):
+            mark = f"not held {is_streaming} {number}"
+            dialogue = Forgetful(f"{gateway.url}/deepseek", DEEPSEEK, THREE_TURNS.format(mark=mark))
+            for turn in range(3):
+                response = dialogue.post(is_streaming=is_streaming)
+                told = response.headers["x-thoughtline-replay"]
+                assert (told.startswith(f"restored={turn},"), "store=" in told) == (True, False)
+                dialogue.go_on(dialogue.hear(response.content, is_streaming=is_streaming))
 
 
 # --- upstreams

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -13,8 +14,9 @@ from tests.doctor.scripted import answering
 from tests.gateway.world import Running, running
 from tests.sim.serving import served
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.gateway.client_keys import ClientKeys
-from thoughtline.settings import Settings
+from thoughtline.gateway.client_keys import ClientKeys, make_secret
+from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.settings import ServerSettings, Settings
 from thoughtline.stores import open_store
 
 BODY = {"model": "deepseek-chat", "messages": [{"role": "user", "content": "hi"}]}
@@ -44,6 +46,75 @@ async def test_from_the_first_key_to_after_the_last(tmp_path: Path, first: str) 
         await keys.revoke(key.id)
         gateway.wait_for(gateway.app.refresh())
         assert [ask(gateway, secret), ask(gateway, "sk-anything")] == [401, 401]
+    await command.close()
+
+
+class Shut(NamedTuple):
+    """A gateway that should know client keys and doesn't."""
+
+    store: str
+    settings: ServerSettings
+    is_marked: bool
+    statuses: list[int]
+    is_ready: bool = False
+
+
+SHUT = {
+    "a store that is empty": Shut("turns.db", ServerSettings(), True, [503, 401, 401]),
+    "a store that is down, and a mark": Shut("/dev/null/x.db", ServerSettings(), True, [503, 401, 401]),
+    "a store that is down": Shut("/dev/null/x.db", ServerSettings(), False, [503, 503, 503]),
+    "a store that is down, keys required": Shut(
+        "/dev/null/x.db", ServerSettings(require_client_keys=True), False, [503, 401, 401]
+    ),
+    "keys required and none made": Shut(
+        "turns.db", ServerSettings(require_client_keys=True), False, [401, 401, 401], is_ready=True
+    ),
+    "keys not required": Shut(
+        "/dev/null/x.db", ServerSettings(require_client_keys=False), True, [200, 200, 200], is_ready=True
+    ),
+    "nobody ever made one": Shut("turns.db", ServerSettings(), False, [200, 200, 200], is_ready=True),
+}
+
+
+@pytest.mark.parametrize("case", SHUT.values(), ids=SHUT)
+def test_a_lost_store_does_not_open_the_door(tmp_path: Path, case: Shut) -> None:
+    """What may be a good key waits, all others are refused; and the gateway says that it is not ready."""
+    row = replace(PROVIDERS["deepseek"], base_url=served("deepseek").url, bases={}, api_keys=("sk-inside",))
+    settings = Settings(server=case.settings, providers={"deepseek": row})
+    mark = KeyMark(tmp_path / "data")
+    if case.is_marked:
+        mark.set()
+    store = case.store if case.store.startswith("/") else f"{tmp_path}/{case.store}"
+    with running({}, settings, f"sqlite:///{store}", takes_keys=True, mark=mark) as gateway:
+        assert [ask(gateway, one) for one in (make_secret(), "sk-anything", "")] == case.statuses
+        ready = httpx.get(f"{gateway.url}/readyz")
+        assert (ready.status_code == 200, ready.json()["status"] == "ready") == (case.is_ready, case.is_ready)
+
+
+def test_a_key_of_ours_does_not_go_up_while_the_keys_are_not_known(tmp_path: Path) -> None:
+    """Also to a provider for which the gateway has no key, and which would get the caller's."""
+    upstream = served("deepseek").url
+    with running({"deepseek": upstream}, store_url="sqlite:////dev/null/x.db", takes_keys=True) as gateway:
+        assert [ask(gateway, make_secret()), ask(gateway, "sk-own")] == [503, 200]
+        assert httpx.get(f"{gateway.url}/readyz").status_code == 200
+
+
+async def test_a_gateway_whose_keys_were_all_taken_off_the_record_is_open(tmp_path: Path) -> None:
+    """`thoughtline keys open`: a gateway that runs knows at its next look, and a later key closes it again."""
+    store_url = f"sqlite:///{tmp_path}/turns.db"
+    row = replace(PROVIDERS["deepseek"], base_url=served("deepseek").url, bases={}, api_keys=("sk-inside",))
+    command = await open_store(store_url)
+    keys = await ClientKeys.load(command)
+    secret, _ = await keys.add("ann")
+    mark = KeyMark(tmp_path / "data")
+    with running({}, Settings(providers={"deepseek": row}), store_url, takes_keys=True, mark=mark) as gateway:
+        assert [ask(gateway, secret), ask(gateway, "sk-anything"), mark.is_set] == [200, 401, True]
+        await keys.open_door()
+        gateway.wait_for(gateway.app.refresh())
+        assert [ask(gateway, "sk-anything"), mark.is_set] == [200, False]
+        await keys.add("bob")
+        gateway.wait_for(gateway.app.refresh())
+        assert [ask(gateway, "sk-anything"), mark.is_set] == [401, True]
     await command.close()
 
 

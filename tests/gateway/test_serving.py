@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ import httpx
 import pytest
 
 from tests.sim.serving import served
+from thoughtline.gateway.client_keys import make_secret
 
 CHAT = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "hello"}]}
 WAIT_SECONDS = 60
@@ -33,9 +35,9 @@ class Serving:
         self._lines: list[str] = []
         self._changed = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
-        found = re.search(r"http://127\.0\.0\.1:\d+", self.wait_for(lambda line: "listening" in line))
+        found = re.search(r"http://[\d.]+:(\d+)", self.wait_for(lambda line: "listening" in line))
         assert found is not None
-        self.url = found[0]
+        self.url = f"http://127.0.0.1:{found[1]}"
 
     def _read(self) -> None:
         assert self.process.stderr is not None
@@ -50,6 +52,16 @@ class Serving:
             assert self._changed.wait_for(lambda: any(map(is_it, self._lines)), WAIT_SECONDS), self._lines
             return next(line for line in self._lines if is_it(line))
 
+    def wait_for_all(self, workers: int) -> None:
+        """Until each of them serves."""
+        for number in range(1, workers + 1):
+            self.wait_for(lambda line, own=f"{number} of {workers}": "worker serves" in line and own in line)  # type: ignore[misc]
+
+    def forget(self) -> None:
+        """What was said so far."""
+        with self._changed:
+            self._lines.clear()
+
     def say(self, number: signal.Signals) -> None:
         os.kill(self.process.pid, number)
 
@@ -59,13 +71,16 @@ def command(tmp_path: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "thoughtline.cli", "serve", "--port", "0", "--store", store, *more]
 
 
+def home(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+
+
 @contextlib.contextmanager
 def serving(tmp_path: Path, *more: str) -> Iterator[Serving]:
-    home = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
-    process = subprocess.Popen(command(tmp_path, *more), stderr=subprocess.PIPE, env=home, cwd=tmp_path)
+    process = subprocess.Popen(command(tmp_path, *more), stderr=subprocess.PIPE, env=home(tmp_path), cwd=tmp_path)
     try:
         one = Serving(process)
-        _until_ready(one.url)
+        _until_answering(one.url)
         yield one
     finally:
         process.terminate()  # so that it ends its workers too
@@ -75,9 +90,9 @@ def serving(tmp_path: Path, *more: str) -> Iterator[Serving]:
             process.kill()
 
 
-def _until_ready(url: str) -> None:
+def _until_answering(url: str) -> None:
     """The socket is there from the start; whoever asks is answered when the gateway is."""
-    assert httpx.get(f"{url}/readyz", timeout=WAIT_SECONDS).status_code == 200
+    assert httpx.get(f"{url}/healthz", timeout=WAIT_SECONDS).status_code == 200
 
 
 def test_a_stop_lets_streams_finish_and_takes_no_new_ones(tmp_path: Path) -> None:
@@ -121,24 +136,108 @@ def test_settings_are_read_again(tmp_path: Path, workers: str) -> None:
         assert httpx.post(url, json=CHAT, timeout=WAIT_SECONDS).status_code == 404
         file.write_text(f'[server]\nworkers = {workers}\n[providers.acme]\nbase_url = "{served("deepseek").url}"\n')
         gateway.say(signal.SIGHUP)
-        if workers == "1":
-            gateway.wait_for(lambda line: "settings reloaded" in line)
-        while httpx.post(url, json=CHAT, timeout=WAIT_SECONDS).status_code == 404:
-            pass  # workers are replaced one by one; the test's own limit ends this
-        if workers == "1":
-            file.write_text("[servers]\n")
+        gateway.wait_for(lambda line: "settings reloaded" in line)
+        assert httpx.post(url, json=CHAT, timeout=WAIT_SECONDS).status_code == 200
+        file.write_text("[servers]\n")
+        gateway.say(signal.SIGHUP)
+        assert f"{file}:1" in gateway.wait_for(lambda line: "not reloaded" in line)
+        assert httpx.post(url, json=CHAT, timeout=WAIT_SECONDS).status_code == 200
+
+
+BAD = {
+    "a key that anybody could spend": ('[providers.deepseek]\napi_key = "k"\n', "server.host"),
+    "the same at an address of later": (
+        '[server]\nhost = "127.0.0.1"\n[providers.deepseek]\napi_key = "k"\n',
+        "server.host",
+    ),
+    "a store that can't be": ('[store]\nencryption_key = "short"\n', "store"),
+}
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_reload_is_checked_as_a_start_is(tmp_path: Path, workers: str) -> None:
+    """What a start refuses changes nothing while running, by the address that is listened on; the log says where."""
+    file = tmp_path / "thoughtline.toml"
+    file.write_text("[server]\nhost = '0.0.0.0'\n")
+    with serving(tmp_path, "--config", str(file), "--workers", workers) as gateway:
+        for text, place in BAD.values():
+            file.write_text(text if "[server]" in text else f"[server]\nhost = '0.0.0.0'\n{text}")
             gateway.say(signal.SIGHUP)
-            assert "server" in gateway.wait_for(lambda line: "not reloaded" in line)
-            assert httpx.post(url, json=CHAT, timeout=WAIT_SECONDS).status_code == 200
+            assert place in gateway.wait_for(lambda line: "not reloaded" in line)
+            gateway.forget()
+        providers = httpx.get(f"{gateway.url}/api/settings", headers=admin(tmp_path)).json()["providers"]
+        assert providers["deepseek"]["apiKeys"] == 0
+
+
+def admin(tmp_path: Path) -> dict[str, str]:
+    token = (tmp_path / "data" / "thoughtline" / "admin-token").read_text().strip()
+    return {"authorization": f"Bearer {token}"}
+
+
+def workers_of(gateway: Serving) -> set[int]:
+    """The processes that serve. multiprocessing has one more, which tracks what they share."""
+    children = Path(f"/proc/{gateway.process.pid}/task/{gateway.process.pid}/children").read_text().split()
+    return {int(one) for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()}
+
+
+def test_workers_do_not_read_the_file(tmp_path: Path) -> None:
+    """One that is killed is replaced by one with the same settings, whatever the file says by now."""
+    file = tmp_path / "thoughtline.toml"
+    file.write_text("[server]\nworkers = 2\n")
+    with serving(tmp_path, "--config", str(file)) as gateway:
+        gateway.wait_for_all(2)
+        gateway.forget()
+        file.write_text("[nonsense")
+        former = workers_of(gateway)
+        for worker in former:
+            os.kill(worker, signal.SIGKILL)
+        gateway.wait_for_all(2)
+        _until_answering(gateway.url)
+        assert len(former) == len(workers_of(gateway)) == 2
+        assert not workers_of(gateway) & former
+
+
+def test_a_worker_that_can_not_start_is_tried_again_while_others_serve(tmp_path: Path) -> None:
+    """The store says it is of a newer version, until it doesn't: one worker serves all the time, then two do."""
+    with (
+        serving(tmp_path, "--workers", "2") as gateway,
+        contextlib.closing(sqlite3.connect(tmp_path / "kept.db", isolation_level=None)) as store,
+    ):
+        gateway.wait_for_all(2)
+        one, other = workers_of(gateway)
+        store.execute("INSERT INTO migrations (number, name) VALUES (9999, 'of later')")
+        os.kill(one, signal.SIGKILL)
+        gateway.wait_for(lambda line: "could not start" in line)
+        _until_answering(gateway.url)
+        assert gateway.process.poll() is None
+        gateway.forget()
+        store.execute("DELETE FROM migrations WHERE number = 9999")
+        os.kill(other, signal.SIGKILL)
+        gateway.wait_for_all(2)
+
+
+def test_client_keys_in_a_store_that_is_down(tmp_path: Path) -> None:
+    """Whether there are any is not known: the gateway starts, lets nobody in, and says that it is not ready."""
+    file = tmp_path / "thoughtline.toml"
+    file.write_text('[server]\nhost = "0.0.0.0"\n[providers.deepseek]\napi_key = "k"\n')
+    with serving(tmp_path, "--config", str(file), "--store", "sqlite:////dev/null/nowhere.db") as gateway:
+        ready = httpx.get(f"{gateway.url}/readyz", timeout=WAIT_SECONDS)
+        assert (ready.status_code, ready.json()["status"]) == (503, "not_ready")
+        assert "not known" in ready.json()["detail"]
+        url = f"{gateway.url}/deepseek/v1/chat/completions"
+        statuses = [
+            httpx.post(url, json=CHAT, headers={"authorization": f"Bearer {key}"}, timeout=WAIT_SECONDS).status_code
+            for key in ("sk-anything", make_secret())
+        ]
+        assert statuses == [401, 503]
 
 
 def test_workers_count_a_keys_requests_together(tmp_path: Path) -> None:
     """A key that may ask five times a minute may ask five times, however many processes answer."""
     add = [sys.executable, "-m", "thoughtline.cli", "keys", "add", "ann", "--requests-per-minute", "5"]
     store = f"sqlite:///{tmp_path / 'kept.db'}"
-    key = (
-        subprocess.run([*add, "--store", store], capture_output=True, check=True, cwd=tmp_path).stdout.decode().strip()
-    )
+    made = subprocess.run([*add, "--store", store], capture_output=True, check=True, cwd=tmp_path, env=home(tmp_path))
+    key = made.stdout.decode().strip()
     settings = tmp_path / "thoughtline.toml"
     settings.write_text(f'[providers.deepseek]\nbase_url = "{served("deepseek").url}"\napi_key = "k"\n')
     with serving(tmp_path, "--config", str(settings), "--workers", "3") as gateway:
@@ -179,9 +278,10 @@ def test_what_can_not_be_served_is_said(tmp_path: Path, more: list[str], setting
     """It does not start, says why, and its status is not 0."""
     file = tmp_path / "thoughtline.toml"
     file.write_text(settings)
-    environment = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
     asked = [*command(tmp_path, "--config", str(file)), *more]
-    done = subprocess.run(asked, capture_output=True, env=environment, cwd=tmp_path, timeout=WAIT_SECONDS, check=False)
+    done = subprocess.run(
+        asked, capture_output=True, env=home(tmp_path), cwd=tmp_path, timeout=WAIT_SECONDS, check=False
+    )
     assert done.returncode != 0
     assert told in done.stderr.decode().lower()
 
@@ -190,7 +290,6 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     """With what to do about it."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         asked = [*command(tmp_path), "--port", str(taken.getsockname()[1])]
-        home = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
-        done = subprocess.run(asked, capture_output=True, env=home, timeout=WAIT_SECONDS, check=False)
+        done = subprocess.run(asked, capture_output=True, env=home(tmp_path), timeout=WAIT_SECONDS, check=False)
     assert done.returncode == 2
     assert "--port" in done.stderr.decode()

@@ -24,6 +24,7 @@ from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.journal import Journal, Line
+from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state
 from thoughtline.settings import Settings
@@ -94,6 +95,7 @@ def running(
     store: Store | None = None,
     takes_keys: bool = False,
     clock: Clock = time.time,
+    mark: KeyMark | None = None,
 ) -> Iterator[Running]:
     """A gateway whose providers are at these addresses: the name of a row, or a whole row under any name."""
     settings = settings or Settings()
@@ -109,7 +111,8 @@ def running(
         async def opened() -> State:
             kept = store or await open_store(store_url, settings.store)
             await kept.open()
-            keys = await ClientKeys.load(kept) if takes_keys else NoKeys()
+            keys = await ClientKeys.load(kept, mark=mark) if takes_keys else NoKeys()
+            keys.follow(settings)
             return make_state(settings, kept, keys, Journal(log), clock=clock)
 
         app = Gateway(opened)

@@ -1,6 +1,7 @@
-"""Forks writers and kills them: `python -m tests.stores.crash_driver PATH KILLS SEED`.
+"""Forks writers and kills them: `python -m tests.stores.crash_driver STORE_URL KILLS SEED`.
 
-A writer saves turns without end and tells each save that was acknowledged. It is killed with SIGKILL after a random
+A writer saves turns without end, with memory in front as a gateway has it, and tells each save that the durable store
+has acknowledged. It is killed with SIGKILL after a random
 number of these, while other saves are under way. What was acknowledged is printed, one number a line. A process of its
 own, because only one without threads may fork.
 """
@@ -13,35 +14,33 @@ import os
 import random
 import signal
 import sys
-from pathlib import Path
 
 from tests.stores.places import SETTINGS, START, turn
-from thoughtline.stores.packing import Packer
-from thoughtline.stores.sqlite import SqliteStore
+from thoughtline.stores import Saved, open_store
 
 AT_ONCE = 4
 
 
-async def write(path: Path, first: int, pipe: int) -> None:
-    store = SqliteStore(path, SETTINGS, lambda: START, Packer())
-    await store.open()
+async def write(url: str, first: int, pipe: int) -> None:
+    store = await open_store(url, SETTINGS, lambda: START)
     numbers = itertools.count(first)
 
     async def save() -> None:
         for number in numbers:
-            await store.save([turn(number, shared=("ok",), thought=str(number) * (number % 400))])
-            os.write(pipe, number.to_bytes(8, "big"))
+            saved = await store.save([turn(number, shared=("ok",), thought=str(number) * (number % 400))])
+            if saved is Saved.DURABLE:
+                os.write(pipe, number.to_bytes(8, "big"))
 
     await asyncio.gather(*(save() for _ in range(AT_ONCE)))
 
 
-def kill_one(path: Path, first: int, acknowledgements: int) -> list[int]:
+def kill_one(url: str, first: int, acknowledgements: int) -> list[int]:
     """Start a writer, kill it after so many acknowledgements, and say all that it made."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        asyncio.run(write(path, first, writer))
+        asyncio.run(write(url, first, writer))
     os.close(writer)
     heard = b""
     while len(heard) < 8 * acknowledgements:
@@ -57,12 +56,12 @@ def kill_one(path: Path, first: int, acknowledgements: int) -> list[int]:
     return [int.from_bytes(heard[at : at + 8], "big") for at in range(0, len(heard), 8)]
 
 
-def main(path: Path, kills: int, seed: int) -> None:
+def main(url: str, kills: int, seed: int) -> None:
     chance = random.Random(seed)
     for killed in range(kills):
-        for number in kill_one(path, (seed * 1000 + killed) * 10_000, chance.randrange(0, 40)):
+        for number in kill_one(url, (seed * 1000 + killed) * 10_000, chance.randrange(0, 40)):
             sys.stdout.write(f"{number}\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -28,9 +28,10 @@ class Gate:
         self._store = store
         self.asked = 0
         self.blocks_seconds = 0.0
-        self.refuses = False
+        self.refuses = self.refuses_late = False
         self.refuses_ids: set[str] = set()
         self.holds: asyncio.Event | None = None
+        self.holds_saves: asyncio.Event | None = None
         self.is_held = asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
@@ -44,12 +45,16 @@ class Gate:
         while time.monotonic() < until:
             pass
         await self._hold()
+        self._check_late()
         return answer
 
     async def save(self, records: Sequence[Record]) -> Saved:
         self._check()
         if self.refuses_ids & {record.id for record in records}:
             raise StoreUnavailable("not this one")
+        if self.holds_saves is not None:
+            await self.holds_saves.wait()
+        self._check_late()
         saved = await self._store.save(records)
         await self._hold()
         return saved
@@ -60,11 +65,17 @@ class Gate:
 
     async def put_note(self, note: Note) -> None:
         self._check()
+        if self.holds_saves is not None:
+            await self.holds_saves.wait()
         await self._store.put_note(note)
 
     def _check(self) -> None:
         if self.refuses:
             raise StoreUnavailable("refused")
+
+    def _check_late(self) -> None:
+        if self.refuses_late:
+            raise StoreUnavailable("refused late")
 
     async def _hold(self) -> None:
         if self.holds is not None:
@@ -166,6 +177,158 @@ async def test_a_save_while_a_find_is_under_way(bench: Bench) -> None:
     assert len((await bench.store.find("tenant", [visible("ok")]))[visible("ok")]) == 2
 
 
+async def begun(bench: Bench, *records: Record) -> asyncio.Task[Saved]:
+    """A save that the durable store does not answer until it is let go."""
+    bench.gate.holds_saves = bench.gate.holds_saves or asyncio.Event()
+    saving = asyncio.create_task(bench.store.save(records))
+    await asyncio.sleep(0)
+    return saving
+
+
+def let_go(bench: Bench) -> None:
+    assert bench.gate.holds_saves is not None
+    bench.gate.holds_saves.set()
+    bench.gate.holds_saves = None
+
+
+async def test_a_turn_is_found_while_its_save_is_under_way(bench: Bench) -> None:
+    """However often it is asked for, though the durable store says that there is no such turn; and ever after."""
+    saving = await begun(bench, turn(1))
+    for _ in range(3):
+        assert await found(bench.store, 1) == (turn(1),)
+    assert (await bench.store.stats()).waiting == 1
+    let_go(bench)
+    assert await saving is Saved.DURABLE
+    bench.clock.advance(TRUST)
+    assert await found(bench.store, 1) == (turn(1),)
+    assert (await bench.store.stats()).waiting == 0
+
+
+async def test_a_save_that_ends_while_a_find_is_under_way(bench: Bench) -> None:
+    """The find asked before the turn was written, and hears that there is none after it was: the turn stays."""
+    await bench.store.save([turn(1, shared=("ok",))])
+    saving = await begun(bench, turn(2, at=START + 1, shared=("ok",)))
+    bench.gate.holds = asyncio.Event()
+    asking = asyncio.create_task(bench.store.find("tenant", [visible("ok")]))
+    await bench.gate.is_held.wait()
+    let_go(bench)
+    while len((await bench.gate._store.find("tenant", [visible("ok")]))[visible("ok")]) < 2:
+        await asyncio.sleep(0)
+    bench.gate.holds.set()
+    await asyncio.gather(asking, saving)
+    bench.gate.holds = None
+    for _ in range(2):
+        assert len((await bench.store.find("tenant", [visible("ok")]))[visible("ok")]) == 2
+
+
+async def test_memory_that_is_too_small_for_what_waits(tmp_path: Path) -> None:
+    """A turn that memory had to push out is found while it waits, and when it is written."""
+    clock = Clock()
+    small = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, memory_entries=2)
+    await small.store.open()
+    saves = [await begun(small, turn(number, at=START + number, shared=("ok",))) for number in range(6)]
+    for _ in range(2):
+        assert [await found(small.store, number) for number in range(6)] == [
+            (turn(number, at=START + number, shared=("ok",)),) for number in range(6)
+        ]
+        assert len((await small.store.find("tenant", [visible("ok")]))[visible("ok")]) == 6
+    let_go(small)
+    assert await asyncio.gather(*saves) == [Saved.DURABLE] * 6
+    assert len((await small.store.find("tenant", [visible("ok")]))[visible("ok")]) == 6
+    await small.store.close()
+
+
+async def test_a_key_that_was_asked_for_while_a_turn_of_it_waited(tmp_path: Path) -> None:
+    """What memory learned of the key then is not all of it: the turn, pushed out meanwhile, is found when written."""
+    clock = Clock()
+    small = Bench(Gate(durable_store(sqlite_url(tmp_path), SETTINGS, clock)), clock, memory_entries=1)
+    await small.store.open()
+    await small.store.save([turn(1, shared=("ok",))])
+    saving = await begun(small, turn(2, at=START + 1, shared=("ok",)))
+    for _ in range(2):
+        assert len((await small.store.find("tenant", [visible("ok")]))[visible("ok")]) == 2
+    let_go(small)
+    await saving
+    assert len((await small.store.find("tenant", [visible("ok")]))[visible("ok")]) == 2
+    await small.store.close()
+
+
+@pytest.mark.parametrize("ends", ["well", "refused", "stopped"])
+async def test_a_deletion_while_a_save_is_under_way(bench: Bench, ends: str) -> None:
+    """What was deleted on its way is found nowhere: not while the save goes on, not after, however it ends."""
+    saving = await begun(bench, turn(1))
+    bench.clock.advance(1)
+    await bench.store.delete(Filter(session="session"))
+    assert await found(bench.store, 1) == ()
+    if ends == "stopped":
+        saving.cancel()
+    elif ends == "refused":
+        bench.gate.refuses_late = True
+    let_go(bench)
+    await asyncio.wait([saving])
+    bench.gate.refuses_late = False
+    await bench.store.settled()
+    assert (await found(bench.store, 1), await found(bench.gate._store, 1)) == ((), ())
+    assert (await bench.store.stats()).waiting == 0
+
+
+async def test_a_turn_that_was_deleted_before_its_save_began(bench: Bench) -> None:
+    """It does not come back by waiting for a store that is down."""
+    bench.clock.advance(1)
+    await bench.store.delete(Filter())
+    bench.gate.refuses = True
+    await bench.store.save([turn(1)])
+    assert await found(bench.store, 1) == ()
+    bench.gate.refuses = False
+    await bench.store.settled()
+    assert await found(bench.store, 1) == ()
+
+
+async def test_what_waits_expires(bench: Bench) -> None:
+    """As any turn does that nobody uses."""
+    saving = await begun(bench, turn(1))
+    bench.clock.advance(SETTINGS.ttl_seconds)
+    assert await found(bench.store, 1) == ()
+    let_go(bench)
+    await saving
+
+
+async def test_a_save_whose_caller_is_stopped(bench: Bench) -> None:
+    """The turn is found all the same, and written."""
+    saving = await begun(bench, turn(1))
+    saving.cancel()
+    await asyncio.wait([saving])
+    assert await found(bench.store, 1) == (turn(1),)
+    let_go(bench)
+    await bench.store.settled()
+    assert await found(bench.gate._store, 1) == (turn(1),)
+
+
+async def test_a_deletion_while_a_find_fails(bench: Bench) -> None:
+    """What memory knew when the find began is not what it answers with."""
+    await bench.store.save([turn(1)])
+    bench.gate.holds = asyncio.Event()
+    bench.gate.refuses_late = True
+    asking = asyncio.create_task(found(bench.store, 1))
+    await bench.gate.is_held.wait()
+    await bench.store.delete(Filter())
+    bench.gate.holds.set()
+    assert await asking == ()
+    bench.gate.refuses_late, bench.gate.holds = False, None
+
+
+async def test_a_note_is_read_while_it_is_being_written(bench: Bench) -> None:
+    """By whoever asks in this process."""
+    note = Note("learned", "a", b"1", START + 10)
+    bench.gate.holds_saves = asyncio.Event()
+    putting = asyncio.create_task(bench.store.put_note(note))
+    await asyncio.sleep(0)
+    assert await bench.store.notes("learned") == (note,)
+    let_go(bench)
+    await putting
+    assert await bench.store.notes("learned") == (note,)
+
+
 async def test_a_deletion_while_a_save_fails(bench: Bench) -> None:
     """What was deleted does not wait to be written."""
     bench.gate.refuses_ids = {"record-1"}
@@ -232,7 +395,8 @@ async def test_what_waits_is_bounded(bench: Bench) -> None:
 
 async def test_what_waits_too_long_is_given_up(bench: Bench) -> None:
     """Before a deletion that could mean it is forgotten."""
-    bench.waiting.add([turn(1)], START)
+    bench.waiting.begin([turn(1)], START)
+    bench.waiting.put_off([turn(1)])
     bench.waiting.drop_old(START + MAX_SECONDS)
     assert len(bench.waiting) == 1
     bench.waiting.drop_old(START + MAX_SECONDS + 1)

@@ -68,6 +68,11 @@ SERVER = (
         "opens the admin API; one is made at the first start if none is set",
         short="ADMIN_TOKEN",
     ),
+    Key(
+        "require_client_keys",
+        FLAG,
+        "let nobody in without a client key of the gateway's own; if unset, from the first `thoughtline keys add` on",
+    ),
     Key("insecure", FLAG, "start even if anybody on the network could spend the keys of the providers"),
     Key(
         "hosts",

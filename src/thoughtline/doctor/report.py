@@ -17,9 +17,10 @@ from rich.text import Text
 
 from thoughtline.doctor.checks import Check, is_well
 from thoughtline.doctor.server import look_at_exposure, look_at_port, look_at_routes, look_at_token
-from thoughtline.doctor.store import look_at_store
+from thoughtline.doctor.store import StoreReport, look_at_store
 from thoughtline.doctor.upstreams import look_at_clock, look_at_upstreams
 from thoughtline.errors import SettingsError
+from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.settings import Flags, Settings, data_directory, load_settings, settings_file
 from thoughtline.settings_options import flags_of
 from thoughtline.stores import Clock
@@ -56,15 +57,22 @@ async def examine(
 async def _look(settings: Settings, data_dir: Path, clock: Clock) -> list[Check]:
     store = await look_at_store(settings, clock)
     seen = await look_at_upstreams(settings, clock)
+    requires_keys = _requires_keys(settings, store, data_dir)
     return [
         *store.checks,
         *(check for each in seen for check in each.checks),
         await look_at_port(settings.server),
-        look_at_exposure(settings, store.has_client_keys),
-        *look_at_routes(settings, store.has_client_keys),
+        look_at_exposure(settings, requires_keys),
+        *look_at_routes(settings, requires_keys),
         look_at_token(settings, data_dir),
         look_at_clock(seen),
     ]
+
+
+def _requires_keys(settings: Settings, store: StoreReport, data_dir: Path) -> bool:
+    """Whether nobody gets in without a client key."""
+    said = settings.server.require_client_keys
+    return said if said is not None else store.has_client_keys or KeyMark(data_dir).is_set
 
 
 def as_json(checks: list[Check]) -> str:

@@ -13,21 +13,25 @@ from typing import Any, NamedTuple, Protocol
 from thoughtline.catalogue import Provider
 from thoughtline.errors import Declined
 from thoughtline.fallover.health import Health
-from thoughtline.gateway.client_keys import ClientKey
+from thoughtline.gateway.client_keys import ClientKey, has_checksum
 from thoughtline.gateway.door import check_head, is_direct, is_this_machine, is_website, peer_of
 from thoughtline.gateway.headers import credentials_of
-from thoughtline.settings import ServerSettings
+from thoughtline.settings import ServerSettings, Settings
 
 
 class KnowsKeys(Protocol):
-    """The client keys. `is_certain` is whether the store has been asked: until then there may be keys that nobody
-    here knows."""
+    """The client keys. Whether they `are_required` is None while nobody knows; they `are_known` when the store was
+    asked, and has those that once were made."""
 
     @property
-    def is_empty(self) -> bool: ...
+    def are_required(self) -> bool | None: ...
 
     @property
-    def is_certain(self) -> bool: ...
+    def are_known(self) -> bool: ...
+
+    def would_be_required(self, said: bool | None) -> bool | None: ...
+
+    def follow(self, settings: Settings) -> None: ...
 
     def find(self, credential: str) -> ClientKey | None: ...
 
@@ -37,8 +41,14 @@ class KnowsKeys(Protocol):
 class NoKeys:
     """Nobody needs a key of ours."""
 
-    is_empty = True
-    is_certain = True
+    are_required = False
+    are_known = True
+
+    def would_be_required(self, said: bool | None) -> bool | None:
+        return bool(said)
+
+    def follow(self, settings: Settings) -> None:
+        """Whatever they say."""
 
     def find(self, credential: str) -> None:
         return None
@@ -86,16 +96,29 @@ def admit(
     """The caller, or a refusal that doesn't tell what was wrong with its key."""
     shown = credentials_of(headers, query)
     credential = shown[0] if shown else ""
-    if keys.is_empty:  # a placeholder that many send is nobody's: the tenant is who shows all of this
-        tenant = tenant_of("\0".join(shown), peer)
-        is_local = is_insecure or is_direct(headers, peer, http_version)
-        return Caller(tenant, credential, None, keys.is_certain, is_website(headers), is_local)
     known = keys.find(credential)
-    if known is None:
+    if known is not None:
+        return Caller(known.tenant, credential, known)
+    is_required = keys.are_required
+    if is_required is not False and not keys.are_known and any(map(has_checksum, shown)):
+        raise _keys_unknown()  # it may well be good, and must not go up
+    if is_required:
         raise Declined(
             401, "unknown_key", "This gateway takes its own client keys.", "`thoughtline keys add NAME` makes one."
         )
-    return Caller(known.tenant, credential, known)
+    # A placeholder that many send is nobody's: the tenant is who shows all of this.
+    tenant = tenant_of("\0".join(shown), peer)
+    is_local = is_insecure or is_direct(headers, peer, http_version)
+    return Caller(tenant, credential, None, is_required is False, is_website(headers), is_local)
+
+
+def _keys_unknown() -> Declined:
+    return Declined(
+        503,
+        "keys_unknown",
+        "The client keys of this gateway are not known: its store can't be reached, or is not the one that has them.",
+        "Start that store, or name it in [store]. `thoughtline keys` makes new keys, or opens the gateway.",
+    )
 
 
 def let_in(
@@ -148,12 +171,7 @@ def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
             "Give its users client keys: `thoughtline keys add NAME`.",
         )
     if provider.has_secrets and not caller.is_free:
-        raise Declined(
-            503,
-            "keys_unknown",
-            "The store can't be reached, and with it the client keys that this gateway may have.",
-            "Start the store; nothing else has to be done.",
-        )
+        raise _keys_unknown()
     if is_near and not caller.is_local:
         raise Declined(
             403,

@@ -12,15 +12,17 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from thoughtline.errors import StoreError, ThoughtlineError
+from thoughtline.errors import SettingsError, StoreError, ThoughtlineError
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
+from thoughtline.gateway.checking import checked
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.relay import tell
 from thoughtline.gateway.routing import route_of
+from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State, with_shared
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ class Gateway:
     def __init__(self, make_state: MakeState) -> None:
         self._make_state = make_state
         self._refreshing: asyncio.Task[None] | None = None
+        self._refused: SettingsPatch | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -116,9 +119,20 @@ class Gateway:
             return
         self.state = self.state._replace(envelope_key=key)
         if shared != self.state.shared:
-            self.state = with_shared(self.state, shared)
+            self._take(shared)
         self.state.metrics.observe(self.state.store, self.state.lessons)
         self.state.bus.say()
+
+    def _take(self, shared: SettingsPatch) -> None:
+        """What was set for all. Settings that fail a check change nothing, and are told once."""
+        try:
+            checked(shared_settings.merged(self.state.loaded, shared), self.state.keys, self.state.loaded)
+        except SettingsError as error:
+            if shared != self._refused:
+                self.state.journal.say("settings not taken over", str(error))
+            self._refused = shared
+            return
+        self.state = with_shared(self.state, shared)
 
     async def _refresh(self) -> None:
         wake = self.state.signals.wake

@@ -5,7 +5,10 @@
 
 A key is 256 random bits, so its SHA-256 can't be undone by guessing, and no slower or salted digest would add anything.
 Looking a digest up says nothing of how near a guess came. A key that was revoked stays on record: a gateway whose last
-key was revoked is closed, not open.
+key was revoked is closed, not open. `open_door` is the way back: it takes all keys off the record.
+
+Whether a key is needed at all: the setting says it; else a key that is or was there, or the mark that one was there
+once (`key_mark`); else nobody needs one.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.catalogue import ContentWord
+from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.settings import Settings, check_exposure
 from thoughtline.stores import Clock, LayeredStore, Note, Store
 
 NAMESPACE = "client-keys"
@@ -32,6 +37,9 @@ KEPT_SECONDS = 100 * 365 * 86400.0
 
 _REVOKED = ".revoked"
 """A revocation is a note of its own: no older copy of the key, written late, can undo it."""
+
+_OPENED = ".opened"
+"""A note that all keys were taken off the record, and when: a gateway that knows some forgets them."""
 
 _RANDOM_BYTES = 32
 _CHECKSUM_LENGTH = 6
@@ -89,28 +97,64 @@ class _Revoked(Struct, frozen=True):
     at: float
 
 
+class _Opened(Struct, frozen=True):
+    at: float
+
+
 _key_decoder = msgspec.json.Decoder(ClientKey)
+_opened_decoder = msgspec.json.Decoder(_Opened)
 
 
 class ClientKeys:
     """The keys as this process knows them. What other replicas did is seen at the next `refresh`.
 
     `is_certain` is whether the durable store has been asked: until then there may be keys that nobody here knows.
+    `said` is what the settings say of whether they are needed; `is_exposed` whether somebody could spend the keys of
+    providers if they were not.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Clock, mark: KeyMark | None = None) -> None:
+        self._store, self._clock, self._mark = store, clock, mark
         self._keys: dict[str, ClientKey] = {}
         self._revoked: set[str] = set()
         self._unreadable: set[str] = set()
+        self._opened_at: float | None = None
+        self._is_marked = False
         self.is_certain = False
+        self.said: bool | None = None
+        self.is_exposed = False
 
     @classmethod
-    async def load(cls, store: Store, clock: Clock = time.time) -> ClientKeys:
+    async def load(cls, store: Store, clock: Clock = time.time, mark: KeyMark | None = None) -> ClientKeys:
         """The keys of a store."""
-        keys = cls(store, clock)
+        keys = cls(store, clock, mark)
         await keys.refresh()
         return keys
+
+    @property
+    def are_required(self) -> bool | None:
+        """Whether nobody gets in without one; None while that is not known."""
+        if self.said is None and self.is_exposed:
+            return True
+        return self.would_be_required(self.said)
+
+    def would_be_required(self, said: bool | None) -> bool | None:
+        """The same if the settings said this."""
+        if said is not None:
+            return said
+        if self._is_marked or not self.is_empty:
+            return True
+        return False if self.is_certain else None
+
+    def follow(self, settings: Settings) -> None:
+        """Do as these settings say."""
+        self.said = settings.server.require_client_keys
+        self.is_exposed = check_exposure(settings, has_client_keys=False) is not None
+
+    @property
+    def are_known(self) -> bool:
+        """Whether the store was asked, and has the keys that once were made."""
+        return self.is_certain and not (self._is_marked and self.is_empty)
 
     @property
     def is_empty(self) -> bool:
@@ -130,14 +174,49 @@ class ClientKeys:
 
     async def refresh(self) -> None:
         """Learn what others did. Nothing that is known is forgotten: a store that is down answers with nothing."""
-        for note in await self._store.notes(NAMESPACE):
-            if note.key.endswith(_REVOKED):
-                self._revoked.add(note.key.removesuffix(_REVOKED))
+        notes = {note.key: note.value for note in await self._store.notes(NAMESPACE)}
+        self._forget_if_opened(notes.pop(_OPENED, None))
+        for name, value in notes.items():
+            if name.endswith(_REVOKED):
+                self._revoked.add(name.removesuffix(_REVOKED))
             else:
-                self._learn(note.key, note.value)
+                self._learn(name, value)
         for digest in self._revoked & self._keys.keys():
             self._keys[digest] = replace(self._keys[digest], revoked=True)
         self.is_certain = self.is_certain or not isinstance(self._store, LayeredStore) or self._store.is_settled
+        self._look_at_mark()
+
+    def _forget_if_opened(self, value: bytes | None) -> None:
+        """The door was opened since we looked: what we know of keys is from before."""
+        try:
+            opened_at = _opened_decoder.decode(value).at if value is not None else None
+        except msgspec.DecodeError:
+            return  # of a newer version: the door stays as it is
+        if opened_at is not None and opened_at != self._opened_at:
+            self._opened_at = opened_at
+            self._keys, self._revoked, self._unreadable = {}, set(), set()
+
+    def _look_at_mark(self) -> None:
+        """Keys make the mark, wherever they were made; a door that was opened after it takes it away."""
+        if self._mark is None:
+            return
+        made_at = self._mark.made_at
+        if not self.is_empty:
+            self._mark.set()
+        elif made_at is not None and self._opened_at is not None and made_at < self._opened_at:
+            self._mark.clear()
+        self._is_marked = self._mark.is_set
+
+    async def open_door(self) -> int:
+        """Take all keys off the record, so that nobody needs one. How many there were."""
+        gone = len(self._keys) + len(self._unreadable)
+        await self._store.delete_notes(NAMESPACE)
+        await self._keep(_OPENED, msgspec.json.encode(_Opened(self._clock())))
+        await self.refresh()
+        if self._mark is not None:
+            self._mark.clear()
+            self._is_marked = False
+        return gone
 
     def _learn(self, digest: str, value: bytes) -> None:
         try:
@@ -162,6 +241,7 @@ class ClientKeys:
         key = ClientKey(digest[:12], name, tenant, self._clock(), expires_at, *limits, content=content)
         await self._keep(digest, msgspec.json.encode(key))
         self._keys[digest] = key
+        self._look_at_mark()
         return NewKey(secret, key)
 
     async def revoke(self, name_or_id: str) -> tuple[ClientKey, ...]:

@@ -133,15 +133,6 @@ def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
     return kept
 
 
-def replay_summary(done: Outcome, store: str) -> bytes:
-    """What was done to a request; how the store is, if it is not well."""
-    told = (
-        f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
-        f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
-    )
-    return (told if store == "ok" else f"{told}, store={store}").encode()
-
-
 def _would_be_ours(name: bytes, value: bytes) -> bool:
     """What a provider must not say in our place. A cookie without a name counts too: browsers send its value alone."""
     return name.startswith(b"x-thoughtline-") or (name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower())
@@ -161,6 +152,24 @@ def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
     told = ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
     others = [(name, value) for name, value in headers if name != FINDINGS]
     return [*others, (FINDINGS, told.encode())] if told else headers
+
+
+REPLAY = b"x-thoughtline-replay"
+
+
+def replay_header(done: Outcome, store: str) -> tuple[bytes, bytes]:
+    """What was done about reasoning, and how the store is unless it is well."""
+    told = (
+        f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
+        f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
+    )
+    return REPLAY, (told if store == "ok" else f"{told}, store={store}").encode()
+
+
+def with_store(headers: Headers, word: str) -> Headers:
+    """These headers with a word on how the store is, unless they have one."""
+    told = b", store=" + word.encode()
+    return [(name, value + told if name == REPLAY and b", store=" not in value else value) for name, value in headers]
 
 
 @lru_cache(1024)

@@ -25,8 +25,8 @@ class Line(Struct, frozen=True, gc=False):
     """One request. Times are in milliseconds; `at` is in seconds since the epoch.
 
     `via` is the route that led to the target, `handoff` the target that made the turn before if it was another one,
-    `added_chars` those of the checkpoints. `code` is our own error's, if the answer was one. `store` is `ok`,
-    `degraded` or `off`.
+    `added_chars` those of the checkpoints. `code` is our own error's, if the answer was one. `store` is `ok`, `slow` if
+    the answer's end did not wait until its turn was saved, or `degraded`; `late` is how many saves were not waited for.
     """
 
     at: float
@@ -59,6 +59,7 @@ class Line(Struct, frozen=True, gc=False):
     bytes_down: int = 0
     attempts: int = 1
     store: str = "ok"
+    late: int = 0
     code: str = ""
     note: str = ""
 

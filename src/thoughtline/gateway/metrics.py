@@ -60,6 +60,9 @@ class Metrics:
             buckets=UPSTREAM_BUCKETS,
             registry=registry,
         )
+        self._late = Counter(
+            "thoughtline_store_late", "Saves that took longer than the end of their turn was held.", registry=registry
+        )
         self._streams = _gauge("thoughtline_streams_open", "Streams that are being passed on.", registry)
         self._served: dict[tuple[str, str, int], tuple[Add, Add, Add]] = {}
         self._done: dict[tuple[str, str], Add] = {}
@@ -83,6 +86,8 @@ class Metrics:
         self._count_outcomes(line)
         if line.handoff and line.status == 200:
             self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
+        if line.late:
+            self._late.inc(line.late)
         if line.added_chars:
             self._added.labels(line.via).inc(line.added_chars)
 

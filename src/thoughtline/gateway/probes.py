@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from thoughtline.gateway.admin.answers import Health, Readiness
 from thoughtline.gateway.admin.requests import Request, Whole
+from thoughtline.gateway.state import State
+from thoughtline.stores import LayeredStore
 
 _PAGE = b"""<!doctype html>
 <html lang="en">
@@ -20,6 +22,10 @@ autocomplete="current-password"></label> <button>Log in</button></p></form>
 admin token) and <a href="/metrics">/metrics</a>.</p>
 </html>
 """
+_SHUT = (
+    "Requests with client keys get 503: the keys are not known, because the store can't be reached or is not the one "
+    "that has them."
+)
 _POLICY = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
 
@@ -35,4 +41,27 @@ async def health(request: Request) -> Whole:
 
 async def readiness(request: Request) -> Whole:
     """Ready while requests can be served, which a failing store does not prevent: it is told."""
-    return Whole(Readiness("ready", request.state.store_health))
+    store, detail = _store_told(request.state)
+    if _is_shut(request.state):
+        return Whole(Readiness("not_ready", store, _SHUT), 503)
+    return Whole(Readiness("ready", store, detail))
+
+
+def _is_shut(state: State) -> bool:
+    """Whether everybody is refused who comes with a client key, or to be served with a provider's key of ours."""
+    keys = state.keys
+    if keys.are_known or keys.are_required is False:
+        return False
+    return keys.are_required is True or any(row.api_keys for row in state.settings.providers.values())
+
+
+def _store_told(state: State) -> tuple[str, str]:
+    """How the store is in a word, and in a sentence where it is not well."""
+    late = state.late
+    if state.store_health != "ok" and isinstance(state.store, LayeredStore):
+        waiting = state.store.health.waiting
+        return state.store_health, f"Memory goes on without the durable store; {waiting} turns wait to be written."
+    if late.are_recent:
+        told = f"{late.total} saves took longer than hold_ms since the start; {late.under_way} are still under way."
+        return "slow", told
+    return "ok", ""

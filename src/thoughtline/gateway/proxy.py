@@ -33,8 +33,9 @@ from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
-from thoughtline.gateway.headers import Headers, header_value, replay_summary, response_headers, with_findings
+from thoughtline.gateway.headers import Headers, header_value, replay_header, response_headers, with_findings
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.relay import Relay, tell
 from thoughtline.gateway.routing import Route
@@ -241,7 +242,7 @@ class Exchange:
             headers = client_headers(self._down(first), spoken, is_stream=False)
             await send_whole(send, self._status, [*headers, (b"content-length", str(len(told)).encode())], told)
             return
-        relay = self._relay = Relay(first, self._down(first), None, self._keep, 0.0, self._departure)
+        relay = self._relay = Relay(first, self._down(first), None, self._keep, self._hold, self._departure)
         self._status = first.status
         await relay.pass_read(send, body, is_whole)
 
@@ -294,8 +295,7 @@ class Exchange:
     def _relay_for(
         self, attempt: Attempt | None, response: UpstreamResponse, watch: Watch | None, *, is_stream: bool
     ) -> Relay:
-        hold = self._state.settings.replay.hold_ms / 1000
-        headers = self._down(response)
+        hold, headers = self._hold, self._down(response)
         if attempt is None or watch is None:
             return Relay(response, headers, watch, self._keep, hold, self._departure)
         lane = attempt.lane
@@ -351,6 +351,17 @@ class Exchange:
             self._captured += len(records)
             saved = await self._state.replayer.save(records, learns=self._state.settings.replay.learn)
             self._is_degraded = saved is None or (self._state.is_durable and saved is not Saved.DURABLE)
+            if self._is_degraded and self._relay is not None:
+                self._relay.tell_store("degraded")
+
+    @property
+    def _hold(self) -> Hold:
+        return Hold(self._state.settings.replay.hold_ms / 1000, self._state.late)
+
+    @property
+    def _store_word(self) -> str:
+        word = "degraded" if self._is_degraded else self._state.store_health
+        return "slow" if word == "ok" and self._relay is not None and self._relay.late else word
 
     @property
     def _last(self) -> Attempt | None:
@@ -392,8 +403,7 @@ class Exchange:
         return [*response_headers(response.headers), *self._own_headers()]
 
     def _own_headers(self) -> Headers:
-        summary = replay_summary(self._done, self._state.store_health)
-        headers = [(b"x-thoughtline-replay", summary), (b"x-thoughtline-request", self.id.encode())]
+        headers = [replay_header(self._done, self._state.store_health), (b"x-thoughtline-request", self.id.encode())]
         last = self._last
         if last is not None and last.choice.model:
             headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
@@ -446,7 +456,8 @@ class Exchange:
             bytes_up=sum(attempt.bytes_up for attempt in self._attempts),
             bytes_down=relay.bytes_down if relay else 0,
             attempts=len(self._attempts),
-            store="degraded" if self._is_degraded else self._state.store_health,
+            store=self._store_word,
+            late=relay.late if relay else 0,
             code=self._code,
             note=relay.note if relay and relay.note else "unread" if problem else "",
         )

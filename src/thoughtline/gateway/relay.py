@@ -1,8 +1,9 @@
 """The way down: a response to the client as it comes, and a copy of it to the watch.
 
 Bytes go on in the step that brought them. One thing is held: what tells the client that its turn is over waits until
-the record of the turn is saved, for `hold_seconds` at most, so that whoever asks at once, hangs up there, or comes back
-after a crash finds it. When the client goes away the response is read on for the record's sake, within bounds.
+the record of the turn is saved, for as long as a `Hold` says, so that whoever asks at once, hangs up there, or comes
+back after a crash finds it. A hold that runs out is told. When the client goes away the response is read on for the
+record's sake, within bounds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from thoughtline.gateway.asgi import Message, Send
 from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.edits import EditsAnswer
 from thoughtline.gateway.encodings import Decompressor
-from thoughtline.gateway.headers import Headers
+from thoughtline.gateway.headers import Headers, with_store
+from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.replay.findings import Finding
 from thoughtline.watching import MAX_BYTES, StreamWatch, Watch
@@ -46,7 +48,7 @@ class Relay:
         headers: Headers,
         watch: Watch | None,
         keep: Keep,
-        hold_seconds: float,
+        hold: Hold,
         departure: Departure,
         edits: EditsAnswer | None = None,
     ) -> None:
@@ -55,7 +57,7 @@ class Relay:
         self._headers = headers
         self._watch = watch
         self._keep = keep
-        self._hold_seconds = hold_seconds
+        self._most = hold
         self._departure = departure
         self._decompressor: Decompressor | None = None
         self._saving: set[asyncio.Task[None]] = set()
@@ -63,6 +65,7 @@ class Relay:
         self._gathered_bytes = 0
         self._drained_bytes = 0
         self.held_seconds = 0.0
+        self.late = 0
         self.bytes_down = 0
         self.note = ""
         self.findings: tuple[Finding, ...] = ()
@@ -260,20 +263,35 @@ class Relay:
 
     async def _hold(self) -> None:
         """Save what has ended. What takes too long goes on behind the client's back."""
-        if self._watch is None or not self._watch.has_news:
-            return
+        if self._watch is not None and self._watch.has_news:
+            await self._hold_for(self._keep(self._watch))
+
+    async def _hold_for(self, save: Coroutine[Any, Any, None]) -> None:
         began = time.perf_counter()
         loop = asyncio.get_running_loop()
         over = loop.create_future()
-        saving = loop.create_task(self._keep(self._watch))
+        saving = loop.create_task(save)
         self._saving.add(saving)
         saving.add_done_callback(partial(self._saved, over))
-        too_long = loop.call_later(self._hold_seconds, _let_go, over)
+        too_long = loop.call_later(self._most.seconds, _let_go, over)
         try:
             await over  # a plain future: `asyncio.wait` takes 9 µs where this takes 5
         finally:
             too_long.cancel()
             self.held_seconds += time.perf_counter() - began
+        if self._most.seconds and not saving.done():
+            self._tell_late(saving)
+
+    def _tell_late(self, saving: asyncio.Task[None]) -> None:
+        self.late += 1
+        self._most.late.begin()
+        saving.add_done_callback(lambda _: self._most.late.end())
+        self.tell_store("slow")
+
+    def tell_store(self, word: str) -> None:
+        """How the store is, in the head of the answer, unless that has gone."""
+        if not self.has_started:
+            self._headers = with_store(self._headers, word)
 
     def _saved(self, over: asyncio.Future[None], saving: asyncio.Task[None]) -> None:
         """A record that could not be made or kept is told, and is no business of the client's."""

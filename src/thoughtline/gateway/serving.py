@@ -10,22 +10,25 @@ import signal
 import socket
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import uvicorn
 from msgspec.structs import replace
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.supervisors import Multiprocess
 
-from thoughtline.errors import Declined, SettingsError
+from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.checking import checked
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.door import authority_of
 from thoughtline.gateway.journal import Journal, standard_log
+from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.gateway.state import State, make_state, with_settings
-from thoughtline.settings import Flags, Settings, check_exposure, load_settings
+from thoughtline.gateway.supervisor import Supervisor
+from thoughtline.settings import Flags, Settings, data_directory, load_settings
 from thoughtline.stores import open_store
 
 GRACE_SECONDS = 30
@@ -40,17 +43,19 @@ _METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Options(NamedTuple):
-    """What `serve` was asked for: all that is needed to read the settings again, in another process too."""
+    """What `serve` was asked for: all that is needed to read the settings again."""
 
     file: Path | None
     flags: Flags
     admin_token: str | None = None
     login_code: str = ""
-    bus_directory: str | None = None
 
     def settings(self) -> Settings:
-        settings = load_settings(self.file, os.environ, self.flags, Path.home())
-        return replace(settings, server=replace(settings.server, bus_directory=self.bus_directory))
+        return load_settings(self.file, os.environ, self.flags, Path.home())
+
+    @property
+    def mark(self) -> KeyMark:
+        return KeyMark(data_directory(os.environ, Path.home()))
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -117,20 +122,18 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class OwnProcess(Gateway):
-    """The application of a process that owns its settings: it reads them again on SIGHUP."""
+    """The application of a process with settings that were checked. It reads them again on SIGHUP."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, settings: Settings) -> None:
         super().__init__(self._open)
         self._options = options
+        self._settings = settings
 
     async def _open(self) -> State:
-        settings = self._options.settings()
+        settings = self._settings
         store = await open_store(settings.store_url, settings.store)
-        keys = await ClientKeys.load(store)
-        refusal = check_exposure(settings, has_client_keys=not keys.is_empty)
-        if refusal is not None:
-            await store.close()
-            raise refusal
+        keys = await ClientKeys.load(store, mark=self._options.mark)
+        keys.follow(settings)
         token, code = self._options.admin_token, self._options.login_code
         return make_state(settings, store, keys, Journal(standard_log()), token, login_code=code)
 
@@ -141,10 +144,10 @@ class OwnProcess(Gateway):
         _spare_collections()
 
     def reload(self) -> None:
-        """Take over what can be changed while running. Settings that can't be read change nothing, and are told."""
+        """Take over what can be changed while running. Settings that fail a check change nothing, and are told."""
         try:
-            settings = self._options.settings()
-        except SettingsError as error:
+            settings = checked(self._options.settings(), self.state.keys, self.state.loaded)
+        except ThoughtlineError as error:
             self.state.journal.say("settings not reloaded", str(error))
             return
         self.state = with_settings(self.state, settings)
@@ -153,6 +156,9 @@ class OwnProcess(Gateway):
 
 class Worker(OwnProcess):
     """One of several processes. Its end is not left to the interpreter, see `thoughtline.cli.program`."""
+
+    def reload(self) -> None:
+        """That is for whoever started it: a terminal that hangs up tells all processes."""
 
     async def stop(self) -> None:
         await super().stop()
@@ -191,11 +197,12 @@ def _spare_collections() -> None:
 class AppFactory:
     """Makes the application in a worker. A class, so that it can be sent to another process."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, settings: Settings) -> None:
         self._options = options
+        self._settings = settings
 
     def __call__(self) -> Gateway:
-        return Worker(self._options)
+        return Worker(self._options, self._settings)
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -214,9 +221,12 @@ def listen(settings: Settings) -> socket.socket:
 
 
 def serve(options: Options, settings: Settings, listener: socket.socket) -> bool:
-    """Serve until a signal says to stop; running streams may finish. Whether it came up at all."""
+    """Serve, with settings that were checked, until a signal says to stop; running streams may finish.
+
+    Whether it came up at all.
+    """
     if settings.server.workers == 1:
-        server = uvicorn.Server(server_config(OwnProcess(options), settings.server.max_header_bytes))
+        server = uvicorn.Server(server_config(OwnProcess(options, settings), settings.server.max_header_bytes))
         server.run(sockets=[listener])
         return server.started
     with tempfile.TemporaryDirectory(prefix="thoughtline-") as folder:
@@ -224,8 +234,26 @@ def serve(options: Options, settings: Settings, listener: socket.socket) -> bool
         bus = Path(folder) / "bus"
         bus.mkdir(mode=0o700)
         shared_counts.make(bus)
-        options = options._replace(bus_directory=str(bus))
-        config = server_config(AppFactory(options), settings.server.max_header_bytes)
-        config.workers = settings.server.workers
-        Multiprocess(config, sockets=[listener]).run()
+        settings = replace(settings, server=replace(settings.server, bus_directory=str(bus)))
+        config, reload = _worker_config(options, settings), partial(_reloaded, options, settings)
+        Supervisor(config, listener, reload, Journal(standard_log())).run()
     return True
+
+
+def _worker_config(options: Options, settings: Settings) -> uvicorn.Config:
+    config = server_config(AppFactory(options, settings), settings.server.max_header_bytes)
+    config.workers = settings.server.workers
+    return config
+
+
+def _reloaded(options: Options, running: Settings) -> uvicorn.Config:
+    """The workers' configuration under settings that are read, and checked, anew."""
+
+    async def settings() -> Settings:
+        store = await open_store(running.store_url, running.store)
+        try:
+            return checked(options.settings(), await ClientKeys.load(store, mark=options.mark), running)
+        finally:
+            await store.close()
+
+    return _worker_config(options, asyncio.run(settings()))

@@ -65,6 +65,17 @@ def merged(settings: Settings, shared: SettingsPatch) -> Settings:
     )
 
 
+def patched(shared: SettingsPatch, patch: SettingsPatch) -> SettingsPatch:
+    """What is set for all once a patch was kept."""
+    told = values_of(shared) | values_of(patch)
+    tables: dict[str, dict[str, Json]] = {}
+    for name, value in told.items():
+        if value is not None:
+            table, _, member = name.partition(".")
+            tables.setdefault(table, {})[member] = value
+    return msgspec.convert(tables, SettingsPatch)
+
+
 async def load(store: Store) -> SettingsPatch:
     """What was set for all. A note that this version can't read sets nothing."""
     shared = SettingsPatch()

@@ -14,6 +14,7 @@ from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
+from thoughtline.gateway.late_saves import LateSaves
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
@@ -61,6 +62,7 @@ class State(NamedTuple):
     signals: Signals
     health: Health
     guard: Guard
+    late: LateSaves
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -122,12 +124,14 @@ def make_state(
         Signals(asyncio.Event(), asyncio.Event()),
         Health(),
         Guard(login_code, together),
+        LateSaves(),
         clock,
     )
 
 
 def with_settings(state: State, settings: Settings) -> State:
     """The same store, connections and lessons under other settings, as they were loaded."""
+    state.keys.follow(settings)
     return with_shared(state._replace(loaded=settings), state.shared)
 
 

@@ -9,8 +9,8 @@ Also for a client that wants a whole answer of a provider that only streams, and
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, TypeAlias
 
 from thoughtline.continuity.injection import Terms
 from thoughtline.errors import Declined, DecodeError, EncodeError, LimitExceeded, ThoughtlineError
@@ -20,6 +20,7 @@ from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.edits import EditsAnswer
 from thoughtline.gateway.headers import Headers, with_findings
+from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.relay import MAX_WHOLE_BYTES, Keep, Relay
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.options import MissingTools
@@ -45,7 +46,7 @@ _TYPES: dict[FormatName, bytes] = {"ollama_chat": b"application/x-ndjson"}
 _NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding")
 
 
-KeepAnswer: TypeAlias = Callable[[bytes], Awaitable[None]]
+KeepAnswer: TypeAlias = Callable[[bytes], Coroutine[Any, Any, None]]
 
 
 class Spoken(NamedTuple):
@@ -138,7 +139,7 @@ class TranslatingRelay(Relay):
         headers: Headers,
         watch: Watch,
         keep: Keep,
-        hold_seconds: float,
+        hold: Hold,
         departure: Departure,
         edits: EditsAnswer | None = None,
         *,
@@ -146,7 +147,7 @@ class TranslatingRelay(Relay):
         spoken: Spoken,
         keep_answer: KeepAnswer,
     ) -> None:
-        super().__init__(response, headers, watch, keep, hold_seconds, departure, edits)
+        super().__init__(response, headers, watch, keep, hold, departure, edits)
         self._way = way
         self._spoken = spoken
         self._keep_answer = keep_answer
@@ -169,7 +170,7 @@ class TranslatingRelay(Relay):
         await self._hold()
         if self._spoken.format == "openai_responses":
             whole = translate_reply(reply, self._way).body if self._spoken.is_streaming else written.body
-            await self._keep_answer(whole)
+            await self._hold_for(self._keep_answer(whole))
         await self._send_all(send, _framed(written.body, self._spoken, is_first=True, is_last=True))
 
     async def pass_stream(self, send: Send) -> None:
@@ -207,7 +208,7 @@ class TranslatingRelay(Relay):
         self.findings = written.findings
         await self._hold()
         if self._spoken.format == "openai_responses":
-            await self._keep_answer(written.body)
+            await self._hold_for(self._keep_answer(written.body))
         await self._send_all(send, written.body)
 
     def _is_too_long(self, piece: bytes) -> bool:
@@ -267,7 +268,7 @@ class TranslatingRelay(Relay):
         self._answered += _without_deltas(events)
         if is_over and self._answered:
             events, self._answered = self._answered, []
-            await self._keep_answer(whole_reply(events, self._way).body)
+            await self._hold_for(self._keep_answer(whole_reply(events, self._way).body))
 
     async def _fail(self, send: Send, translator: StreamTranslator, problem: str) -> None:
         """An error in mid-stream, as the client's format tells it; what was said so far is kept as cut short."""

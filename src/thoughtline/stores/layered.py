@@ -1,7 +1,10 @@
 """Memory in front of a durable store: quick while all is well, and going on alone while the durable store fails.
 
-    save    memory, then the durable store; what that won't take waits and is tried again
+    save    memory, then the durable store; what that won't take is tried again
     find    memory for the keys it knows all about, the durable store for the others, which memory then knows
+
+From the moment its save begins until the durable store has acknowledged it, a record is `Waiting`: it is found here
+whatever the durable store says, and whatever memory had to push out.
 
 Memory knows all about a key when the durable store has told it within `trust_seconds`, and none of the key's records
 was pushed out since. So a record that another replica saved or deleted is seen, or gone, after that time at the latest.
@@ -88,6 +91,7 @@ class LayeredStore:
     async def close(self) -> None:
         await self._retrier.stop()
         await self._front.close()
+        self._waiting.put_off_all()
         if self._waiting or self._waiting_notes:
             await self._retry()
         self._waiting.lost += len(self._waiting)
@@ -112,30 +116,39 @@ class LayeredStore:
         await self._settled.wait()
 
     async def save(self, records: Sequence[Record]) -> Saved:
-        before = self._front.deletions
         await self._front.save(records)
-        for touched in self._finds.values():
-            touched.update((record.provenance.tenant, key) for record in records for key in record.keys)
-        if self._can_write:
-            try:
+        now, is_written = self._clock(), False
+        self._waiting.begin((record for record in records if self._front.admits(record, now)), now)
+        try:
+            if self._can_write:
                 await self._within_time(lambda: self._durable.save(records))
-            except StoreError as error:
-                self._fail_write(error)
+                is_written = True
+        except StoreError as error:
+            self._fail_write(error)
+        finally:
+            if is_written:
+                self._settle(records)
             else:
-                return Saved.DURABLE
-        now = self._clock()
-        deleted = self._deletions_since(before)
-        self._waiting.add((record for record in records if not _is_deleted(record, deleted)), now)
-        return Saved.IN_MEMORY
+                self._put_off(records)
+        return Saved.DURABLE if is_written else Saved.IN_MEMORY
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()
-        found = self._front.index.find(tenant, keys, now)
+        found = self._find_here(tenant, keys, now)
         known = self._known.get(tenant, {})
         ask = [key for key, records in found.items() if not records or known.get(key, 0.0) <= now]
         if ask and self._can_read:
             found.update(await self._find_durable(tenant, ask))
         return self.counters.count(found)
+
+    def _find_here(self, tenant: str, keys: Sequence[Key], now: float) -> Found:
+        """What this process has itself, in memory or on its way."""
+        found = self._front.index.find(tenant, keys, now)
+        if self._waiting:
+            for key, records in found.items():
+                if waiting := self._waiting.find(tenant, key, now - self._settings.ttl_seconds):
+                    found[key] = newest_first(list({record.id: record for record in (*records, *waiting)}.values()))
+        return found
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         return await self._read(lambda store: store.list_entries(where, limit, cursor))
@@ -177,7 +190,13 @@ class LayeredStore:
                 self._fail_write(error)
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:
-        return await self._read(lambda store: store.notes(namespace))
+        """With those that are not written yet."""
+        notes = {note.key: note for note in await self._read(lambda store: store.notes(namespace))}
+        now = self._clock()
+        for (name, key), note in self._waiting_notes.items():
+            if name == namespace and note.expires_at > now:
+                notes[key] = note
+        return tuple(sorted(notes.values(), key=lambda note: note.key))
 
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         gone = await self._front.delete_notes(namespace, key)
@@ -192,7 +211,7 @@ class LayeredStore:
             answer = await self._find_in_time(tenant, keys)
         except StoreError as error:
             self._fail_read(error)
-            return {}
+            return self._find_here(tenant, keys, self._clock())
         finally:
             del self._finds[id(touched)]
         deleted = self._deletions_since(before)
@@ -217,7 +236,7 @@ class LayeredStore:
     ) -> tuple[Record, ...]:
         """What the durable store said of a key, into memory; what it no longer has, out of it."""
         now, index = self._clock(), self._front.index
-        mine = index.find(tenant, (key,), now)[key]
+        mine = self._find_here(tenant, (key,), now)[key]
         is_touched = (tenant, key) in touched
         if records and not is_touched and not deleted and _are_same(records, mine):
             self._known.setdefault(tenant, {})[key] = now + self._settings.trust_seconds
@@ -233,8 +252,24 @@ class LayeredStore:
             index.put(record, now)
         if records and not is_touched and all((tenant, record.id) in index for record in records):
             self._known.setdefault(tenant, {})[key] = now + self._settings.trust_seconds
-        kept = [record for record in own if (tenant, record.id) in index]
+        kept = [record for record in own if (tenant, record.id) in index or (tenant, record.id) in self._waiting]
         return newest_first((*records, *kept))
+
+    def _settle(self, records: Sequence[Record]) -> None:
+        """The durable store has them. A find that is under way may have asked it just before: it drops none of them."""
+        for touched in self._finds.values():
+            touched.update((record.provenance.tenant, key) for record in records for key in record.keys)
+        self._waiting.settle(records)
+        for record in records:
+            if (record.provenance.tenant, record.id) not in self._front.index:
+                self._forget_known(record)
+
+    def _put_off(self, records: Sequence[Record]) -> None:
+        """They are tried again: when the store is mended; or now, where nothing failed but the caller was stopped."""
+        self._waiting.put_off(records)
+        if self._settled.is_set():
+            self._settled.clear()
+            self._retrier.wake()
 
     def _deletions_since(self, before: tuple[Deletion, ...]) -> list[Deletion]:
         return [deletion for deletion in self._front.deletions if not any(deletion is known for known in before)]
@@ -309,7 +344,7 @@ class LayeredStore:
             except StoreError:
                 self._waiting.postpone(batch[:1])
                 raise
-            self._waiting.settle(batch)
+            self._settle(batch)
             self._retry_seconds = FIRST_RETRY_SECONDS
         await self._write_notes()
 

@@ -48,9 +48,13 @@ class MemoryStore:
     async def save(self, records: Sequence[Record]) -> Saved:
         now = self._clock()
         for record in records:
-            if not any(deletion.bars(record, now) for deletion in self.deletions):
+            if self.admits(record, now):
                 self.index.put(record, now)
         return Saved.IN_MEMORY
+
+    def admits(self, record: Record, now: float) -> bool:
+        """Whether no deletion meant it."""
+        return not any(deletion.bars(record, now) for deletion in self.deletions)
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()

@@ -1,12 +1,19 @@
-"""Records that could not be written yet, in the order they came: bounded, oldest out first, losses counted."""
+"""Records that the durable store has not acknowledged yet: on their way to it, or waiting to be tried again.
+
+    begin ─▶ on its way ─▶ settle               the durable store has it
+                └────────▶ put_off ─▶ queue     it did not take it; tried again, in the order they came
+
+What is on its way is as much as there are saves at once. The queue is bounded: oldest out first, losses counted.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from itertools import islice
 
-from thoughtline.records import Record, encode_record
-from thoughtline.stores.base import Filter
+from thoughtline.records import Key, Record, encode_record
+from thoughtline.stores.base import MAX_PER_KEY, Filter
 from thoughtline.stores.memory_index import Place
 
 MAX_ENTRIES = 10_000
@@ -16,57 +23,90 @@ MAX_SECONDS = 3600.0
 
 
 class Waiting:
-    """A queue of records, each once."""
+    """Records, each once, found by their keys."""
 
     def __init__(self, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
         self._max_entries = max_entries
         self._max_bytes = max_bytes
-        self._records: OrderedDict[Place, tuple[Record, int, float]] = OrderedDict()
+        self._on_its_way: dict[Place, tuple[Record, float]] = {}
+        self._queue: OrderedDict[Place, tuple[Record, float, int]] = OrderedDict()
+        self._by_key: dict[tuple[str, Key], dict[Place, tuple[Record, float]]] = {}
         self._bytes = 0
         self.lost = 0
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._on_its_way) + len(self._queue)
 
     def __contains__(self, place: Place) -> bool:
-        return place in self._records
+        return place in self._on_its_way or place in self._queue
 
-    def add(self, records: Iterable[Record], now: float) -> None:
+    def find(self, tenant: str, key: Key, since: float) -> list[Record]:
+        """The latest records of a key that came after `since`."""
+        sharing = self._by_key.get((tenant, key))
+        latest = islice(reversed(sharing.values()), MAX_PER_KEY) if sharing else ()
+        return [record for record, at in latest if at > since]
+
+    def begin(self, records: Iterable[Record], now: float) -> None:
+        """They are on their way. One that waits already goes on waiting until it is settled."""
         for record in records:
-            place = (record.provenance.tenant, record.id)
-            if place not in self._records:
+            place = _place(record)
+            if place not in self:
+                self._on_its_way[place] = (record, now)
+                for key in record.keys:
+                    self._by_key.setdefault((place[0], key), {})[place] = (record, now)
+
+    def put_off(self, records: Iterable[Record]) -> None:
+        """They did not arrive, and are to be tried again; but for those that were deleted on their way."""
+        for record in records:
+            place = _place(record)
+            if (begun := self._on_its_way.pop(place, None)) is not None:
                 size = len(encode_record(record))
-                self._records[place] = (record, size, now)
+                self._queue[place] = (*begun, size)
                 self._bytes += size
-        while len(self._records) > self._max_entries or self._bytes > self._max_bytes:
-            self._remove(next(iter(self._records)))
+        while len(self._queue) > self._max_entries or self._bytes > self._max_bytes:
+            self._remove(next(iter(self._queue)))
             self.lost += 1
 
+    def put_off_all(self) -> None:
+        """Nobody waits any more for what is on its way."""
+        self.put_off([record for record, _ in self._on_its_way.values()])
+
     def first(self, count: int) -> list[Record]:
-        return [record for record, _, _ in list(self._records.values())[:count]]
+        """Of those that are to be tried again."""
+        return [record for record, _, _ in list(self._queue.values())[:count]]
 
     def settle(self, records: Iterable[Record]) -> None:
         """They are written, or no longer to be written."""
         for record in records:
-            self._remove((record.provenance.tenant, record.id))
+            self._remove(_place(record))
 
     def postpone(self, records: Iterable[Record]) -> None:
         """Others first: one that the store will not take must not stand before all the rest."""
         for record in records:
-            place = (record.provenance.tenant, record.id)
-            if place in self._records:
-                self._records.move_to_end(place)
+            if (place := _place(record)) in self._queue:
+                self._queue.move_to_end(place)
 
     def drop_fitting(self, where: Filter) -> None:
-        self.settle([record for record, _, _ in list(self._records.values()) if where.fits(record)])
+        held = [*(held[0] for held in self._on_its_way.values()), *(held[0] for held in self._queue.values())]
+        self.settle([record for record in held if where.fits(record)])
 
     def drop_old(self, now: float) -> None:
-        old = [place for place, (_, _, since) in self._records.items() if now - since > MAX_SECONDS]
+        old = [place for place, (_, since, _) in self._queue.items() if now - since > MAX_SECONDS]
         for place in old:
             self._remove(place)
         self.lost += len(old)
 
     def _remove(self, place: Place) -> None:
-        held = self._records.pop(place, None)
-        if held is not None:
-            self._bytes -= held[1]
+        begun, queued = self._on_its_way.pop(place, None), self._queue.pop(place, None)
+        if queued is not None:
+            self._bytes -= queued[2]
+        held = begun or queued
+        for key in held[0].keys if held else ():
+            sharing = self._by_key.get((place[0], key), {})
+            sharing.pop(place, None)
+            if not sharing:
+                self._by_key.pop((place[0], key), None)
+
+
+def _place(record: Record) -> Place:
+    return (record.provenance.tenant, record.id)

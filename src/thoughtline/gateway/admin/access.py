@@ -123,7 +123,7 @@ def who_asks(request: Request) -> str:
     if credential and is_token_right(state, credential):
         return "token"
     if credential:
-        key = None if state.keys.is_empty else state.keys.find(credential)
+        key = state.keys.find(credential)
         return f"client key {key.name}" if key else "wrong token"
     if is_cookie_valid(state, cookie, request.header(b"host")):
         return f"cookie {hashlib.sha256(cookie.encode()).hexdigest()[:8]}"
@@ -133,7 +133,7 @@ def who_asks(request: Request) -> str:
 async def _require_token(request: Request, credential: str) -> None:
     state = request.state
     is_right = is_token_right(state, credential)
-    is_client_key = not is_right and not state.keys.is_empty and state.keys.find(credential) is not None
+    is_client_key = not is_right and state.keys.find(credential) is not None
     await state.guard.judge(request.peer, is_right=is_right or is_client_key)
     if is_client_key:
         raise Declined(403, "not_admin", "A client key can't manage the gateway.", "Use the admin token.")

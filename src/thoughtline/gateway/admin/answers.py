@@ -37,10 +37,12 @@ class Health(Answer, frozen=True):
 
 
 class Readiness(Answer, frozen=True):
-    """Requests can be served. `store` is `ok`, or `degraded` while memory goes on without the durable store."""
+    """Whether requests can be served. `store` is `ok`, `slow` while turns are saved too late for the end of their
+    answers to wait, or `degraded` while memory goes on without the durable store. `detail` says more."""
 
     status: str
     store: str
+    detail: str
 
 
 class Deleted(Answer, frozen=True):
@@ -208,6 +210,7 @@ class ServerView(Answer, frozen=True):
     insecure: bool
     hosts: list[str]
     open_metrics: bool
+    require_client_keys: bool | None
 
 
 class StoreView(Answer, frozen=True):

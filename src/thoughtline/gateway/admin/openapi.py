@@ -103,7 +103,8 @@ def _parameter_schema(field: FieldInfo) -> Json:
 
 def _responses(row: Row) -> Json:
     refusals = {*_REFUSALS[row.access], *(_BODY_REFUSALS if row.body else ()), *row.refusals}
-    return {str(row.status): _success(row)} | {str(status): _refusal(status) for status in sorted(refusals)}
+    good = {str(status): _success(row) for status in (row.status, *row.also)}
+    return good | {str(status): _refusal(status) for status in sorted(refusals)}
 
 
 def _success(row: Row) -> Json:

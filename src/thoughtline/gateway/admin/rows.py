@@ -20,6 +20,7 @@ class Nothing(Struct, frozen=True):
 class Row(NamedTuple):
     """An address. `answer` is what its JSON is; `body` what it takes, at most `max_body` bytes of it.
 
+    `also` are statuses that come with the same answer as `status`.
     `takes_any_object`: a body of another shape means something too.
     """
 
@@ -37,3 +38,4 @@ class Row(NamedTuple):
     content_type: str = "application/json"
     status: int = 200
     refusals: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from thoughtline.catalogue import Provider
-from thoughtline.errors import Declined
+from thoughtline.errors import Declined, SettingsError
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.answers import (
     ContentView,
@@ -20,6 +20,7 @@ from thoughtline.gateway.admin.answers import (
     TagsView,
 )
 from thoughtline.gateway.admin.requests import nearest
+from thoughtline.gateway.checking import checked
 from thoughtline.gateway.masking import MASK, masked, masked_url
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State
@@ -39,7 +40,13 @@ async def settings_view(state: State) -> SettingsView:
 
 async def change_settings(state: State, body: bytes) -> SettingsView:
     """A merge patch (RFC 7396): what it names is set for every worker and replica; null gives the file's value back."""
-    await shared_settings.keep(state.store, decode_patch(body), state.clock())
+    patch = decode_patch(body)
+    shared = shared_settings.patched(await shared_settings.load(state.store), patch)
+    try:
+        checked(shared_settings.merged(state.loaded, shared), state.keys, state.loaded)
+    except SettingsError as error:
+        raise Declined(400, "bad_setting", str(error), "The settings that are in force stay.") from None
+    await shared_settings.keep(state.store, patch, state.clock())
     state.signals.wake.set()
     return await settings_view(state)
 
@@ -120,6 +127,7 @@ def _server(settings: Settings, token: str | None) -> ServerView:
         server.insecure,
         list(server.hosts),
         server.open_metrics,
+        server.require_client_keys,
     )
 
 

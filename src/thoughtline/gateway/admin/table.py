@@ -122,7 +122,7 @@ _HTML = "text/html; charset=utf-8"
 TABLE: tuple[Row, ...] = (
     Row("GET", "/", probes.page, "What this is.", None, "open", content_type=_HTML),
     Row("GET", "/healthz", probes.health, "Whether the process answers.", answers.Health, "open"),
-    Row("GET", "/readyz", probes.readiness, "Whether requests can be served.", answers.Readiness, "open"),
+    Row("GET", "/readyz", probes.readiness, "Whether requests can be served.", answers.Readiness, "open", also=(503,)),
     Row("GET", "/api/hello", probes.health, "What Claude Code asks first.", answers.Health, "open"),
     Row(
         "GET",

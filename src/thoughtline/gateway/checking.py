@@ -1,0 +1,63 @@
+"""Whether settings can be run with: one check for the start, for every reload, and for what the admin API changes."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec.structs import replace
+
+from thoughtline.errors import Problem, SettingsError, StoreError
+from thoughtline.gateway.access import KnowsKeys
+from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.settings import Settings, check_exposure
+from thoughtline.stores import durable_store, open_store
+
+
+def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None) -> Settings:
+    """The settings to run with. Raises `SettingsError` with all that is wrong.
+
+    While a gateway is `running`, what can't change stays as it is. Then both have to be good: the settings as the next
+    start would find them, and what would be in force now.
+    """
+    in_force = settings if running is None else _kept(settings, running)
+    problems = [*_store_problems(settings), *_exposure(settings, keys), *_exposure(in_force, keys)]
+    if problems:
+        raise SettingsError(list(dict.fromkeys(problems)))
+    return in_force
+
+
+async def check_start(settings: Settings, mark: KeyMark) -> None:
+    """The same before anything runs, with the keys of the store. Raises also where the store can't be used as it is."""
+    store = await open_store(settings.store_url, settings.store)
+    try:
+        checked(settings, await ClientKeys.load(store, mark=mark))
+    finally:
+        await store.close()
+
+
+def _kept(settings: Settings, running: Settings) -> Settings:
+    """Address, store and workers stay until a restart."""
+    now = running.server
+    server = replace(
+        settings.server, host=now.host, port=now.port, workers=now.workers, bus_directory=now.bus_directory
+    )
+    return replace(settings, server=server, store_url=running.store_url, store=running.store)
+
+
+def _store_problems(settings: Settings) -> list[Problem]:
+    """What is wrong with the address or the encryption key of a store, without asking it."""
+    if settings.store_url.startswith("memory:"):
+        return []
+    try:
+        durable_store(settings.store_url, settings.store, time.time)
+    except StoreError as error:
+        return [Problem("settings", "store", str(error), "mend url or encryption_key in [store]")]
+    return []
+
+
+def _exposure(settings: Settings, keys: KnowsKeys) -> list[Problem]:
+    """Keys that nobody knows yet may be there: until they are known, nobody gets in without one."""
+    are_required = keys.would_be_required(settings.server.require_client_keys) is not False
+    error = check_exposure(settings, has_client_keys=are_required)
+    return list(error.problems) if error is not None else []

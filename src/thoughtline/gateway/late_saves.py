@@ -1,0 +1,41 @@
+"""Saves that took longer than the end of a turn is held: how long that is, and how many there were."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from thoughtline.stores import Clock
+
+RECENT_SECONDS = 60.0
+"""How long after the last of them the store is still called slow."""
+
+
+class LateSaves:
+    """Those of one process since its start."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._last_at: float | None = None
+        self.total = self.under_way = 0
+
+    def begin(self) -> None:
+        """A hold has run out before its save was done."""
+        self.total += 1
+        self.under_way += 1
+        self._last_at = self._clock()
+
+    def end(self) -> None:
+        """It is done, well or not."""
+        self.under_way -= 1
+
+    @property
+    def are_recent(self) -> bool:
+        return self._last_at is not None and (self.under_way > 0 or self._clock() - self._last_at < RECENT_SECONDS)
+
+
+class Hold(NamedTuple):
+    """How long the end of a turn waits for its record, and who is told when that was not enough."""
+
+    seconds: float
+    late: LateSaves

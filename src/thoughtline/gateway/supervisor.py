@@ -1,0 +1,114 @@
+"""Several workers on one port: started, watched, and replaced one by one when settings change.
+
+Workers get settings that were checked here; no worker reads the file. One that can't start is tried again, with growing
+pauses, while the others serve.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Process
+
+from thoughtline.errors import ThoughtlineError
+from thoughtline.gateway.journal import Journal
+
+FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 1.0, 60.0
+START_SECONDS = 60.0
+"""How long a worker may take from its start until it serves."""
+
+
+@dataclass
+class _Start:
+    """How the latest start in a worker's place goes."""
+
+    began: float
+    pause: float = 0.0
+    is_ready: bool = False
+
+
+class Supervisor(Multiprocess):
+    """uvicorn's, but that one worker's failure is not the end of all, and that a reload can be refused."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        listener: socket.socket,
+        reload: Callable[[], uvicorn.Config],
+        journal: Journal,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(config, sockets=[listener])
+        self._reload = reload
+        self._journal = journal
+        self._clock = clock
+        self._starts: dict[int, _Start] = {}
+
+    def keep_subprocess_alive(self) -> None:
+        """Look at each worker; start another in the place of one that is gone."""
+        for place, process in enumerate(self.processes):
+            if self.should_exit.is_set():
+                return
+            start = self._starts.setdefault(place, _Start(self._clock()))
+            if not self._is_well(place, process, start):
+                self._replace(place, process, start)
+
+    def _is_well(self, place: int, process: Process, start: _Start) -> bool:
+        if not process.process.is_alive():
+            return False
+        if start.is_ready:
+            return process.is_alive(timeout=self.config.timeout_worker_healthcheck)
+        if process.is_ready(timeout=0.1):
+            start.is_ready = True
+            self._journal.say("worker serves", f"{place + 1} of {self.processes_num}")
+        return start.is_ready or self._clock() - start.began < START_SECONDS
+
+    def _replace(self, place: int, process: Process, start: _Start) -> None:
+        """At once, where a worker served; after a pause that grows, where it did not even start."""
+        process.kill()
+        process.join()
+        now = self._clock()
+        if not start.is_ready:
+            start.pause = start.pause or FIRST_PAUSE_SECONDS
+            if now - start.began < start.pause:
+                return
+        pause = 0.0 if start.is_ready else min(2 * start.pause, LAST_PAUSE_SECONDS)
+        what = "worker ended" if start.is_ready else "worker could not start"
+        self._journal.say(what, f"another is started in the place of {place + 1} of {self.processes_num}")
+        self.processes[place] = Process(self.config, self.sockets)
+        self.processes[place].start()
+        self._starts[place] = _Start(now, pause)
+
+    def handle_hup(self) -> None:
+        """Read and check the settings anew; with those that fail nothing changes."""
+        try:
+            config = self._reload()
+        except ThoughtlineError as error:
+            self._journal.say("settings not reloaded", str(error))
+            return
+        former, self.config = self.config, config
+        if self._replace_all():
+            self._journal.say("settings reloaded", "address, store and workers stay until a restart")
+        else:
+            self.config = former
+
+    def _replace_all(self) -> bool:
+        """One by one, each when its successor serves. If the first successor doesn't, nothing has changed."""
+        for place, process in enumerate(self.processes):
+            successor = Process(self.config, self.sockets)
+            successor.start()
+            if not successor.wait_until_ready(START_SECONDS, self.should_exit):
+                successor.kill()
+                successor.join()
+                self._journal.say("settings not reloaded", f"worker {place + 1} could not start with them")
+                return place > 0
+            process.terminate()
+            process.join()
+            self.processes[place] = successor
+            self._starts[place] = _Start(self._clock(), is_ready=True)
+        return True
