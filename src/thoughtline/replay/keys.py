@@ -2,6 +2,7 @@
 
     lineage   what is visible of the step, and of all before it: finds nearly every step, and costs one digest a turn
     call      a call's id, name and arguments, one key for each call
+    item      the id of a message (`msg_…`), where it is one in the world
     context   what is visible of the step, and of the three turns before it
     before    what is visible of the step, and of the one turn before it
     session   what is visible of the step, within a session and its agent
@@ -22,7 +23,7 @@ from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from thoughtline.items import Item, ToolCall, ToolResult, seal_of
+from thoughtline.items import Item, Text, ToolCall, ToolResult, seal_of
 from thoughtline.records import Key
 from thoughtline.replay.visible import (
     Visible,
@@ -37,11 +38,14 @@ from thoughtline.replay.visible import (
 )
 from thoughtline.turns import Transcript, Turn
 
-Evidence = Literal["lineage", "call", "seal", "context", "before", "session", "place", "prefix"]
+Evidence = Literal["lineage", "call", "item", "seal", "context", "before", "session", "place", "prefix"]
 EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}
 
 _CONTEXT_TURNS = 3
-_DISTINCT = re.compile(r"[A-Za-z0-9]{8,}")
+_RUN = re.compile(r"[A-Za-z0-9]{8,}")
+_COUNTED = re.compile(r"[A-Z]?[a-z]+[0-9]{1,2}|0[0-9]*")
+_LONG_WORD = 9
+"""Letters of both cases without a digit say as much as eight letters and digits. Mistral's ids have nine characters."""
 _START = bytes(16)
 _BRIEF = 256
 """A digest of so few bytes costs no more than one of sixteen."""
@@ -64,10 +68,29 @@ def evidence_of(one: Key) -> Evidence:
     return EVIDENCE[one.partition("-")[0]]
 
 
-def is_distinctive(call_id: str) -> bool:
-    """Whether an id is random enough to mean one call in the world: `call_1` and `functions.bash:0` are not."""
-    runs = _DISTINCT.findall(call_id)
-    return any(any(c.isdigit() for c in run) and sum(c.isalpha() for c in run) >= 2 for run in runs)
+def is_distinctive(call_id: str, call_name: str = "") -> bool:
+    """Whether an id is random enough to mean one call in the world: `call_1` and `functions.bash:0` are not.
+
+    What an id has of the name of its tool says nothing.
+    """
+    return bool(random_parts(call_id, call_name))
+
+
+def random_parts(call_id: str, call_name: str = "") -> list[str]:
+    """What of an id is random."""
+    if call_name and call_name in call_id:
+        call_id = call_id.replace(call_name, ".")
+    return list(filter(_is_random, _RUN.findall(call_id)))
+
+
+def _is_random(run: str) -> bool:
+    """Letters and digits, but no word with a count; many digits, but no count; or long and of both cases, but no
+    camelCase: there, fewer than a quarter of the letters are capitals."""
+    letters = sum(map(str.isalpha, run))
+    if letters < len(run):
+        return (letters == 0 or letters >= 2) and _COUNTED.fullmatch(run) is None
+    capitals = sum(map(str.isupper, run))
+    return len(run) >= _LONG_WORD and 4 * min(capitals, letters - capitals) >= len(run)
 
 
 def brief(content: bytes) -> bytes:
@@ -106,6 +129,7 @@ class Spot(Struct, frozen=True, gc=False):
         own = brief(shown.content)
         found = [key("lineage", self.after(own)), *seals]
         found += [call_key(item) for item in items if isinstance(item, ToolCall) and item.id]
+        found += [item_key(item.id) for item in items if isinstance(item, Text) and item.id and is_distinctive(item.id)]
         if len(self.last) == _CONTEXT_TURNS:
             found.append(key("context", _digest_of(*self.last, own)))
         if self.last:
@@ -231,6 +255,11 @@ def plain_token(data: str) -> str:
 
 def call_key(call: ToolCall) -> Key:
     return key("call", digest(packed("call", call.id or "", *visible_call(call))))
+
+
+def item_key(name: str) -> Key:
+    """A message by the id that its maker gave it."""
+    return key("item", digest(packed("item", name)))
 
 
 class Walk(NamedTuple):

@@ -1,8 +1,9 @@
 """Which record is the one of a step.
 
 Evidence ranks: the same lineage, then a call whose id is one in the world, then the turns before, then session and
-agent. A weak key alone is never enough: the step must show what the record showed, and its surroundings must agree.
-Records that can't be told apart and differ are no match.
+agent. Of two records of one lineage that with the step's own ids is meant. A weak key alone is never enough: the step
+must show what the record showed, and its surroundings must agree. Records that can't be told apart and differ are no
+match.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ from thoughtline.replay.keys import (
     is_distinctive,
     place_after,
     plain_token,
+    random_parts,
     said_between,
 )
 from thoughtline.replay.visible import Visible, is_same_call, shows, shows_glued, visible_of
 
 Found = Mapping[Key, Sequence[Record]]
-Rank = tuple[bool, ...]
+Rank = tuple[int, ...]
 
 MOST_PER_KEY = 16
 """Records looked at for one key: as many as a store gives. More that share a key are not told apart by looking."""
+
+_TELLING = 6
+"""Characters that a part of an id must have to tell whose it is."""
 
 
 class Match(NamedTuple):
@@ -82,9 +87,9 @@ def match_step(
     complete = [look for look in leaders if look.record.is_complete] or leaders
     if not said and _is_doubtful(complete[0], looks, step, identity):
         return Ambiguous(len(looks))
-    if len({replayable(look.record) for look in complete}) > 1 and not best[0]:
+    if len({replayable(look.record) for look in complete}) > 1 and (not best[0] or _differ_in_ids(complete, step)):
         return Ambiguous(len(complete))
-    # In one lineage the newest wins: a turn asked again after a hang-up.
+    # In one lineage the newest wins, if no id speaks against it: a turn asked again after a hang-up.
     return max(complete, key=lambda look: look.record.created_at).match
 
 
@@ -92,7 +97,7 @@ def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | No
     """The one record with the very history of a step, if nothing can speak against it.
 
     That could be only a record of this session where it is of another, or the reasoning that the client sent with the
-    step. So whatever other keys would find, this is the match.
+    step. So whatever other keys would find, this is the match. Ids that differ say nothing: clients write them anew.
     """
     records = found.get(step.lineage, ()) if step.lineage is not None else ()
     if len(records) != 1:
@@ -133,7 +138,7 @@ def match_merged(step: Step, found: Found, identity: Identity) -> tuple[Record, 
     while left:
         named = [record for record in found.get(call_key(left[0]), ()) if record.provenance.tenant == identity.tenant]
         fitting = [record for record in named if _takes_all(record, left, step.visible)]
-        if len({replayable(record) for record in fitting}) != 1 or not is_distinctive(left[0].id or ""):
+        if len({replayable(record) for record in fitting}) != 1 or not is_distinctive(left[0].id or "", left[0].name):
             return ()
         record = max(fitting, key=lambda one: one.created_at)
         records.append(record)
@@ -161,23 +166,24 @@ def records_of_seals(step: Step, found: Found, identity: Identity) -> list[Recor
 
 
 def _candidates(step: Step, found: Found, identity: Identity) -> list[Look]:
-    evidence: dict[str, set[Evidence]] = {}
-    records: dict[str, Record] = {}
-    for one in step.keys:
-        for record in found.get(one, ())[:MOST_PER_KEY]:
-            if record.provenance.tenant == identity.tenant:
-                records[record.id] = record
-                evidence.setdefault(record.id, set()).add(evidence_of(one))
+    """The records that look like a step. Each key that it shares is evidence, whichever of them it was found by."""
+    records = {
+        record.id: record
+        for one in step.keys
+        for record in found.get(one, ())[:MOST_PER_KEY]
+        if record.provenance.tenant == identity.tenant
+    }
     if not records:
         return []
-    looks = []
+    own = {one: evidence_of(one) for one in step.keys}
     shown = step.visible
-    for name, record in records.items():
+    looks = []
+    for record in records.values():
         visible = visible_of(record.items)
-        if shows(shown, visible):
-            looks.append(Look(Match(record), frozenset(evidence[name]), visible))
-        elif shows_glued(shown, visible, thought_of(record.items)):
-            looks.append(Look(Match(record, True), frozenset(evidence[name]), visible))
+        is_shown = shows(shown, visible)
+        if is_shown or shows_glued(shown, visible, thought_of(record.items)):
+            evidence = frozenset(own[one] for one in record.keys if one in own)
+            looks.append(Look(Match(record, not is_shown), evidence, visible))
     return looks
 
 
@@ -194,7 +200,7 @@ def thought_of(items: Iterable[Item]) -> str:
 
 def _is_enough(look: Look, step: Step, identity: Identity, used: AbstractSet[str]) -> bool:
     """Whether the evidence says more than that two turns look alike."""
-    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_call(look, step):
+    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_id(look, step):
         return True
     if "call" in look.evidence and look.record.id in used:
         return True
@@ -216,7 +222,7 @@ def _is_doubtful(look: Look, looks: list[Look], step: Step, identity: Identity) 
     if _other_session(look.record, identity):
         near = [other for other in looks if _same_session(other, identity) and other.evidence & {"before", "call"}]
         return any(replayable(other.record) != replayable(look.record) for other in near)
-    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_call(look, step):
+    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_id(look, step):
         return False
     if _same_session(look, identity):
         return False
@@ -243,12 +249,56 @@ def _not_contradicted(candidates: list[Look], looks: list[Look], step: Step, ide
     return pool if not exact or len(exact) == len(here) else []
 
 
-def _has_distinctive_call(look: Look, step: Step) -> bool:
+def _has_distinctive_id(look: Look, step: Step) -> bool:
+    if "item" in look.evidence:
+        return True
     if "call" not in look.evidence:
         return False
     known = set(look.record.keys)
     calls = (item for item in step.items if isinstance(item, ToolCall) and item.id)
-    return any(is_distinctive(call.id or "") and call_key(call) in known for call in calls)
+    return any(is_distinctive(call.id or "", call.name) and call_key(call) in known for call in calls)
+
+
+def _shared_ids(look: Look, step: Step) -> int:
+    """How many calls and items of a step have the ids that the record gave them."""
+    known = set(look.record.keys)
+    calls = sum(call_key(item) in known for item in step.items if isinstance(item, ToolCall) and item.id)
+    return calls + len(_item_ids(step.items) & _item_ids(look.record.items))
+
+
+def _item_ids(items: Iterable[Item]) -> set[str]:
+    """The second ids that Responses gives: `fc_…` of calls, `msg_…` of words, `rs_…` of reasoning."""
+    names = (item.item_id if isinstance(item, ToolCall) else getattr(item, "id", None) for item in items)
+    return {name for name in names if name}
+
+
+def _similar_ids(look: Look, step: Step) -> int:
+    """How many ids of a step's calls a client may have made of the record's: cut, lengthened, or spelled otherwise."""
+    shown = [_bare_id(item.id) for item in step.items if isinstance(item, ToolCall) and item.id]
+    made = [(_bare_id(call.id), random_parts(call.id, call.name)) for call in _calls(look.record) if call.id]
+    return sum(any(_is_similar(one, *other) for other in made) for one in shown)
+
+
+def _is_similar(shown: str, made: str, parts: list[str]) -> bool:
+    return (len(shown) >= _TELLING and shown in made) or any(part.lower() in shown for part in parts)
+
+
+def _bare_id(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
+
+
+def _differ_in_ids(looks: Sequence[Look], step: Step) -> bool:
+    """Whether the calls of some records have ids, each one in the world, and a step's are none of them: it may be any
+    one's."""
+    if not any(isinstance(item, ToolCall) and item.id for item in step.items):
+        return False
+    if any(_shared_ids(look, step) or _similar_ids(look, step) for look in looks):
+        return False
+    return len({frozenset(_distinctive_ids(look.record)) for look in looks}) > 1
+
+
+def _distinctive_ids(record: Record) -> Iterable[str]:
+    return (call.id for call in _calls(record) if call.id and is_distinctive(call.id, call.name))
 
 
 def _other_session(record: Record, identity: Identity) -> bool:
@@ -263,10 +313,13 @@ def _same_session(look: Look, identity: Identity) -> bool:
 
 def _rank(look: Look, step: Step, identity: Identity) -> Rank:
     is_here = _same_session(look, identity)
+    is_whole = "lineage" in look.evidence
     return (
-        "lineage" in look.evidence,
+        is_whole,
+        _shared_ids(look, step) if is_whole else 0,
+        _similar_ids(look, step) if is_whole else 0,
         _says_exactly(look.record.items, step.items),
-        _has_distinctive_call(look, step) or "seal" in look.evidence,
+        _has_distinctive_id(look, step) or "seal" in look.evidence,
         "place" in look.evidence,
         "call" in look.evidence and is_here,
         "context" in look.evidence,
