@@ -95,11 +95,11 @@ WIRES = {
 @pytest.mark.parametrize("wire", WIRES)
 def test_equal_ids_beat_unequal_ones(wire: str, pair: str) -> None:
     """Two conversations with equal words: each gets the thought under its own ids, the older one too."""
-    format, world = WIRES[wire], WIRES[wire].world()
+    spoken, world = WIRES[wire], WIRES[wire].world()
     for name, thought in zip(PAIRS[pair], ("older", "newer"), strict=True):
-        world.answer(format.ask, format.answer(name, thought))
+        world.answer(spoken.ask, spoken.answer(name, thought))
     for name, own, other in zip(PAIRS[pair], ("older", "newer"), ("newer", "older"), strict=True):
-        sent = str(world.send(format.go_on(name)).body)
+        sent = str(world.send(spoken.go_on(name)).body)
         assert own in sent
         assert other not in sent
 
@@ -107,23 +107,23 @@ def test_equal_ids_beat_unequal_ones(wire: str, pair: str) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_more_twins_than_a_store_gives_for_a_key(wire: str) -> None:
     """Forty conversations with equal words: the ids find the right one among more than are looked at by history."""
-    format, world = WIRES[wire], WIRES[wire].world()
+    spoken, world = WIRES[wire], WIRES[wire].world()
     names = [f"call_{at:02d}kQzRtPmWx" for at in range(40)]
     for name in names:
-        world.answer(format.ask, format.answer(name, f"of{name[5:7]}."))
+        world.answer(spoken.ask, spoken.answer(name, f"of{name[5:7]}."))
     for name in (names[0], names[20], names[-1]):
-        sent = str(world.send(format.go_on(name)).body)
+        sent = str(world.send(spoken.go_on(name)).body)
         assert f"of{name[5:7]}." in sent
-        assert sent.count("kQzRtPmWx") == str(format.go_on(name)).count("kQzRtPmWx")
+        assert sent.count("kQzRtPmWx") == str(spoken.go_on(name)).count("kQzRtPmWx")
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_ids_of_neither_twin(wire: str) -> None:
     """A client wrote the ids anew, and there are two it may have had: neither thought is put back, and that is said."""
-    format, world = WIRES[wire], WIRES[wire].world()
+    spoken, world = WIRES[wire], WIRES[wire].world()
     for name, thought in zip(PAIRS["without digits"], ("older", "newer"), strict=True):
-        world.answer(format.ask, format.answer(name, thought))
-    sent = world.send(format.go_on("k3J9x0048"))
+        world.answer(spoken.ask, spoken.answer(name, thought))
+    sent = world.send(spoken.go_on("k3J9x0048"))
     assert "older" not in str(sent.body)
     assert "newer" not in str(sent.body)
     assert "ambiguous" in sent.rules
@@ -132,9 +132,9 @@ def test_ids_of_neither_twin(wire: str) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_new_ids_of_the_only_one(wire: str) -> None:
     """A client wrote the ids anew, and nothing speaks against the one record there is: it is put back."""
-    format, world = WIRES[wire], WIRES[wire].world()
-    world.answer(format.ask, format.answer(PAIRS["without digits"][0], "only"))
-    assert "only" in str(world.send(format.go_on("k3J9x0048")).body)
+    spoken, world = WIRES[wire], WIRES[wire].world()
+    world.answer(spoken.ask, spoken.answer(PAIRS["without digits"][0], "only"))
+    assert "only" in str(world.send(spoken.go_on("k3J9x0048")).body)
 
 
 HABITS: dict[str, Callable[[str], str]] = {
@@ -149,11 +149,11 @@ HABITS: dict[str, Callable[[str], str]] = {
 @pytest.mark.parametrize("habit", HABITS)
 def test_ids_that_were_made_of_a_twins(habit: str) -> None:
     """An id that was cut, lengthened or spelled otherwise still tells which of two twins it was made of."""
-    format, world = WIRES["chat"], WIRES["chat"].world()
+    spoken, world = WIRES["chat"], WIRES["chat"].world()
     for name, thought in zip(PAIRS["without digits"], ("older", "newer"), strict=True):
-        world.answer(format.ask, format.answer(name, thought))
+        world.answer(spoken.ask, spoken.answer(name, thought))
     for name, own, other in zip(PAIRS["without digits"], ("older", "newer"), ("newer", "older"), strict=True):
-        sent = str(world.send(format.go_on(HABITS[habit](name))).body)
+        sent = str(world.send(spoken.go_on(HABITS[habit](name))).body)
         assert own in sent
         assert other not in sent
 
@@ -215,3 +215,20 @@ def test_words_tell_claude_twins_apart_no_more_than_ids_do() -> None:
     for name in names:
         sent = world.send(claude(user("Look."), says(words("I look."), use(name)), asks(returned(name))))
         assert [block.get("signature") for block in sent.messages[1]["content"]] == [f"E{name}", None, None]
+
+
+AGENTS: dict[str, Json] = {
+    "another system prompt": claude(user("Go."), system="You are another agent."),
+    "other tools": claude(user("Go."), tools=[{"name": "grep", "input_schema": {"type": "object"}}]),
+    "another system message": claude(user("Go."), {"role": "system", "content": "You are another agent."}),
+}
+
+
+@pytest.mark.parametrize("other", AGENTS)
+def test_what_stands_around_tells_bound_twins_apart(other: str) -> None:
+    """Two agents hear and say the same under different orders: a thought that is bound to its own goes back there."""
+    world = World("anthropic", "claude-opus-5-5", "anthropic_messages")
+    world.answer(claude(user("Go.")), claude_reply(thinking("Mine.", "Emine"), words("Done.")))
+    world.answer(AGENTS[other], claude_reply(thinking("Its own.", "Eother"), words("Done.")))
+    sent = world.send(claude(user("Go."), says(words("Done.")), user("Thanks.")))
+    assert sent.messages[1] == says(thinking("Mine.", "Emine"), words("Done."))

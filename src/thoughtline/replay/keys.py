@@ -11,7 +11,8 @@
 
 `prefix` is no way to find a step: it says whether everything before it, system prompt and tools too, is unchanged.
 
-A system prompt is no part of any of them: clients rewrite it. Neither is the first message, except in lineage.
+A system prompt is no part of any of them: clients rewrite it, and system messages inside a conversation too. Neither is
+the first message, except in lineage. `prefix` has them all, those inside a conversation at their place.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def brief(content: bytes) -> bytes:
 class Spot(Struct, frozen=True, gc=False):
     """A point of a conversation, by what is visible before it: the digest of all, and what the last turns said.
 
-    `frame` is what stands around it; empty where nobody asked.
+    `frame` is what stands around it, with the system messages so far; empty where nobody asked.
     """
 
     lineage: bytes
@@ -202,6 +203,12 @@ class Trail:
             self.settle()
             self.add(brief(said_by(turn)))
 
+    def note(self, turn: Turn) -> None:
+        """A system message inside the conversation: thinking after it is bound to it, and to its place."""
+        if self._frame:
+            place = b"%b:%d:" % (self._lineage, len(self._results))
+            self._frame = _digest_of(self._frame, place, said_by(turn))
+
     def settle(self) -> None:
         """What comes next is no result: those so far count as one turn."""
         if self._results:
@@ -275,6 +282,7 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk
     steps = []
     run: list[int] = []
     turns = transcript.turns
+    opening = _opening(transcript) if frame else 0
     for position, turn in enumerate(turns):
         if turn.role == "assistant":
             run.append(position)
@@ -284,6 +292,8 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk
             run = []
         if turn.role != "system":
             trail.hear(turn)
+        elif position >= opening:
+            trail.note(turn)
     if run:
         steps.append(_close(run, turns, trail, identity))
     trail.settle()
@@ -302,7 +312,13 @@ def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identi
 
 
 def frame_of(transcript: Transcript) -> bytes:
-    """What stands around a conversation: its system prompt and its tools, but for cache marks."""
-    system = [said_by(turn) for turn in transcript.turns if turn.role == "system"]
+    """What stands around a conversation: the system prompt before it and its tools, but for cache marks."""
+    system = [said_by(turn) for turn in transcript.turns[: _opening(transcript)]]
     tools = [without_cache_marks(tool).encode() for tool in transcript.tools]
     return _digest_of(*system, b"", *tools)
+
+
+def _opening(transcript: Transcript) -> int:
+    """Where somebody speaks first: what stands before is the system prompt."""
+    turns = transcript.turns
+    return next((position for position, turn in enumerate(turns) if turn.role != "system"), len(turns))

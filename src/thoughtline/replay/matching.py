@@ -318,6 +318,7 @@ def _rank(look: Look, step: Step, identity: Identity) -> Rank:
         is_whole,
         _shared_ids(look, step) if is_whole else 0,
         _similar_ids(look, step) if is_whole else 0,
+        is_whole and bool(step.spot.frame) and step.prefix in look.record.keys,
         _says_exactly(look.record.items, step.items),
         _has_distinctive_id(look, step) or "seal" in look.evidence,
         "place" in look.evidence,
