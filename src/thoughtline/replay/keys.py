@@ -1,6 +1,7 @@
 """Finding a turn again: the keys of each model step of a request, strongest evidence first.
 
     lineage   what is visible of the step, and of all before it: finds nearly every step, and costs one digest a turn
+    outline   the same without what tools gave back (`outlines.py`), if they gave anything
     call      a call's id, name and arguments, one key for each call
     item      the id of a message (`msg_…`), where it is one in the world
     context   what is visible of the step, and of the three turns before it
@@ -23,11 +24,14 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thoughtline.items import Item, Text, ToolCall, ToolResult, seal_of
-from thoughtline.records import Key
+from thoughtline.records import Key, Record
+from thoughtline.replay.outlines import Mark, Outline
 from thoughtline.replay.visible import (
     Visible,
+    brief,
     digest,
     packed,
     result_text,
@@ -39,7 +43,7 @@ from thoughtline.replay.visible import (
 )
 from thoughtline.turns import Transcript, Turn
 
-Evidence = Literal["lineage", "call", "item", "seal", "context", "before", "session", "place", "prefix"]
+Evidence = Literal["lineage", "outline", "call", "item", "seal", "context", "before", "session", "place", "prefix"]
 EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}
 
 _CONTEXT_TURNS = 3
@@ -48,8 +52,6 @@ _COUNTED = re.compile(r"[A-Z]?[a-z]+[0-9]{1,2}|0[0-9]*")
 _LONG_WORD = 9
 """Letters of both cases without a digit say as much as eight letters and digits. Mistral's ids have nine characters."""
 _START = bytes(16)
-_BRIEF = 256
-"""A digest of so few bytes costs no more than one of sixteen."""
 
 
 class Identity(Struct, frozen=True, gc=False):
@@ -94,20 +96,17 @@ def _is_random(run: str) -> bool:
     return len(run) >= _LONG_WORD and 4 * min(capitals, letters - capitals) >= len(run)
 
 
-def brief(content: bytes) -> bytes:
-    """What a turn says, or its digest where that is shorter by far: long texts are digested once."""
-    return content if len(content) <= _BRIEF else b"digest:" + digest(content)
-
-
 class Spot(Struct, frozen=True, gc=False):
     """A point of a conversation, by what is visible before it: the digest of all, and what the last turns said.
 
-    `frame` is what stands around it, with the system messages so far; empty where nobody asked.
+    `frame` is what stands around it, with the system messages so far; empty where nobody asked. `outline` is the digest
+    of all but results; empty before the first of them, and where it is made when asked for.
     """
 
     lineage: bytes
     last: tuple[bytes, ...]
     frame: bytes
+    outline: bytes = b""
 
     def after(self, said: bytes) -> bytes:
         """The lineage after one more turn."""
@@ -125,10 +124,11 @@ class Spot(Struct, frozen=True, gc=False):
         """All keys of a step that stands here."""
         seals = [seal_key(seal.data) for item in items if (seal := seal_of(item)) is not None and seal.data]
         shown = shown_of(items)
-        if shown.is_empty:
+        if not shown.words and not shown.named_calls:
             return tuple(seals)
         own = brief(shown.content)
         found = [key("lineage", self.after(own)), *seals]
+        found += [key("outline", digest(self.outline + own))] if self.outline else []
         found += [call_key(item) for item in items if isinstance(item, ToolCall) and item.id]
         found += [item_key(item.id) for item in items if isinstance(item, Text) and item.id and is_distinctive(item.id)]
         if len(self.last) == _CONTEXT_TURNS:
@@ -152,6 +152,7 @@ class Step(Struct, gc=False):
     Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
+    `results` are what its calls gave back. `mark` is where it stands in the `outline`, missing before the first result.
     """
 
     positions: tuple[int, ...]
@@ -160,6 +161,9 @@ class Step(Struct, gc=False):
     identity: Identity
     lineage: Key | None
     is_bare: bool
+    results: list[ToolResult]
+    outline: Outline
+    mark: Mark | None
     parts: tuple[Step, ...] = ()
     made: tuple[Key, ...] | None = None
 
@@ -170,7 +174,8 @@ class Step(Struct, gc=False):
     @property
     def keys(self) -> tuple[Key, ...]:
         if self.made is None:
-            self.made = self.spot.keys(self.items, self.identity)
+            spot = replace(self.spot, outline=self.outline.before(self.mark)) if self.mark is not None else self.spot
+            self.made = spot.keys(self.items, self.identity)
         return self.made
 
     @property
@@ -186,8 +191,12 @@ class Trail:
         self._lineage = _START
         self._last: deque[bytes] = deque(maxlen=_CONTEXT_TURNS)
         self._results: list[str] = []
+        self._answers: list[ToolResult] = []
+        self._has_results = False
+        self._outline = Outline()
 
     def copy(self) -> Trail:
+        """A trail that goes on from here, but for the outline."""
         twin = Trail(self._frame)
         twin._lineage, twin._last, twin._results = self._lineage, self._last.copy(), self._results.copy()
         return twin
@@ -199,9 +208,12 @@ class Trail:
             if isinstance(item, ToolResult):
                 count += 1
                 self._results.append(result_text(item.content))
+                self._answers.append(item)
         if count < len(turn.items) or not count:
             self.settle()
-            self.add(brief(said_by(turn)))
+            said = brief(said_by(turn))
+            self.add(said)
+            self._outline.hear(said)
 
     def note(self, turn: Turn) -> None:
         """A system message inside the conversation: thinking after it is bound to it, and to its place."""
@@ -212,9 +224,9 @@ class Trail:
     def settle(self) -> None:
         """What comes next is no result: those so far count as one turn."""
         if self._results:
-            texts = self._results if len(self._results) == 1 else sorted(set(self._results))
-            said = brief(packed("results", *texts))
+            said = said_by_results(self._results)
             self._results.clear()
+            self._has_results = True
             self.add(said)
 
     def add(self, said: bytes) -> None:
@@ -224,13 +236,27 @@ class Trail:
     def spot(self) -> Spot:
         return Spot(self._lineage, tuple(self._last), self._frame)
 
+    def end(self) -> Spot:
+        """Where the answer will stand, with all that its keys are made of."""
+        self.settle()
+        outline = self._outline.before(self._outline.mark()) if self._has_results else b""
+        return Spot(self._lineage, tuple(self._last), self._frame, outline)
+
     def take(self, positions: tuple[int, ...], items: tuple[Item, ...], identity: Identity) -> Step:
         """The step that these turns are, which is part of the trail from now on."""
         shown = shown_of(items)
         spot = self.spot()
         self.add(brief(shown.content))
-        lineage = None if shown.is_empty else key("lineage", self._lineage)
-        return Step(positions, items, spot, identity, lineage, shown.is_bare)
+        lineage = key("lineage", self._lineage) if shown.words or shown.named_calls else None
+        mark = self._outline.mark() if self._has_results else None
+        self._outline.say(shown)
+        self._answers = []
+        return Step(positions, items, spot, identity, lineage, shown.is_bare, self._answers, self._outline, mark)
+
+
+def said_by_results(texts: Sequence[str]) -> bytes:
+    """What results say: as a set, for tools end in any order and clients repeat them."""
+    return brief(packed("results", *(texts if len(texts) == 1 else sorted(set(texts)))))
 
 
 def said_between(step: Step, following: Step) -> tuple[bytes, ...] | None:
@@ -240,9 +266,13 @@ def said_between(step: Step, following: Step) -> tuple[bytes, ...] | None:
     return last[len(last) - last[::-1].index(own) :] if own in last else None
 
 
-def place_after(keys: Sequence[Key], said: Sequence[bytes]) -> Key | None:
-    """Where the next step stands, if the one with these keys came first and then this was said."""
-    lineage = next((one for one in keys if evidence_of(one) == "lineage"), None)
+def lineage_of(record: Record) -> Key | None:
+    return next((one for one in record.keys if evidence_of(one) == "lineage"), None)
+
+
+def place_after(record: Record, said: Sequence[bytes]) -> Key | None:
+    """Where the next step stands, if this record's came first and then this was said."""
+    lineage = lineage_of(record)
     if lineage is None:
         return None
     found = bytes.fromhex(lineage.partition(":")[2])
@@ -296,8 +326,7 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk
             trail.note(turn)
     if run:
         steps.append(_close(run, turns, trail, identity))
-    trail.settle()
-    return Walk(tuple(steps), trail.spot())
+    return Walk(tuple(steps), trail.end())
 
 
 def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> Step:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import pairwise
 from typing import NamedTuple
 
 from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall, reasoning_of, seal_of
@@ -22,12 +21,13 @@ from thoughtline.replay.keys import (
     call_key,
     evidence_of,
     is_distinctive,
+    lineage_of,
     place_after,
     plain_token,
     random_parts,
-    said_between,
+    said_by_results,
 )
-from thoughtline.replay.visible import Visible, is_same_call, shows, shows_glued, visible_of
+from thoughtline.replay.visible import Visible, is_same_call, result_text, shows, shows_glued, visible_of
 
 Found = Mapping[Key, Sequence[Record]]
 Rank = tuple[int, ...]
@@ -68,11 +68,11 @@ def match_step(
     step: Step, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
     """The one record that is this step's. `used` are the records that earlier steps of the request were found to be,
-    and those that the records of later ones followed."""
+    and those that other steps speak for (`chains.py`)."""
     known = match_by_lineage(step, found, identity)
     if known is not None:
         return known
-    looks = _candidates(step, found, identity)
+    looks = looks_of(step, found, identity)
     candidates = [look for look in looks if _is_enough(look, step, identity, used)]
     if not candidates:
         return None
@@ -85,7 +85,8 @@ def match_step(
     best = max(_rank(look, step, identity) for look in pool)
     leaders = [look for look in pool if _rank(look, step, identity) == best]
     complete = [look for look in leaders if look.record.is_complete] or leaders
-    if not said and _is_doubtful(complete[0], looks, step, identity):
+    is_proven = "outline" in complete[0].evidence and complete[0].record.id in used
+    if not said and not is_proven and _is_doubtful(complete[0], looks, step, identity):
         return Ambiguous(len(looks))
     if len({replayable(look.record) for look in complete}) > 1 and (not best[0] or _differ_in_ids(complete, step)):
         return Ambiguous(len(complete))
@@ -111,41 +112,46 @@ def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | No
     return Match(record) if own == tuple(_thoughts(record.items)) else None
 
 
-def followed(steps: Sequence[Step], found: Found, identity: Identity) -> frozenset[str]:
-    """The records that made the same calls as a step, and that the record of the next step came after.
+def match_merged(
+    step: Step,
+    found: Found,
+    identity: Identity,
+    used: AbstractSet[str] = frozenset(),
+    place: Key | None = None,
+) -> tuple[Record, ...]:
+    """The records of several steps that a client wrote into one, in their order: together they made all calls.
 
-    They tell the first steps of a conversation whose opening was rewritten, where call ids repeat and the session has
-    no name: Gemini CLI 0.61.0, resumed, on Kimi; seen on 2026-11-15.
+    Ids that repeat say nothing, but places do: each record must have come after the one before and the results of its
+    calls, the first one where the step stands, which is `place` if that is known otherwise. `used` are records as in
+    `match_step`.
     """
-    pairs = [(one, after) for one, after in pairwise(steps) if one.lineage is not None and not found.get(one.lineage)]
-    return frozenset(name for one, after in pairs for name in _followed(one, after, found, identity))
-
-
-def _followed(step: Step, following: Step, found: Found, identity: Identity) -> Iterable[str]:
-    calls = [call_key(item) for item in step.items if isinstance(item, ToolCall)]
-    records = [record for one in calls for record in found.get(one, ())[:MOST_PER_KEY]]
-    between = said_between(step, following) if records else None
-    match = match_step(following, found, identity) if between is not None else None
-    if between is None or not isinstance(match, Match):
-        return ()
-    return [record.id for record in records if place_after(record.keys, between) in match.record.keys]
-
-
-def match_merged(step: Step, found: Found, identity: Identity) -> tuple[Record, ...]:
-    """The records of several steps that a client wrote into one, in their order: together they made all calls."""
     records: list[Record] = []
+    places: set[Key | None] = {step.spot.place(), place}
     left = [item for item in step.items if isinstance(item, ToolCall)]
     while left:
         named = [record for record in found.get(call_key(left[0]), ()) if record.provenance.tenant == identity.tenant]
         fitting = [record for record in named if _takes_all(record, left, step.visible)]
-        if len({replayable(record) for record in fitting}) != 1 or not is_distinctive(left[0].id or "", left[0].name):
+        if not is_distinctive(left[0].id or "", left[0].name):
+            fitting = [record for record in fitting if record.id in used or places.intersection(record.keys)]
+        if not fitting or not _are_one(fitting):
             return ()
         record = max(fitting, key=lambda one: one.created_at)
         records.append(record)
+        places = {_place_after_calls(step, record)}
         left = [
             call for call in left if not any(is_same_call(call, own) and call.id == own.id for own in _calls(record))
         ]
     return tuple(records) if len(records) > 1 else ()
+
+
+def _are_one(records: Sequence[Record]) -> bool:
+    """Whether records say the same, or are of one lineage, where the newest is meant."""
+    return len({replayable(record) for record in records}) == 1 or len({lineage_of(record) for record in records}) == 1
+
+
+def _place_after_calls(step: Step, record: Record) -> Key | None:
+    texts = [result_text(one.content) for one in step.results if one.call_id in record.call_ids]
+    return place_after(record, [said_by_results(texts)]) if texts else None
 
 
 def _takes_all(record: Record, calls: Sequence[ToolCall], visible: Visible) -> bool:
@@ -165,7 +171,7 @@ def records_of_seals(step: Step, found: Found, identity: Identity) -> list[Recor
     return [record for record in records.values() if record.provenance.tenant == identity.tenant]
 
 
-def _candidates(step: Step, found: Found, identity: Identity) -> list[Look]:
+def looks_of(step: Step, found: Found, identity: Identity) -> list[Look]:
     """The records that look like a step. Each key that it shares is evidence, whichever of them it was found by."""
     records = {
         record.id: record
@@ -202,7 +208,7 @@ def _is_enough(look: Look, step: Step, identity: Identity, used: AbstractSet[str
     """Whether the evidence says more than that two turns look alike."""
     if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_id(look, step):
         return True
-    if "call" in look.evidence and look.record.id in used:
+    if look.evidence & {"call", "outline"} and look.record.id in used:
         return True
     if _other_session(look.record, identity):
         return False
@@ -322,6 +328,7 @@ def _rank(look: Look, step: Step, identity: Identity) -> Rank:
         _says_exactly(look.record.items, step.items),
         _has_distinctive_id(look, step) or "seal" in look.evidence,
         "place" in look.evidence,
+        "outline" in look.evidence,
         "call" in look.evidence and is_here,
         "context" in look.evidence,
         "before" in look.evidence,

@@ -35,17 +35,22 @@ class Visible(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A model step as a lineage counts it. `is_bare`: there is nothing but words and calls, and nothing sealed."""
+    """A model step as a lineage counts it. `is_bare`: there is nothing but words and calls, and nothing sealed.
+
+    `words` and `named_calls` are the same for an outline: the calls in their order, with their ids.
+    """
 
     content: bytes
     is_bare: bool
-    is_empty: bool
+    words: str
+    named_calls: list[str]
 
 
 def shown_of(items: Iterable[Item]) -> Shown:
     """What counts of a model step. Calls count as a set with repetition: parallel calls have no order."""
     words = ""
     calls = []
+    named = []
     is_bare = True
     for item in items:
         if isinstance(item, Text):
@@ -53,14 +58,16 @@ def shown_of(items: Iterable[Item]) -> Shown:
             is_bare = is_bare and item.seal is None
         elif isinstance(item, ToolCall):
             name, arguments = visible_call(item)
-            calls.append(f"{len(name)}:{name}{len(arguments)}:{arguments}")
+            call = f"{len(name)}:{name}{len(arguments)}:{arguments}"
+            calls.append(call)
+            named.append(f"{item.id}\0{call}")
             is_bare = is_bare and item.seal is None
         else:
             is_bare = False
     if len(calls) > 1:
         calls.sort()
     words = "".join(words.split())
-    return Shown(f"step:{len(words)}:{words}{''.join(calls)}".encode(), is_bare, not words and not calls)
+    return Shown(f"step:{len(words)}:{words}{''.join(calls)}".encode(), is_bare, words, named)
 
 
 def packed(kind: str, *parts: str) -> bytes:
@@ -71,6 +78,15 @@ def packed(kind: str, *parts: str) -> bytes:
 def digest(data: bytes) -> bytes:
     """128 bits. SHA-256: the standard library's fastest with hardware support, for short texts too."""
     return sha256(data).digest()[:16]
+
+
+_BRIEF = 256
+"""A digest of so few bytes costs no more than one of sixteen."""
+
+
+def brief(content: bytes) -> bytes:
+    """What a turn says, or its digest where that is shorter by far: long texts are digested once."""
+    return content if len(content) <= _BRIEF else b"digest:" + digest(content)
 
 
 def visible_of(items: Iterable[Item]) -> Visible:
