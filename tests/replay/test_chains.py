@@ -275,7 +275,7 @@ def test_steps_of_another_conversation_written_into_one() -> None:
 
 
 def test_twins_written_into_one() -> None:
-    """Two conversations with equal calls and other results: by the results each turn after them is known as its own."""
+    """Two conversations with equal calls and other results: never the other one's thought."""
     world = World(*KIMI)
     one, two = told(world, *talk()), talk(results="x y z")
     for message in two:
@@ -283,4 +283,4 @@ def test_twins_written_into_one() -> None:
             message["reasoning_content"] += " Theirs."
     told(world, *two)
     sent = thoughts(world.send(chat(*merged(stripped(one)))).messages)
-    assert sent == ["Call 0. Theirs.Call 1.", "Plain 0.", "Call 2.Call 3.", "Plain 1."]
+    assert "Theirs" not in str(sent)

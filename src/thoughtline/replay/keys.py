@@ -1,7 +1,7 @@
 """Finding a turn again: the keys of each model step of a request, strongest evidence first.
 
     lineage   what is visible of the step, and of all before it: finds nearly every step, and costs one digest a turn
-    outline   the same without what tools gave back (`outlines.py`), if they gave anything
+    outline   the same without what tools gave back, and with the ids of calls (`outlines.py`)
     call      a call's id, name and arguments, one key for each call
     item      the id of a message (`msg_…`), where it is one in the world
     context   what is visible of the step, and of the three turns before it
@@ -12,8 +12,8 @@
 
 `prefix` is no way to find a step: it says whether everything before it, system prompt and tools too, is unchanged.
 
-A system prompt is no part of any of them: clients rewrite it, and system messages inside a conversation too. Neither is
-the first message, except in lineage. `prefix` has them all, those inside a conversation at their place.
+A system prompt is no part of any of them: clients rewrite it. System messages inside a conversation are part of outline
+and prefix, at their place. The first message is part of these and of lineage alone.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Spot(Struct, frozen=True, gc=False):
     """A point of a conversation, by what is visible before it: the digest of all, and what the last turns said.
 
     `frame` is what stands around it, with the system messages so far; empty where nobody asked. `outline` is the digest
-    of all but results; empty before the first of them, and where it is made when asked for.
+    of all but results; empty where it says no more than the lineage, and where it is made when asked for.
     """
 
     lineage: bytes
@@ -124,7 +124,7 @@ class Spot(Struct, frozen=True, gc=False):
         """All keys of a step that stands here."""
         seals = [seal_key(seal.data) for item in items if (seal := seal_of(item)) is not None and seal.data]
         shown = shown_of(items)
-        if not shown.words and not shown.named_calls:
+        if shown.is_empty:
             return tuple(seals)
         own = brief(shown.content)
         found = [key("lineage", self.after(own)), *seals]
@@ -152,7 +152,8 @@ class Step(Struct, gc=False):
     Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
-    `results` are what its calls gave back. `mark` is where it stands in the `outline`, missing before the first result.
+    `results` are what its calls gave back. `mark` is where it stands in the `outline`, missing where that says
+    no more than the lineage.
     """
 
     positions: tuple[int, ...]
@@ -192,7 +193,7 @@ class Trail:
         self._last: deque[bytes] = deque(maxlen=_CONTEXT_TURNS)
         self._results: list[str] = []
         self._answers: list[ToolResult] = []
-        self._has_results = False
+        self._has_outline = False
         self._outline = Outline()
 
     def copy(self) -> Trail:
@@ -216,17 +217,20 @@ class Trail:
             self._outline.hear(said)
 
     def note(self, turn: Turn) -> None:
-        """A system message inside the conversation: thinking after it is bound to it, and to its place."""
+        """A system message inside the conversation: part of its outline, and thinking after it is bound to it there."""
+        said = said_by(turn)
+        self._outline.hear(brief(said))
+        self._has_outline = True
         if self._frame:
             place = b"%b:%d:" % (self._lineage, len(self._results))
-            self._frame = _digest_of(self._frame, place, said_by(turn))
+            self._frame = _digest_of(self._frame, place, said)
 
     def settle(self) -> None:
         """What comes next is no result: those so far count as one turn."""
         if self._results:
             said = said_by_results(self._results)
             self._results.clear()
-            self._has_results = True
+            self._has_outline = True
             self.add(said)
 
     def add(self, said: bytes) -> None:
@@ -239,7 +243,7 @@ class Trail:
     def end(self) -> Spot:
         """Where the answer will stand, with all that its keys are made of."""
         self.settle()
-        outline = self._outline.before(self._outline.mark()) if self._has_results else b""
+        outline = self._outline.before(self._outline.mark()) if self._has_outline else b""
         return Spot(self._lineage, tuple(self._last), self._frame, outline)
 
     def take(self, positions: tuple[int, ...], items: tuple[Item, ...], identity: Identity) -> Step:
@@ -247,8 +251,8 @@ class Trail:
         shown = shown_of(items)
         spot = self.spot()
         self.add(brief(shown.content))
-        lineage = key("lineage", self._lineage) if shown.words or shown.named_calls else None
-        mark = self._outline.mark() if self._has_results else None
+        lineage = None if shown.is_empty else key("lineage", self._lineage)
+        mark = self._outline.mark() if self._has_outline else None
         self._outline.say(shown)
         self._answers = []
         return Step(positions, items, spot, identity, lineage, shown.is_bare, self._answers, self._outline, mark)
@@ -266,13 +270,9 @@ def said_between(step: Step, following: Step) -> tuple[bytes, ...] | None:
     return last[len(last) - last[::-1].index(own) :] if own in last else None
 
 
-def lineage_of(record: Record) -> Key | None:
-    return next((one for one in record.keys if evidence_of(one) == "lineage"), None)
-
-
 def place_after(record: Record, said: Sequence[bytes]) -> Key | None:
     """Where the next step stands, if this record's came first and then this was said."""
-    lineage = lineage_of(record)
+    lineage = next((one for one in record.keys if evidence_of(one) == "lineage"), None)
     if lineage is None:
         return None
     found = bytes.fromhex(lineage.partition(":")[2])
@@ -312,7 +312,7 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk
     steps = []
     run: list[int] = []
     turns = transcript.turns
-    opening = _opening(transcript) if frame else 0
+    opening = _opening(transcript)
     for position, turn in enumerate(turns):
         if turn.role == "assistant":
             run.append(position)

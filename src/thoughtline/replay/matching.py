@@ -12,7 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall, reasoning_of, seal_of
+from thoughtline.items import (
+    Item,
+    ReasoningSummary,
+    ReasoningText,
+    Text,
+    ToolCall,
+    Unknown,
+    reasoning_of,
+    seal_of,
+)
 from thoughtline.records import Key, Record
 from thoughtline.replay.keys import (
     Evidence,
@@ -21,7 +30,6 @@ from thoughtline.replay.keys import (
     call_key,
     evidence_of,
     is_distinctive,
-    lineage_of,
     place_after,
     plain_token,
     random_parts,
@@ -97,19 +105,26 @@ def match_step(
 def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | None:
     """The one record with the very history of a step, if nothing can speak against it.
 
-    That could be only a record of this session where it is of another, or the reasoning that the client sent with the
-    step. So whatever other keys would find, this is the match. Ids that differ say nothing: clients write them anew.
+    That could be only a record of this session where it is of another, the reasoning that the client sent with the
+    step, or the ids of its calls. So whatever other keys would find, this is the match.
     """
     records = found.get(step.lineage, ()) if step.lineage is not None else ()
     if len(records) != 1:
         return None
     record = records[0]
     is_ours = step.lineage in record.keys and record.provenance.tenant == identity.tenant
-    if not is_ours or _other_session(record, identity):
+    if not is_ours or _other_session(record, identity) or _has_other_ids(step.items, record.items):
         return None
     if step.is_bare or not (own := tuple(_thoughts(step.items))):
         return Match(record)
     return Match(record) if own == tuple(_thoughts(record.items)) else None
+
+
+def _has_other_ids(shown: Iterable[Item], made: Iterable[Item]) -> bool:
+    """Whether calls have ids on both sides, and none is on both."""
+    names = [item.id for item in shown if isinstance(item, ToolCall) and item.id]
+    known = [item.id for item in made if isinstance(item, ToolCall) and item.id] if names else []
+    return bool(known) and not any(name in known for name in names)
 
 
 def match_merged(
@@ -133,7 +148,7 @@ def match_merged(
         fitting = [record for record in named if _takes_all(record, left, step.visible)]
         if not is_distinctive(left[0].id or "", left[0].name):
             fitting = [record for record in fitting if record.id in used or places.intersection(record.keys)]
-        if not fitting or not _are_one(fitting):
+        if len({replayable(record) for record in fitting}) != 1:
             return ()
         record = max(fitting, key=lambda one: one.created_at)
         records.append(record)
@@ -142,11 +157,6 @@ def match_merged(
             call for call in left if not any(is_same_call(call, own) and call.id == own.id for own in _calls(record))
         ]
     return tuple(records) if len(records) > 1 else ()
-
-
-def _are_one(records: Sequence[Record]) -> bool:
-    """Whether records say the same, or are of one lineage, where the newest is meant."""
-    return len({replayable(record) for record in records}) == 1 or len({lineage_of(record) for record in records}) == 1
 
 
 def _place_after_calls(step: Step, record: Record) -> Key | None:
@@ -239,13 +249,15 @@ def _is_doubtful(look: Look, looks: list[Look], step: Step, identity: Identity) 
 def _not_contradicted(candidates: list[Look], looks: list[Look], step: Step, identity: Identity) -> list[Look]:
     """The candidates that nothing speaks against.
 
-    The whole history outweighs an id. Without it, where a call's id, name and arguments name one record, another that
-    merely looks the same is not believed; and a turn of calls alone may be one whose words the client dropped, so a
-    record without words is not believed beside one with words and these very calls.
+    The whole history outweighs an id, unless that is one in the world. Without it, where a call's id, name and
+    arguments name one record, another that merely looks the same is not believed; and a turn of calls alone may be one
+    whose words the client dropped, so a record without words is not believed beside one with words and these very
+    calls.
     """
     whole = [look for look in candidates if "lineage" in look.evidence]
     if whole:
-        return whole
+        unique = [look for look in candidates if _has_distinctive_id(look, step)]
+        return whole if not unique or any(look in whole for look in unique) else unique
     named = [look for look in looks if "call" in look.evidence]
     here = [look for look in named if _same_session(look, identity)] or named
     if not here:
@@ -294,17 +306,18 @@ def _bare_id(name: str) -> str:
 
 
 def _differ_in_ids(looks: Sequence[Look], step: Step) -> bool:
-    """Whether the calls of some records have ids, each one in the world, and a step's are none of them: it may be any
-    one's."""
-    if not any(isinstance(item, ToolCall) and item.id for item in step.items):
-        return False
-    if any(_shared_ids(look, step) or _similar_ids(look, step) for look in looks):
-        return False
-    return len({frozenset(_distinctive_ids(look.record)) for look in looks}) > 1
+    """Whether records differ in the ids of their calls, or of the calls before them, and a step's are none of them: it
+    may be any one's."""
+    outlines = {_outline_of(look.record) for look in looks}
+    if len(outlines) > 1 and None not in outlines and not any("outline" in look.evidence for look in looks):
+        return True
+    is_any = any(_shared_ids(look, step) or _similar_ids(look, step) for look in looks)
+    has_ids = any(isinstance(item, ToolCall) and item.id for item in step.items)
+    return has_ids and not is_any and len({frozenset(look.record.call_ids) for look in looks}) > 1
 
 
-def _distinctive_ids(record: Record) -> Iterable[str]:
-    return (call.id for call in _calls(record) if call.id and is_distinctive(call.id, call.name))
+def _outline_of(record: Record) -> Key | None:
+    return next((one for one in record.keys if evidence_of(one) == "outline"), None)
 
 
 def _other_session(record: Record, identity: Identity) -> bool:
@@ -324,6 +337,8 @@ def _rank(look: Look, step: Step, identity: Identity) -> Rank:
         is_whole,
         _shared_ids(look, step) if is_whole else 0,
         _similar_ids(look, step) if is_whole else 0,
+        is_whole and "outline" in look.evidence,
+        is_whole and _strange_kinds(look.record.items) == _strange_kinds(step.items),
         is_whole and bool(step.spot.frame) and step.prefix in look.record.keys,
         _says_exactly(look.record.items, step.items),
         _has_distinctive_id(look, step) or "seal" in look.evidence,
@@ -335,6 +350,11 @@ def _rank(look: Look, step: Step, identity: Identity) -> Rank:
         is_here,
         is_here and look.record.provenance.agent == identity.agent,
     )
+
+
+def _strange_kinds(items: Iterable[Item]) -> list[str]:
+    """What a turn has beside words, calls and reasoning: calls of the provider's own tools, and what they gave."""
+    return [item.kind for item in items if isinstance(item, Unknown)]
 
 
 def _says_exactly(made: Iterable[Item], shown: Iterable[Item]) -> bool:

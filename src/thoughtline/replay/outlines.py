@@ -1,7 +1,8 @@
 """A conversation without what its tools gave back: clients clear old results, and write several steps into one turn.
 
-What the user says counts turn by turn. Of the model, between two turns of the user, all words count as one text and all
-calls, with their ids, as one list: so it is the same whichever of them stood together. Results don't count at all.
+What the user says counts turn by turn, and system messages inside the conversation too. Of the model, between two turns
+of the user, all words count as one text and all calls, with their ids, as one list: so it is the same whichever of them
+stood together. Results don't count at all.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Outline:
     def say(self, shown: Shown) -> None:
         """A step of the model."""
         self._words.append(shown.words)
-        self._calls += shown.named_calls
+        self._calls += shown.calls
 
     def mark(self) -> Mark:
         return len(self._users), len(self._words), len(self._calls)

@@ -37,13 +37,14 @@ class Visible(NamedTuple):
 class Shown(NamedTuple):
     """A model step as a lineage counts it. `is_bare`: there is nothing but words and calls, and nothing sealed.
 
-    `words` and `named_calls` are the same for an outline: the calls in their order, with their ids.
+    `words` and `calls` are the same for an outline: the calls in their order, with their ids, and kinds we don't know.
     """
 
     content: bytes
     is_bare: bool
     words: str
-    named_calls: list[str]
+    is_empty: bool
+    calls: list[str]
 
 
 def shown_of(items: Iterable[Item]) -> Shown:
@@ -64,10 +65,13 @@ def shown_of(items: Iterable[Item]) -> Shown:
             is_bare = is_bare and item.seal is None
         else:
             is_bare = False
+            if isinstance(item, Unknown):
+                named.append(f"\0{item.kind}\0")
     if len(calls) > 1:
         calls.sort()
     words = "".join(words.split())
-    return Shown(f"step:{len(words)}:{words}{''.join(calls)}".encode(), is_bare, words, named)
+    content = f"step:{len(words)}:{words}{''.join(calls)}".encode()
+    return Shown(content, is_bare, words, not words and not calls, named)
 
 
 def packed(kind: str, *parts: str) -> bytes:
