@@ -2,11 +2,11 @@
 
     counts = tally(Case(...), seed, conversations=60)      wrong, lost, restored
 
-Texts are equal, ids collide, branches share their openings, several tenants say the same, the provider runs tools of its
-own, system messages stand in between. Every turn has reasoning of its own. *Wrong* is reasoning of another turn; *lost*
-is a turn whose own was not restored. Two turns with the same visible history, ids of calls included, are the same turn
-for everybody but their session, so either's reasoning may come back there; what a client shows after it dropped words
-may be the very history of another.
+Texts are equal, ids collide, branches share their openings, several tenants say the same, the provider runs tools of
+its own, system messages stand in between. Every turn has reasoning of its own. *Wrong* is reasoning of another turn;
+*lost* is a turn whose own was not restored. Two turns with the same visible history, ids of calls included, are the
+same turn for everybody but their session, so either's reasoning may come back there; what a client shows after it
+dropped words may be the very history of another.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Conversation:
         return History(self.tenant, self.session or "", "".join(visible))
 
     def words(self, position: int) -> History:
-        """The same by words, calls and results alone: without ids, system messages and what the provider's tools did."""
+        """The same by words, calls and results alone: no ids, no system messages, no tools of the provider's own."""
         turns = [turn for turn in self.turns[: position + 1] if turn.role != "system"]
         visible = [str([_plain(item) for item in turn.items if not isinstance(item, Unknown)]) for turn in turns]
         return History(self.tenant, self.session or "", "".join(visible))
