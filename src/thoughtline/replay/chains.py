@@ -76,7 +76,7 @@ class _Chain:
         if step.mark is None:
             return
         previous = self._previous()
-        place = self._place_after(previous, step)
+        place = step.place = self._place_after(previous, step)
         self.proven.update(record.id for record in self._outlined(step, previous, place))
         if place is not None and not isinstance(match_step(step, self._found, self._identity, self.proven), Match):
             merged = match_merged(step, self._found, self._identity, self.proven, place)

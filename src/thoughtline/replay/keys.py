@@ -153,7 +153,7 @@ class Step(Struct, gc=False):
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
     `results` are what its calls gave back. `mark` is where it stands in the `outline`, missing where that says
-    no more than the lineage.
+    no more than the lineage. `place` is where it stands by the record of the step before (`chains.py`).
     """
 
     positions: tuple[int, ...]
@@ -167,6 +167,7 @@ class Step(Struct, gc=False):
     mark: Mark | None
     parts: tuple[Step, ...] = ()
     made: tuple[Key, ...] | None = None
+    place: Key | None = None
 
     @property
     def visible(self) -> Visible:

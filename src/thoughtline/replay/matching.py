@@ -80,12 +80,12 @@ def match_step(
     known = match_by_lineage(step, found, identity)
     if known is not None:
         return known
-    looks = looks_of(step, found, identity)
+    looks = _not_renamed(looks_of(step, found, identity), step, found)
     candidates = [look for look in looks if _is_enough(look, step, identity, used)]
     if not candidates:
         return None
     if len(looks) == 1:
-        return looks[0].match
+        return None if _is_merged(looks[0], step, found, identity) else looks[0].match
     said = [look for look in candidates if _is_what_client_has(look.record, step)]
     pool = said or _not_contradicted(candidates, looks, step, identity)
     if not pool:
@@ -96,6 +96,10 @@ def match_step(
     is_proven = "outline" in complete[0].evidence and complete[0].record.id in used
     if not said and not is_proven and _is_doubtful(complete[0], looks, step, identity):
         return Ambiguous(len(looks))
+    if not said and _is_guess(complete[0], looks, step, identity):
+        return Ambiguous(len(looks))
+    if _is_merged(complete[0], step, found, identity):
+        return None
     if len({replayable(look.record) for look in complete}) > 1 and (not best[0] or _differ_in_ids(complete, step)):
         return Ambiguous(len(complete))
     # In one lineage the newest wins, if no id speaks against it: a turn asked again after a hang-up.
@@ -192,6 +196,8 @@ def looks_of(step: Step, found: Found, identity: Identity) -> list[Look]:
     if not records:
         return []
     own = {one: evidence_of(one) for one in step.keys}
+    if step.place is not None:
+        own[step.place] = "place"
     shown = step.visible
     looks = []
     for record in records.values():
@@ -249,15 +255,14 @@ def _is_doubtful(look: Look, looks: list[Look], step: Step, identity: Identity) 
 def _not_contradicted(candidates: list[Look], looks: list[Look], step: Step, identity: Identity) -> list[Look]:
     """The candidates that nothing speaks against.
 
-    The whole history outweighs an id, unless that is one in the world. Without it, where a call's id, name and
+    The whole history outweighs an id that is not one in the world. Without it, where a call's id, name and
     arguments name one record, another that merely looks the same is not believed; and a turn of calls alone may be one
     whose words the client dropped, so a record without words is not believed beside one with words and these very
     calls.
     """
     whole = [look for look in candidates if "lineage" in look.evidence]
     if whole:
-        unique = [look for look in candidates if _has_distinctive_id(look, step)]
-        return whole if not unique or any(look in whole for look in unique) else unique
+        return whole
     named = [look for look in looks if "call" in look.evidence]
     here = [look for look in named if _same_session(look, identity)] or named
     if not here:
@@ -303,6 +308,36 @@ def _is_similar(shown: str, made: str, parts: list[str]) -> bool:
 
 def _bare_id(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
+
+
+def _not_renamed(looks: list[Look], step: Step, found: Found) -> list[Look]:
+    """The looks but for those under other ids, where the step's own are one in the world and some record has them."""
+    calls = [item for item in step.items if isinstance(item, ToolCall) and item.id]
+    unique = [call for call in calls if is_distinctive(call.id or "", call.name)] if looks else []
+    if not any(found.get(call_key(call)) for call in unique):
+        return looks
+    return [look for look in looks if "call" in look.evidence]
+
+
+def _is_exact(look: Look, step: Step) -> bool:
+    """Whether a step shows all that the record showed."""
+    shown = step.visible
+    return shown.words == look.visible.words and len(shown.calls) == len(look.visible.calls)
+
+
+def _is_guess(look: Look, looks: Sequence[Look], step: Step, identity: Identity) -> bool:
+    """Whether words or calls must have been dropped for a record to be the step's, and another made such calls too."""
+    if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
+        return False
+    rivals = [other for other in looks if "call" in other.evidence and not _other_session(other.record, identity)]
+    return any(replayable(other.record) != replayable(look.record) for other in rivals)
+
+
+def _is_merged(look: Look, step: Step, found: Found, identity: Identity) -> bool:
+    """Whether words must have been dropped for a record to be the step's, while several together show all of it."""
+    if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
+        return False
+    return bool(match_merged(step, found, identity))
 
 
 def _differ_in_ids(looks: Sequence[Look], step: Step) -> bool:
