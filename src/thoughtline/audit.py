@@ -8,10 +8,11 @@ import msgspec
 
 from thoughtline.formats import FORMATS
 from thoughtline.records import Key, Record
+from thoughtline.replay.chains import proven
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, frame_of, walk
-from thoughtline.replay.matching import Match, followed, match_step
+from thoughtline.replay.matching import Match, match_step
 from thoughtline.replay.planner import Issuer
 from thoughtline.replay.rules import Case, check
 from thoughtline.turns import FormatName
@@ -52,8 +53,8 @@ def audit(
         for key in record.keys:
             index.setdefault(key, []).append(record)
     steps = walk(transcript, identity, frame_of(transcript) if contract.binds_prefix else b"").steps
-    proven = followed(steps, index, identity)
-    matches = ((step, match_step(step, index, identity, proven)) for step in steps)
+    spoken_for = proven(steps, index, identity)
+    matches = ((step, match_step(step, index, identity, spoken_for)) for step in steps)
     known = tuple((step, match.record) for step, match in matches if isinstance(match, Match))
     return check(Case(transcript, contract, issuer or Issuer(provider, "", "", name), known))
 

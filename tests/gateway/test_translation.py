@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from tests.gateway.world import Running, running
 from tests.sim.serving import NOW, listening
-from tests.translation.pairs import DIALOGUES, hold
-from tests.translation.world import BODY_TYPES, UPSTREAMS, Answer, Upstream
+from tests.translation.pairs import DIALOGUES, SCRIPTS, hold
+from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Json, Upstream
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.settings import Settings
 from thoughtline.sim.app import SimulatorApp, simulator_app
@@ -75,3 +75,68 @@ def test_no_pair_is_refused_or_loses_reasoning(upstream: Upstream, client: Forma
         for dialogue in DIALOGUES:
             hold(one, dialogue)  # type: ignore[arg-type]  # a lane by what it does
             assert set(one.verdicts) <= {"whole", "none"}, dialogue.id
+
+
+BOUND = next(one for one in MORE_UPSTREAMS if one.profile == "bound")
+REMINDERS: dict[FormatName, Json] = {
+    "openai_chat": {"role": "system", "content": "Reminder {}."},
+    "openai_responses": {"type": "message", "role": "developer", "content": "Reminder {}."},
+    "anthropic_messages": {"role": "system", "content": "Reminder {}."},
+    "ollama_chat": {"role": "system", "content": "Reminder {}."},
+}
+
+
+def reminder(client: FormatName, number: int) -> Json:
+    return {name: value.format(number) for name, value in REMINDERS[client].items()}
+
+
+@pytest.mark.parametrize("strips", [False, True], ids=["keeps", "strips"])
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("place", ["before", "after"])
+@pytest.mark.parametrize("client", REMINDERS)
+def test_a_later_system_message_unbinds_nothing(
+    client: FormatName, place: str, is_streaming: bool, strips: bool
+) -> None:
+    """A model whose thinking is bound to all before it, and a client that adds a system message at every turn, before
+    or after what the user or a tool says: no 4xx, and every thought comes back whole."""
+    script = "\n---\n".join(SCRIPTS["tools"](turn) for turn in range(6))
+    with lane(BOUND, client) as one:
+        extra = {"thinking": {"type": "adaptive"}} if client == "anthropic_messages" else {}
+        talk = Client(one, f"{place}\nscript:\n{script}", strips, extra=extra)  # type: ignore[arg-type]
+        for turn in range(6):
+            talk.ask(is_streaming)
+            assert set(one.verdicts) <= {"whole"}, f"turn {turn}"
+            count = len(talk.history)
+            talk.go_on()
+            is_result = place == "before" and turn % 2 == 0  # results come right after their calls
+            talk.history.insert(
+                count if place == "before" and not is_result else len(talk.history), reminder(client, turn)
+            )
+        assert len(one.verdicts) == 5
+
+
+@pytest.mark.parametrize("edit", ["changed", "moved", "dropped", "added"])
+def test_an_earlier_system_message_unbinds_what_follows(edit: str) -> None:
+    """A system message in front of a turn was changed: its thinking and all after it is bound to what is gone, and is
+    taken out; thinking before it stays."""
+    script = "\n---\n".join(SCRIPTS["plain"](turn) for turn in range(4))
+    with lane(BOUND, "anthropic_messages") as one:
+        talk = Client(one, f"{edit}\nscript:\n{script}", extra={"thinking": {"type": "adaptive"}})  # type: ignore[arg-type]
+        for turn in range(3):
+            talk.ask(is_streaming=False)
+            talk.go_on()
+            if turn == 0:
+                talk.history.append(reminder("anthropic_messages", turn))
+        history = talk.history
+        at = history.index(reminder("anthropic_messages", 0))
+        match edit:
+            case "changed":
+                history[at] = reminder("anthropic_messages", 9)
+            case "moved":
+                history[at - 1], history[at] = history[at], history[at - 1]
+            case "dropped":
+                del history[at]
+            case "added":
+                history.insert(at, reminder("anthropic_messages", 9))
+        talk.ask(is_streaming=False)
+        assert one.verdicts == ["whole", "missing", "missing"]

@@ -15,10 +15,11 @@ from msgspec.structs import replace
 
 from thoughtline.items import REASONING_KINDS, Item, ReasoningSummary, ReasoningText, seal_of
 from thoughtline.records import Key, Record, RecordId
+from thoughtline.replay.chains import proven
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.keys import Identity, Step, evidence_of, frame_of, walk
-from thoughtline.replay.matching import Found, Match, followed, match_merged, match_step
+from thoughtline.replay.matching import Found, Match, match_merged, match_step
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
 from thoughtline.replay.weaving import has_sentinel, is_filler
@@ -67,7 +68,7 @@ def needs_of_all(transcript: Transcript, contract: Contract, identity: Identity)
 
 def known_steps(needed: Needs, found: Found) -> tuple[Known, ...]:
     """The steps of a request whose records were found, in their order."""
-    used = set(followed(needed.steps, found, needed.identity))
+    used = set(proven(needed.steps, found, needed.identity))
     known: list[Known] = []
     for step in needed.steps:
         known += _known(step, found, needed.identity, used)
@@ -80,7 +81,7 @@ def _known(step: Step, found: Found, identity: Identity, used: set[str]) -> Iter
         used.add(match.record.id)
         yield Known(step, match.record)
         return
-    merged = match_merged(step, found, identity)
+    merged = match_merged(step, found, identity, used)
     for record in merged:
         used.add(record.id)
         yield Known(step, record)

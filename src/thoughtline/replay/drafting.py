@@ -141,12 +141,12 @@ class Draft:
         elif match is not None and not self._says_more(step, match.record):
             self._use(step, match)
             return
-        merged = match_merged(step, self._found, self._identity)
+        merged = match_merged(step, self._found, self._identity, proven)
         if merged and self._restore_merged(step, merged):
             return
         if step.parts:
             for part in step.parts:
-                self.take(part)
+                self.take(part, proven)
             return
         for record in records_of_seals(step, self._found, self._identity):
             self._judge(step, record)

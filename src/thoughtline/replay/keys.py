@@ -1,7 +1,9 @@
 """Finding a turn again: the keys of each model step of a request, strongest evidence first.
 
     lineage   what is visible of the step, and of all before it: finds nearly every step, and costs one digest a turn
+    outline   the same without what tools gave back, and with the ids of calls (`outlines.py`)
     call      a call's id, name and arguments, one key for each call
+    item      the id of a message (`msg_…`), where it is one in the world
     context   what is visible of the step, and of the three turns before it
     before    what is visible of the step, and of the one turn before it
     session   what is visible of the step, within a session and its agent
@@ -10,7 +12,8 @@
 
 `prefix` is no way to find a step: it says whether everything before it, system prompt and tools too, is unchanged.
 
-A system prompt is no part of any of them: clients rewrite it. Neither is the first message, except in lineage.
+A system prompt is no part of any of them: clients rewrite it. System messages inside a conversation are part of outline
+and prefix, at their place. The first message is part of these and of lineage alone.
 """
 
 from __future__ import annotations
@@ -21,11 +24,14 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from thoughtline.items import Item, ToolCall, ToolResult, plain_token, seal_of
-from thoughtline.records import Key
+from thoughtline.items import Item, Text, ToolCall, ToolResult, plain_token, seal_of
+from thoughtline.records import Key, Record
+from thoughtline.replay.outlines import Mark, Outline
 from thoughtline.replay.visible import (
     Visible,
+    brief,
     digest,
     packed,
     result_text,
@@ -37,14 +43,15 @@ from thoughtline.replay.visible import (
 )
 from thoughtline.turns import Transcript, Turn
 
-Evidence = Literal["lineage", "call", "seal", "context", "before", "session", "place", "prefix"]
+Evidence = Literal["lineage", "outline", "call", "item", "seal", "context", "before", "session", "place", "prefix"]
 EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}
 
 _CONTEXT_TURNS = 3
-_DISTINCT = re.compile(r"[A-Za-z0-9]{8,}")
+_RUN = re.compile(r"[A-Za-z0-9]{8,}")
+_COUNTED = re.compile(r"[A-Z]?[a-z]+[0-9]{1,2}|0[0-9]*")
+_LONG_WORD = 9
+"""Letters of both cases without a digit say as much as eight letters and digits. Mistral's ids have nine characters."""
 _START = bytes(16)
-_BRIEF = 256
-"""A digest of so few bytes costs no more than one of sixteen."""
 
 
 class Identity(Struct, frozen=True, gc=False):
@@ -64,26 +71,42 @@ def evidence_of(one: Key) -> Evidence:
     return EVIDENCE[one.partition("-")[0]]
 
 
-def is_distinctive(call_id: str) -> bool:
-    """Whether an id is random enough to mean one call in the world: `call_1` and `functions.bash:0` are not."""
-    runs = _DISTINCT.findall(call_id)
-    return any(any(c.isdigit() for c in run) and sum(c.isalpha() for c in run) >= 2 for run in runs)
+def is_distinctive(call_id: str, call_name: str = "") -> bool:
+    """Whether an id is random enough to mean one call in the world: `call_1` and `functions.bash:0` are not.
+
+    What an id has of the name of its tool says nothing.
+    """
+    return bool(random_parts(call_id, call_name))
 
 
-def brief(content: bytes) -> bytes:
-    """What a turn says, or its digest where that is shorter by far: long texts are digested once."""
-    return content if len(content) <= _BRIEF else b"digest:" + digest(content)
+def random_parts(call_id: str, call_name: str = "") -> list[str]:
+    """What of an id is random."""
+    if call_name and call_name in call_id:
+        call_id = call_id.replace(call_name, ".")
+    return list(filter(_is_random, _RUN.findall(call_id)))
+
+
+def _is_random(run: str) -> bool:
+    """Letters and digits, but no word with a count; many digits, but no count; or long and of both cases, but no
+    camelCase: there, fewer than a quarter of the letters are capitals."""
+    letters = sum(map(str.isalpha, run))
+    if letters < len(run):
+        return (letters == 0 or letters >= 2) and _COUNTED.fullmatch(run) is None
+    capitals = sum(map(str.isupper, run))
+    return len(run) >= _LONG_WORD and 4 * min(capitals, letters - capitals) >= len(run)
 
 
 class Spot(Struct, frozen=True, gc=False):
     """A point of a conversation, by what is visible before it: the digest of all, and what the last turns said.
 
-    `frame` is what stands around it; empty where nobody asked.
+    `frame` is what stands around it, with the system messages so far; empty where nobody asked. `outline` is the digest
+    of all but results; empty where it says no more than the lineage, and where it is made when asked for.
     """
 
     lineage: bytes
     last: tuple[bytes, ...]
     frame: bytes
+    outline: bytes = b""
 
     def after(self, said: bytes) -> bytes:
         """The lineage after one more turn."""
@@ -105,7 +128,9 @@ class Spot(Struct, frozen=True, gc=False):
             return tuple(seals)
         own = brief(shown.content)
         found = [key("lineage", self.after(own)), *seals]
+        found += [key("outline", digest(self.outline + own))] if self.outline else []
         found += [call_key(item) for item in items if isinstance(item, ToolCall) and item.id]
+        found += [item_key(item.id) for item in items if isinstance(item, Text) and item.id and is_distinctive(item.id)]
         if len(self.last) == _CONTEXT_TURNS:
             found.append(key("context", _digest_of(*self.last, own)))
         if self.last:
@@ -127,6 +152,8 @@ class Step(Struct, gc=False):
     Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
+    `results` are what its calls gave back. `mark` is where it stands in the `outline`, missing where that says
+    no more than the lineage. `place` is where it stands by the record of the step before (`chains.py`).
     """
 
     positions: tuple[int, ...]
@@ -135,8 +162,12 @@ class Step(Struct, gc=False):
     identity: Identity
     lineage: Key | None
     is_bare: bool
+    results: list[ToolResult]
+    outline: Outline
+    mark: Mark | None
     parts: tuple[Step, ...] = ()
     made: tuple[Key, ...] | None = None
+    place: Key | None = None
 
     @property
     def visible(self) -> Visible:
@@ -145,7 +176,8 @@ class Step(Struct, gc=False):
     @property
     def keys(self) -> tuple[Key, ...]:
         if self.made is None:
-            self.made = self.spot.keys(self.items, self.identity)
+            spot = replace(self.spot, outline=self.outline.before(self.mark)) if self.mark is not None else self.spot
+            self.made = spot.keys(self.items, self.identity)
         return self.made
 
     @property
@@ -161,8 +193,12 @@ class Trail:
         self._lineage = _START
         self._last: deque[bytes] = deque(maxlen=_CONTEXT_TURNS)
         self._results: list[str] = []
+        self._answers: list[ToolResult] = []
+        self._has_outline = False
+        self._outline = Outline()
 
     def copy(self) -> Trail:
+        """A trail that goes on from here, but for the outline."""
         twin = Trail(self._frame)
         twin._lineage, twin._last, twin._results = self._lineage, self._last.copy(), self._results.copy()
         return twin
@@ -174,16 +210,28 @@ class Trail:
             if isinstance(item, ToolResult):
                 count += 1
                 self._results.append(result_text(item.content))
+                self._answers.append(item)
         if count < len(turn.items) or not count:
             self.settle()
-            self.add(brief(said_by(turn)))
+            said = brief(said_by(turn))
+            self.add(said)
+            self._outline.hear(said)
+
+    def note(self, turn: Turn) -> None:
+        """A system message inside the conversation: part of its outline, and thinking after it is bound to it there."""
+        said = said_by(turn)
+        self._outline.hear(brief(said))
+        self._has_outline = True
+        if self._frame:
+            place = b"%b:%d:" % (self._lineage, len(self._results))
+            self._frame = _digest_of(self._frame, place, said)
 
     def settle(self) -> None:
         """What comes next is no result: those so far count as one turn."""
         if self._results:
-            texts = self._results if len(self._results) == 1 else sorted(set(self._results))
-            said = brief(packed("results", *texts))
+            said = said_by_results(self._results)
             self._results.clear()
+            self._has_outline = True
             self.add(said)
 
     def add(self, said: bytes) -> None:
@@ -193,13 +241,27 @@ class Trail:
     def spot(self) -> Spot:
         return Spot(self._lineage, tuple(self._last), self._frame)
 
+    def end(self) -> Spot:
+        """Where the answer will stand, with all that its keys are made of."""
+        self.settle()
+        outline = self._outline.before(self._outline.mark()) if self._has_outline else b""
+        return Spot(self._lineage, tuple(self._last), self._frame, outline)
+
     def take(self, positions: tuple[int, ...], items: tuple[Item, ...], identity: Identity) -> Step:
         """The step that these turns are, which is part of the trail from now on."""
         shown = shown_of(items)
         spot = self.spot()
         self.add(brief(shown.content))
         lineage = None if shown.is_empty else key("lineage", self._lineage)
-        return Step(positions, items, spot, identity, lineage, shown.is_bare)
+        mark = self._outline.mark() if self._has_outline else None
+        self._outline.say(shown)
+        self._answers = []
+        return Step(positions, items, spot, identity, lineage, shown.is_bare, self._answers, self._outline, mark)
+
+
+def said_by_results(texts: Sequence[str]) -> bytes:
+    """What results say: as a set, for tools end in any order and clients repeat them."""
+    return brief(packed("results", *(texts if len(texts) == 1 else sorted(set(texts)))))
 
 
 def said_between(step: Step, following: Step) -> tuple[bytes, ...] | None:
@@ -209,9 +271,9 @@ def said_between(step: Step, following: Step) -> tuple[bytes, ...] | None:
     return last[len(last) - last[::-1].index(own) :] if own in last else None
 
 
-def place_after(keys: Sequence[Key], said: Sequence[bytes]) -> Key | None:
-    """Where the next step stands, if the one with these keys came first and then this was said."""
-    lineage = next((one for one in keys if evidence_of(one) == "lineage"), None)
+def place_after(record: Record, said: Sequence[bytes]) -> Key | None:
+    """Where the next step stands, if this record's came first and then this was said."""
+    lineage = next((one for one in record.keys if evidence_of(one) == "lineage"), None)
     if lineage is None:
         return None
     found = bytes.fromhex(lineage.partition(":")[2])
@@ -229,6 +291,11 @@ def call_key(call: ToolCall) -> Key:
     return key("call", digest(packed("call", call.id or "", *visible_call(call))))
 
 
+def item_key(name: str) -> Key:
+    """A message by the id that its maker gave it."""
+    return key("item", digest(packed("item", name)))
+
+
 class Walk(NamedTuple):
     """The model steps of a request, and where its answer will stand."""
 
@@ -242,6 +309,7 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk
     steps = []
     run: list[int] = []
     turns = transcript.turns
+    opening = _opening(transcript)
     for position, turn in enumerate(turns):
         if turn.role == "assistant":
             run.append(position)
@@ -251,10 +319,11 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk
             run = []
         if turn.role != "system":
             trail.hear(turn)
+        elif position >= opening:
+            trail.note(turn)
     if run:
         steps.append(_close(run, turns, trail, identity))
-    trail.settle()
-    return Walk(tuple(steps), trail.spot())
+    return Walk(tuple(steps), trail.end())
 
 
 def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> Step:
@@ -269,7 +338,13 @@ def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identi
 
 
 def frame_of(transcript: Transcript) -> bytes:
-    """What stands around a conversation: its system prompt and its tools, but for cache marks."""
-    system = [said_by(turn) for turn in transcript.turns if turn.role == "system"]
+    """What stands around a conversation: the system prompt before it and its tools, but for cache marks."""
+    system = [said_by(turn) for turn in transcript.turns[: _opening(transcript)]]
     tools = [without_cache_marks(tool).encode() for tool in transcript.tools]
     return _digest_of(*system, b"", *tools)
+
+
+def _opening(transcript: Transcript) -> int:
+    """Where somebody speaks first: what stands before is the system prompt."""
+    turns = transcript.turns
+    return next((position for position, turn in enumerate(turns) if turn.role != "system"), len(turns))

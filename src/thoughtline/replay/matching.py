@@ -1,15 +1,15 @@
 """Which record is the one of a step.
 
 Evidence ranks: the same lineage, then a call whose id is one in the world, then the turns before, then session and
-agent. A weak key alone is never enough: the step must show what the record showed, and its surroundings must agree.
-Records that can't be told apart and differ are no match.
+agent. Of two records of one lineage that with the step's own ids is meant. A weak key alone is never enough: the step
+must show what the record showed, and its surroundings must agree. Records that can't be told apart and differ are no
+match.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import pairwise
 from typing import NamedTuple
 
 from thoughtline.items import (
@@ -18,6 +18,7 @@ from thoughtline.items import (
     ReasoningText,
     Text,
     ToolCall,
+    Unknown,
     plain_token,
     reasoning_of,
     seal_of,
@@ -31,15 +32,19 @@ from thoughtline.replay.keys import (
     evidence_of,
     is_distinctive,
     place_after,
-    said_between,
+    random_parts,
+    said_by_results,
 )
-from thoughtline.replay.visible import Visible, is_same_call, shows, shows_glued, visible_of
+from thoughtline.replay.visible import Visible, is_same_call, result_text, shows, shows_glued, visible_of
 
 Found = Mapping[Key, Sequence[Record]]
-Rank = tuple[bool, ...]
+Rank = tuple[int, ...]
 
 MOST_PER_KEY = 16
 """Records looked at for one key: as many as a store gives. More that share a key are not told apart by looking."""
+
+_TELLING = 6
+"""Characters that a part of an id must have to tell whose it is."""
 
 
 class Match(NamedTuple):
@@ -71,16 +76,16 @@ def match_step(
     step: Step, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
     """The one record that is this step's. `used` are the records that earlier steps of the request were found to be,
-    and those that the records of later ones followed."""
+    and those that other steps speak for (`chains.py`)."""
     known = match_by_lineage(step, found, identity)
     if known is not None:
         return known
-    looks = _candidates(step, found, identity)
+    looks = _not_renamed(looks_of(step, found, identity), step, found)
     candidates = [look for look in looks if _is_enough(look, step, identity, used)]
     if not candidates:
         return None
     if len(looks) == 1:
-        return looks[0].match
+        return None if _is_merged(looks[0], step, found, identity) else looks[0].match
     said = [look for look in candidates if _is_what_client_has(look.record, step)]
     pool = said or _not_contradicted(candidates, looks, step, identity)
     if not pool:
@@ -88,67 +93,79 @@ def match_step(
     best = max(_rank(look, step, identity) for look in pool)
     leaders = [look for look in pool if _rank(look, step, identity) == best]
     complete = [look for look in leaders if look.record.is_complete] or leaders
-    if not said and _is_doubtful(complete[0], looks, step, identity):
+    is_proven = "outline" in complete[0].evidence and complete[0].record.id in used
+    if not said and not is_proven and _is_doubtful(complete[0], looks, step, identity):
         return Ambiguous(len(looks))
-    if len({replayable(look.record) for look in complete}) > 1 and not best[0]:
+    if not said and _is_guess(complete[0], looks, step, identity):
+        return Ambiguous(len(looks))
+    if _is_merged(complete[0], step, found, identity):
+        return None
+    if len({replayable(look.record) for look in complete}) > 1 and (not best[0] or _differ_in_ids(complete, step)):
         return Ambiguous(len(complete))
-    # In one lineage the newest wins: a turn asked again after a hang-up.
+    # In one lineage the newest wins, if no id speaks against it: a turn asked again after a hang-up.
     return max(complete, key=lambda look: look.record.created_at).match
 
 
 def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | None:
     """The one record with the very history of a step, if nothing can speak against it.
 
-    That could be only a record of this session where it is of another, or the reasoning that the client sent with the
-    step. So whatever other keys would find, this is the match.
+    That could be only a record of this session where it is of another, the reasoning that the client sent with the
+    step, or the ids of its calls. So whatever other keys would find, this is the match.
     """
     records = found.get(step.lineage, ()) if step.lineage is not None else ()
     if len(records) != 1:
         return None
     record = records[0]
     is_ours = step.lineage in record.keys and record.provenance.tenant == identity.tenant
-    if not is_ours or _other_session(record, identity):
+    if not is_ours or _other_session(record, identity) or _has_other_ids(step.items, record.items):
         return None
     if step.is_bare or not (own := tuple(_thoughts(step.items))):
         return Match(record)
     return Match(record) if own == tuple(_thoughts(record.items)) else None
 
 
-def followed(steps: Sequence[Step], found: Found, identity: Identity) -> frozenset[str]:
-    """The records that made the same calls as a step, and that the record of the next step came after.
+def _has_other_ids(shown: Iterable[Item], made: Iterable[Item]) -> bool:
+    """Whether calls have ids on both sides, and none is on both."""
+    names = [item.id for item in shown if isinstance(item, ToolCall) and item.id]
+    known = [item.id for item in made if isinstance(item, ToolCall) and item.id] if names else []
+    return bool(known) and not any(name in known for name in names)
 
-    They tell the first steps of a conversation whose opening was rewritten, where call ids repeat and the session has
-    no name: Gemini CLI 0.61.0, resumed, on Kimi; seen on 2026-11-15.
+
+def match_merged(
+    step: Step,
+    found: Found,
+    identity: Identity,
+    used: AbstractSet[str] = frozenset(),
+    place: Key | None = None,
+) -> tuple[Record, ...]:
+    """The records of several steps that a client wrote into one, in their order: together they made all calls.
+
+    Ids that repeat say nothing, but places do: each record must have come after the one before and the results of its
+    calls, the first one where the step stands, which is `place` if that is known otherwise. `used` are records as in
+    `match_step`.
     """
-    pairs = [(one, after) for one, after in pairwise(steps) if one.lineage is not None and not found.get(one.lineage)]
-    return frozenset(name for one, after in pairs for name in _followed(one, after, found, identity))
-
-
-def _followed(step: Step, following: Step, found: Found, identity: Identity) -> Iterable[str]:
-    calls = [call_key(item) for item in step.items if isinstance(item, ToolCall)]
-    records = [record for one in calls for record in found.get(one, ())[:MOST_PER_KEY]]
-    between = said_between(step, following) if records else None
-    match = match_step(following, found, identity) if between is not None else None
-    if between is None or not isinstance(match, Match):
-        return ()
-    return [record.id for record in records if place_after(record.keys, between) in match.record.keys]
-
-
-def match_merged(step: Step, found: Found, identity: Identity) -> tuple[Record, ...]:
-    """The records of several steps that a client wrote into one, in their order: together they made all calls."""
     records: list[Record] = []
+    places: set[Key | None] = {step.spot.place(), place}
     left = [item for item in step.items if isinstance(item, ToolCall)]
     while left:
         named = [record for record in found.get(call_key(left[0]), ()) if record.provenance.tenant == identity.tenant]
         fitting = [record for record in named if _takes_all(record, left, step.visible)]
-        if len({replayable(record) for record in fitting}) != 1 or not is_distinctive(left[0].id or ""):
+        if not is_distinctive(left[0].id or "", left[0].name):
+            fitting = [record for record in fitting if record.id in used or places.intersection(record.keys)]
+        if len({replayable(record) for record in fitting}) != 1:
             return ()
         record = max(fitting, key=lambda one: one.created_at)
         records.append(record)
+        places = {_place_after_calls(step, record)}
         left = [
             call for call in left if not any(is_same_call(call, own) and call.id == own.id for own in _calls(record))
         ]
     return tuple(records) if len(records) > 1 else ()
+
+
+def _place_after_calls(step: Step, record: Record) -> Key | None:
+    texts = [result_text(one.content) for one in step.results if one.call_id in record.call_ids]
+    return place_after(record, [said_by_results(texts)]) if texts else None
 
 
 def _takes_all(record: Record, calls: Sequence[ToolCall], visible: Visible) -> bool:
@@ -168,24 +185,27 @@ def records_of_seals(step: Step, found: Found, identity: Identity) -> list[Recor
     return [record for record in records.values() if record.provenance.tenant == identity.tenant]
 
 
-def _candidates(step: Step, found: Found, identity: Identity) -> list[Look]:
-    evidence: dict[str, set[Evidence]] = {}
-    records: dict[str, Record] = {}
-    for one in step.keys:
-        for record in found.get(one, ())[:MOST_PER_KEY]:
-            if record.provenance.tenant == identity.tenant:
-                records[record.id] = record
-                evidence.setdefault(record.id, set()).add(evidence_of(one))
+def looks_of(step: Step, found: Found, identity: Identity) -> list[Look]:
+    """The records that look like a step. Each key that it shares is evidence, whichever of them it was found by."""
+    records = {
+        record.id: record
+        for one in step.keys
+        for record in found.get(one, ())[:MOST_PER_KEY]
+        if record.provenance.tenant == identity.tenant
+    }
     if not records:
         return []
-    looks = []
+    own = {one: evidence_of(one) for one in step.keys}
+    if step.place is not None:
+        own[step.place] = "place"
     shown = step.visible
-    for name, record in records.items():
+    looks = []
+    for record in records.values():
         visible = visible_of(record.items)
-        if shows(shown, visible):
-            looks.append(Look(Match(record), frozenset(evidence[name]), visible))
-        elif shows_glued(shown, visible, thought_of(record.items)):
-            looks.append(Look(Match(record, True), frozenset(evidence[name]), visible))
+        is_shown = shows(shown, visible)
+        if is_shown or shows_glued(shown, visible, thought_of(record.items)):
+            evidence = frozenset(own[one] for one in record.keys if one in own)
+            looks.append(Look(Match(record, not is_shown), evidence, visible))
     return looks
 
 
@@ -202,9 +222,9 @@ def thought_of(items: Iterable[Item]) -> str:
 
 def _is_enough(look: Look, step: Step, identity: Identity, used: AbstractSet[str]) -> bool:
     """Whether the evidence says more than that two turns look alike."""
-    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_call(look, step):
+    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_id(look, step):
         return True
-    if "call" in look.evidence and look.record.id in used:
+    if look.evidence & {"call", "outline"} and look.record.id in used:
         return True
     if _other_session(look.record, identity):
         return False
@@ -224,7 +244,7 @@ def _is_doubtful(look: Look, looks: list[Look], step: Step, identity: Identity) 
     if _other_session(look.record, identity):
         near = [other for other in looks if _same_session(other, identity) and other.evidence & {"before", "call"}]
         return any(replayable(other.record) != replayable(look.record) for other in near)
-    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_call(look, step):
+    if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_id(look, step):
         return False
     if _same_session(look, identity):
         return False
@@ -235,9 +255,10 @@ def _is_doubtful(look: Look, looks: list[Look], step: Step, identity: Identity) 
 def _not_contradicted(candidates: list[Look], looks: list[Look], step: Step, identity: Identity) -> list[Look]:
     """The candidates that nothing speaks against.
 
-    The whole history outweighs an id. Without it, where a call's id, name and arguments name one record, another that
-    merely looks the same is not believed; and a turn of calls alone may be one whose words the client dropped, so a
-    record without words is not believed beside one with words and these very calls.
+    The whole history outweighs an id that is not one in the world. Without it, where a call's id, name and
+    arguments name one record, another that merely looks the same is not believed; and a turn of calls alone may be one
+    whose words the client dropped, so a record without words is not believed beside one with words and these very
+    calls.
     """
     whole = [look for look in candidates if "lineage" in look.evidence]
     if whole:
@@ -251,12 +272,87 @@ def _not_contradicted(candidates: list[Look], looks: list[Look], step: Step, ide
     return pool if not exact or len(exact) == len(here) else []
 
 
-def _has_distinctive_call(look: Look, step: Step) -> bool:
+def _has_distinctive_id(look: Look, step: Step) -> bool:
+    if "item" in look.evidence:
+        return True
     if "call" not in look.evidence:
         return False
     known = set(look.record.keys)
     calls = (item for item in step.items if isinstance(item, ToolCall) and item.id)
-    return any(is_distinctive(call.id or "") and call_key(call) in known for call in calls)
+    return any(is_distinctive(call.id or "", call.name) and call_key(call) in known for call in calls)
+
+
+def _shared_ids(look: Look, step: Step) -> int:
+    """How many calls and items of a step have the ids that the record gave them."""
+    known = set(look.record.keys)
+    calls = sum(call_key(item) in known for item in step.items if isinstance(item, ToolCall) and item.id)
+    return calls + len(_item_ids(step.items) & _item_ids(look.record.items))
+
+
+def _item_ids(items: Iterable[Item]) -> set[str]:
+    """The second ids that Responses gives: `fc_…` of calls, `msg_…` of words, `rs_…` of reasoning."""
+    names = (item.item_id if isinstance(item, ToolCall) else getattr(item, "id", None) for item in items)
+    return {name for name in names if name}
+
+
+def _similar_ids(look: Look, step: Step) -> int:
+    """How many ids of a step's calls a client may have made of the record's: cut, lengthened, or spelled otherwise."""
+    shown = [_bare_id(item.id) for item in step.items if isinstance(item, ToolCall) and item.id]
+    made = [(_bare_id(call.id), random_parts(call.id, call.name)) for call in _calls(look.record) if call.id]
+    return sum(any(_is_similar(one, *other) for other in made) for one in shown)
+
+
+def _is_similar(shown: str, made: str, parts: list[str]) -> bool:
+    return (len(shown) >= _TELLING and shown in made) or any(part.lower() in shown for part in parts)
+
+
+def _bare_id(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()
+
+
+def _not_renamed(looks: list[Look], step: Step, found: Found) -> list[Look]:
+    """The looks but for those under other ids, where the step's own are one in the world and some record has them."""
+    calls = [item for item in step.items if isinstance(item, ToolCall) and item.id]
+    unique = [call for call in calls if is_distinctive(call.id or "", call.name)] if looks else []
+    if not any(found.get(call_key(call)) for call in unique):
+        return looks
+    return [look for look in looks if "call" in look.evidence]
+
+
+def _is_exact(look: Look, step: Step) -> bool:
+    """Whether a step shows all that the record showed."""
+    shown = step.visible
+    return shown.words == look.visible.words and len(shown.calls) == len(look.visible.calls)
+
+
+def _is_guess(look: Look, looks: Sequence[Look], step: Step, identity: Identity) -> bool:
+    """Whether words or calls must have been dropped for a record to be the step's, and another made such calls too."""
+    if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
+        return False
+    rivals = [other for other in looks if "call" in other.evidence and not _other_session(other.record, identity)]
+    return any(replayable(other.record) != replayable(look.record) for other in rivals)
+
+
+def _is_merged(look: Look, step: Step, found: Found, identity: Identity) -> bool:
+    """Whether words must have been dropped for a record to be the step's, while several together show all of it."""
+    if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
+        return False
+    return bool(match_merged(step, found, identity))
+
+
+def _differ_in_ids(looks: Sequence[Look], step: Step) -> bool:
+    """Whether records differ in the ids of their calls, or of the calls before them, and a step's are none of them: it
+    may be any one's."""
+    outlines = {_outline_of(look.record) for look in looks}
+    if len(outlines) > 1 and None not in outlines and not any("outline" in look.evidence for look in looks):
+        return True
+    is_any = any(_shared_ids(look, step) or _similar_ids(look, step) for look in looks)
+    has_ids = any(isinstance(item, ToolCall) and item.id for item in step.items)
+    return has_ids and not is_any and len({frozenset(look.record.call_ids) for look in looks}) > 1
+
+
+def _outline_of(record: Record) -> Key | None:
+    return next((one for one in record.keys if evidence_of(one) == "outline"), None)
 
 
 def _other_session(record: Record, identity: Identity) -> bool:
@@ -271,17 +367,29 @@ def _same_session(look: Look, identity: Identity) -> bool:
 
 def _rank(look: Look, step: Step, identity: Identity) -> Rank:
     is_here = _same_session(look, identity)
+    is_whole = "lineage" in look.evidence
     return (
-        "lineage" in look.evidence,
+        is_whole,
+        _shared_ids(look, step) if is_whole else 0,
+        _similar_ids(look, step) if is_whole else 0,
+        is_whole and "outline" in look.evidence,
+        is_whole and _strange_kinds(look.record.items) == _strange_kinds(step.items),
+        is_whole and bool(step.spot.frame) and step.prefix in look.record.keys,
         _says_exactly(look.record.items, step.items),
-        _has_distinctive_call(look, step) or "seal" in look.evidence,
+        _has_distinctive_id(look, step) or "seal" in look.evidence,
         "place" in look.evidence,
+        "outline" in look.evidence,
         "call" in look.evidence and is_here,
         "context" in look.evidence,
         "before" in look.evidence,
         is_here,
         is_here and look.record.provenance.agent == identity.agent,
     )
+
+
+def _strange_kinds(items: Iterable[Item]) -> list[str]:
+    """What a turn has beside words, calls and reasoning: calls of the provider's own tools, and what they gave."""
+    return [item.kind for item in items if isinstance(item, Unknown)]
 
 
 def _says_exactly(made: Iterable[Item], shown: Iterable[Item]) -> bool:

@@ -15,10 +15,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from thoughtline.records import Key
+from thoughtline.replay.chains import proven
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.drafting import Draft
 from thoughtline.replay.keys import Identity, Spot, Step, frame_of, walk
-from thoughtline.replay.matching import Found, followed, match_by_lineage
+from thoughtline.replay.matching import Found, match_by_lineage
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy
 from thoughtline.turns import Transcript
 
@@ -82,9 +83,9 @@ def plan(
         work.amend()
         return work.done()
     if may_restore(transcript, contract):
-        proven = followed(needed.steps, found, needed.identity)
+        spoken_for = proven(needed.steps, found, needed.identity)
         for step in needed.steps:
-            work.take(step, proven)
+            work.take(step, spoken_for)
         work.climb(policy.ladder if policy.ladder is not None else contract.ladder)
     work.ask_for_ciphertext()
     work.mend_calls()

@@ -35,11 +35,16 @@ class Visible(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A model step as a lineage counts it. `is_bare`: there is nothing but words and calls, and nothing sealed."""
+    """A model step as a lineage counts it. `is_bare`: there is nothing but words and calls, and nothing sealed.
+
+    `words` and `calls` are the same for an outline: the calls in their order, with their ids, and kinds we don't know.
+    """
 
     content: bytes
     is_bare: bool
+    words: str
     is_empty: bool
+    calls: list[str]
 
 
 def shown_of(items: Sequence[Item]) -> Shown:
@@ -49,6 +54,7 @@ def shown_of(items: Sequence[Item]) -> Shown:
     """
     words = ""
     calls = []
+    named = []
     is_bare = True
     for item in items:
         if isinstance(item, Text):
@@ -56,16 +62,21 @@ def shown_of(items: Sequence[Item]) -> Shown:
             is_bare = is_bare and item.seal is None
         elif isinstance(item, ToolCall):
             name, arguments = visible_call(item)
-            calls.append(f"{len(name)}:{name}{len(arguments)}:{arguments}")
+            call = f"{len(name)}:{name}{len(arguments)}:{arguments}"
+            calls.append(call)
+            named.append(f"{item.id}\0{call}")
             is_bare = is_bare and item.seal is None
         else:
             is_bare = False
+            if isinstance(item, Unknown):
+                named.append(f"\0{item.kind}\0")
     if not words and not calls and not is_bare:
         calls = [f"{len(name)}:{name}{len(value)}:{value}" for name, value in _others(items)]
     if len(calls) > 1:
         calls.sort()
     words = "".join(words.split())
-    return Shown(f"step:{len(words)}:{words}{''.join(calls)}".encode(), is_bare, not words and not calls)
+    content = f"step:{len(words)}:{words}{''.join(calls)}".encode()
+    return Shown(content, is_bare, words, not words and not calls, named)
 
 
 def packed(kind: str, *parts: str) -> bytes:
@@ -76,6 +87,15 @@ def packed(kind: str, *parts: str) -> bytes:
 def digest(data: bytes) -> bytes:
     """128 bits. SHA-256: the standard library's fastest with hardware support, for short texts too."""
     return sha256(data).digest()[:16]
+
+
+_BRIEF = 256
+"""A digest of so few bytes costs no more than one of sixteen."""
+
+
+def brief(content: bytes) -> bytes:
+    """What a turn says, or its digest where that is shorter by far: long texts are digested once."""
+    return content if len(content) <= _BRIEF else b"digest:" + digest(content)
 
 
 def visible_of(items: Sequence[Item]) -> Visible:

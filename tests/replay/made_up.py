@@ -1,0 +1,371 @@
+"""Made-up conversations: many of few words, sent again as clients send them, and whose reasoning came back.
+
+    counts = tally(Case(...), seed, conversations=60)      wrong, lost, restored
+
+Texts are equal, ids collide, branches share their openings, several tenants say the same, the provider runs tools of
+its own, system messages stand in between. Every turn has reasoning of its own. *Wrong* is reasoning of another turn;
+*lost* is a turn whose own was not restored. Two turns with the same visible history, ids of calls included, are the
+same turn for everybody but their session, so either's reasoning may come back there; what a client shows after it
+dropped words may be the very history of another.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import string
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from thoughtline.items import (
+    ANTHROPIC_CLAUDE_V1,
+    KIMI_V1,
+    Item,
+    ReasoningFormat,
+    ReasoningText,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from thoughtline.records import Key, Record
+from thoughtline.replay.capture import capture
+from thoughtline.replay.contracts import BY_NAME, Contract
+from thoughtline.replay.keys import Identity
+from thoughtline.replay.planner import Issuer, Needs, needs, plan
+from thoughtline.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
+
+WORDS = ("go on", "list the files", "fix the test", "why?", "thanks", "again please")
+ANSWERS = ("", "Done.", "Let me look.", "It is fixed now.", "Hello!")
+NAMES = ("bash", "read_file")
+ARGUMENTS = ('{"path": "a.py"}', '{"path": "b.py"}', "{}")
+REMINDERS = ("Be brief.", "The date has changed.")
+NOTICE = Raw(b'"[Old tool result content cleared]"')
+MOST = 16
+"""Records that a store gives for a key, the newest first."""
+
+Ids = Literal["counted", "random", "digitless"]
+Mutation = Literal[
+    "nothing",
+    "ids renamed",
+    "text trimmed",
+    "first message rewritten",
+    "no text beside calls",
+    "results cleared",
+    "calls merged",
+    "system messages added",
+]
+
+
+class Maker(NamedTuple):
+    """Who answers: the contract, and what its reasoning looks like."""
+
+    contract: Contract
+    model: str
+    reasoning_format: ReasoningFormat
+    is_signed: bool
+
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer(self.contract.name, "host", "account", self.model)
+
+    def thinks(self, thought: str) -> ReasoningText:
+        return ReasoningText(thought, f"signed {thought}" if self.is_signed else None, self.reasoning_format)
+
+    def provenance(self, tenant: str, session: str | None) -> Provenance:
+        made = self.contract
+        return Provenance(
+            *(tenant, made.name, "host", "account", self.model, self.model, made.format, made.dialect.name),
+            session=session,
+        )
+
+
+MAKERS = {
+    "kimi": Maker(BY_NAME["kimi"], "kimi-k2.6", KIMI_V1, is_signed=False),
+    "bound claude": Maker(BY_NAME["anthropic-bound"], "claude-opus-5-5", ANTHROPIC_CLAUDE_V1, is_signed=True),
+}
+
+
+class Case(NamedTuple):
+    """Who answers, how calls are named, whether clients tell their session, and what they do to a history."""
+
+    maker: str = "kimi"
+    ids: Ids = "counted"
+    with_sessions: bool = False
+    mutation: Mutation = "nothing"
+
+
+class Counts(NamedTuple):
+    wrong: int = 0
+    lost: int = 0
+    restored: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        return Counts(self.wrong + other.wrong, self.lost + other.lost, self.restored + other.restored)
+
+
+class History(NamedTuple):
+    tenant: str
+    session: str
+    visible: str
+
+
+@dataclass
+class Conversation:
+    """One conversation as its client knows it, with whose reasoning each assistant turn is."""
+
+    tenant: str
+    session: str | None
+    turns: list[Turn] = field(default_factory=list)
+    thoughts: dict[int, str] = field(default_factory=dict)
+
+    def history(self, position: int) -> History:
+        """All that is visible up to a turn: what makes two turns the same to everybody but their session."""
+        visible = [str([_shown(item) for item in turn.items]) for turn in self.turns[: position + 1]]
+        return History(self.tenant, self.session or "", "".join(visible))
+
+    def words(self, position: int) -> History:
+        """The same by words, calls and results alone: no ids, no system messages, no tools of the provider's own."""
+        turns = [turn for turn in self.turns[: position + 1] if turn.role != "system"]
+        visible = [str([_plain(item) for item in turn.items if not isinstance(item, Unknown)]) for turn in turns]
+        return History(self.tenant, self.session or "", "".join(visible))
+
+    def calls(self) -> int:
+        return sum(isinstance(item, ToolCall) for turn in self.turns for item in turn.items)
+
+
+def _shown(item: Item) -> object:
+    match item:
+        case ToolCall():
+            return item.id, item.name, item.arguments
+        case ToolResult():
+            return bytes(item.content)
+        case Text():
+            return item.text.strip()
+        case _:
+            return None
+
+
+def _plain(item: Item) -> object:
+    return (item.name, item.arguments) if isinstance(item, ToolCall) else _shown(item)
+
+
+class Universe:
+    """Every record there is, and what a store would find."""
+
+    def __init__(self, case: Case, seed: int) -> None:
+        self.random = random.Random(f"{seed} {case.maker} {case.ids} {case.with_sessions}")
+        self.case = case
+        self.maker = MAKERS[case.maker]
+        self.index: dict[tuple[str, Key], list[Record]] = {}
+        self.conversations: list[Conversation] = []
+        self.clock = 0.0
+
+    def converse(self, number: int) -> None:
+        session = f"session-{number}" if self.case.with_sessions else None
+        talk = Conversation(f"tenant-{number % 3}", session)
+        if self.conversations and self.random.random() < 0.2:
+            talk = self._branch(talk)
+        for _ in range(self.random.randint(1, 5)):
+            if talk.turns and self.random.random() < 0.15:
+                talk.turns.append(Turn("system", (Text(self.random.choice(REMINDERS)),), 0))
+            talk.turns.append(Turn("user", (Text(self.random.choice(WORDS)),), 0))
+            while self._step(talk):
+                pass
+        self.conversations.append(talk)
+
+    def _branch(self, talk: Conversation) -> Conversation:
+        """A fork of an earlier conversation of the same tenant: one prefix, two continuations."""
+        same = [other for other in self.conversations if other.tenant == talk.tenant]
+        if not same:
+            return talk
+        parent = self.random.choice(same)
+        users = [at for at, turn in enumerate(parent.turns) if turn.role == "user"]
+        cut = self.random.choice(users)
+        thoughts = {at: thought for at, thought in parent.thoughts.items() if at < cut}
+        return Conversation(talk.tenant, parent.session, list(parent.turns[:cut]), thoughts)
+
+    def _step(self, talk: Conversation) -> bool:
+        """One answer of the model; says whether it called tools, whose results then follow."""
+        items: list[Item] = []
+        text = self.random.choice(ANSWERS)
+        count = self.random.choice((0, 0, 1, 1, 2)) if text else 1
+        if self.random.random() < 0.1:  # a tool that the provider runs itself
+            items.append(Unknown("server_tool_use", Raw(b'{"type": "server_tool_use", "id": "srv_1"}')))
+        if text:
+            items.append(Text(text))
+        made = talk.calls()
+        for number in range(count):
+            name = self.random.choice(NAMES)
+            items.append(ToolCall(name, self.random.choice(ARGUMENTS), self._call_id(name, made + number)))
+        thought = f"<{len(self.conversations)}.{len(talk.turns)}.{self.clock}>"
+        self._capture(talk, (self.maker.thinks(thought), *items))
+        talk.thoughts[len(talk.turns)] = thought
+        talk.turns.append(Turn("assistant", tuple(items), 0))
+        for item in items:
+            if isinstance(item, ToolCall):
+                result = Raw(f'"result {self.random.randint(0, 2)}"'.encode())
+                talk.turns.append(Turn("tool", (ToolResult(result, item.id),), 0))
+        return count > 0
+
+    def _call_id(self, name: str, number: int) -> str:
+        match self.case.ids:
+            case "counted":
+                return f"functions.{name}:{number}"
+            case "random":
+                return "call_" + "".join(self.random.choices(string.ascii_letters + string.digits, k=24))
+            case "digitless":
+                return "call_" + "".join(self.random.choices(string.ascii_letters, k=24))
+
+    def _capture(self, talk: Conversation, items: tuple[Item, ...]) -> None:
+        self.clock += 1.0
+        made = self.maker.contract.format
+        request = Transcript(made, tuple(talk.turns), tools=(Raw(b"{}"),))
+        reply = Reply(made, (Candidate(Turn("assistant", items), 0, Finish("stop", "stop")),))
+        for record in capture(request, reply, self.maker.provenance(talk.tenant, talk.session), self.clock):
+            for key in record.keys:
+                self.index.setdefault((talk.tenant, key), []).insert(0, record)
+
+    def found(self, tenant: str, keys: tuple[Key, ...]) -> dict[Key, list[Record]]:
+        return {key: self.index.get((tenant, key), [])[:MOST] for key in keys}
+
+    def found_in_two(self, tenant: str, needed: Needs) -> dict[Key, list[Record]]:
+        first = self.found(tenant, needed.first)
+        return first | self.found(tenant, needed.rest(first))
+
+
+# --- what clients do -------------------------------------------------------------------------------------------------
+
+
+class Sent(NamedTuple):
+    """A turn as a client sends it, and where its parts stood."""
+
+    turn: Turn
+    origins: tuple[int, ...]
+
+
+def mutated(talk: Conversation, mutation: Mutation, chance: random.Random) -> list[Sent]:
+    turns = [Sent(turn, (position,)) for position, turn in enumerate(talk.turns)]
+    match mutation:
+        case "ids renamed":
+            return [_each(sent, _renamed) for sent in turns]
+        case "text trimmed":
+            return [_each(sent, _padded) for sent in turns]
+        case "first message rewritten":
+            return [Sent(Turn("user", (Text("<reminder>be brief</reminder>"),), 0), (0,)), *turns[1:]]
+        case "no text beside calls":
+            return [sent._replace(turn=_without_text(sent.turn)) for sent in turns]
+        case "results cleared":
+            last = chance.randrange(len(turns))
+            return [_each(sent, _cleared) if sent.origins[0] <= last else sent for sent in turns]
+        case "calls merged":
+            return _merged(turns)
+        case "system messages added":
+            return list(_reminded(turns, chance))
+        case "nothing":
+            return turns
+
+
+def _each(sent: Sent, change: Callable[[Item], Item]) -> Sent:
+    return sent._replace(turn=sent.turn.with_items(tuple(map(change, sent.turn.items))))
+
+
+def _renamed(item: Item) -> Item:
+    match item:
+        case ToolCall():
+            return replace(item, id=f"{hash(item.id) % 997:09d}")
+        case ToolResult():
+            return replace(item, call_id=f"{hash(item.call_id) % 997:09d}")
+        case _:
+            return item
+
+
+def _padded(item: Item) -> Item:
+    return replace(item, text=f"  {item.text}\n") if isinstance(item, Text) else item
+
+
+def _cleared(item: Item) -> Item:
+    return replace(item, content=NOTICE) if isinstance(item, ToolResult) else item
+
+
+def _without_text(turn: Turn) -> Turn:
+    if turn.role != "assistant" or not any(isinstance(item, ToolCall) for item in turn.items):
+        return turn
+    return turn.with_items(tuple(item for item in turn.items if not isinstance(item, Text)))
+
+
+def _merged(turns: list[Sent]) -> list[Sent]:
+    """The steps of each loop in one turn, if all of them call tools, and then their results."""
+    shown: list[Sent] = []
+    results: list[Sent] = []
+    for sent in turns:
+        calls = [item for item in sent.turn.items if isinstance(item, ToolCall)]
+        if sent.turn.role == "tool":
+            results.append(sent)
+        elif calls and results and sent.turn.role == "assistant":
+            last = shown[-1]
+            turn = last.turn.with_items((*last.turn.items, *sent.turn.items))
+            shown[-1] = Sent(turn, (*last.origins, *sent.origins))
+        else:
+            shown += [*results, sent]
+            results = []
+    return [*shown, *results]
+
+
+def _reminded(turns: list[Sent], chance: random.Random) -> Iterator[Sent]:
+    """With a system message more, where nothing is bound to what stands before: behind the last answer."""
+    last = max(at for at, sent in enumerate(turns) if sent.turn.role == "assistant")
+    for at, sent in enumerate(turns):
+        yield sent
+        if at == last:
+            yield Sent(Turn("system", (Text(chance.choice(REMINDERS)),), 0), ())
+
+
+# --- counting --------------------------------------------------------------------------------------------------------
+
+
+def tally(case: Case, seed: int, conversations: int) -> Counts:
+    """Hold so many conversations, send each of them again, and count whose reasoning came back."""
+    universe = Universe(case, seed)
+    for number in range(conversations):
+        universe.converse(number)
+    twins: dict[History, set[str]] = {}
+    for talk in universe.conversations:
+        for position, thought in talk.thoughts.items():
+            twins.setdefault(talk.history(position), set()).add(thought)
+            if case.mutation == "no text beside calls":
+                twins.setdefault(talk.words(position), set()).add(thought)
+    counts = Counts()
+    for talk in universe.conversations:
+        counts = counts.plus(_sent_again(universe, talk, twins))
+    return counts
+
+
+def _sent_again(universe: Universe, talk: Conversation, twins: dict[History, set[str]]) -> Counts:
+    sent = mutated(talk, universe.case.mutation, universe.random)
+    maker = universe.maker
+    request = Transcript(maker.contract.format, tuple(one.turn for one in sent), tools=(Raw(b"{}"),))
+    shown = Conversation(talk.tenant, talk.session, list(request.turns))
+    needed = needs(request, maker.contract, Identity(talk.tenant, talk.session))
+    decided = plan(request, maker.contract, needed, universe.found(talk.tenant, needed.keys), maker.issuer)
+    in_two = universe.found_in_two(talk.tenant, needed)
+    assert plan(request, maker.contract, needed, in_two, maker.issuer) == decided
+    planned = decided.apply(request)
+    wrong = lost = restored = 0
+    for number, one in enumerate(sent):
+        steps = [position for position in one.origins if position in talk.thoughts]
+        if not steps:
+            continue
+        texts = [item.text for item in planned.turns[number].items if isinstance(item, ReasoningText)]
+        real = re.findall(r"<[^>]*>", "".join(texts))
+        allowed = set().union(*(twins[talk.history(position)] for position in steps))
+        if universe.case.mutation == "no text beside calls":
+            allowed |= twins.get(shown.words(number), set())
+        wrong += any(thought not in allowed for thought in real)
+        restored += len(real)
+        lost += max(0, len(steps) - len(real))
+    return Counts(wrong, lost, restored)
