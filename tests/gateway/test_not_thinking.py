@@ -110,6 +110,15 @@ def test_from_a_model_that_reasons_to_one_that_does_not(*, is_kept: bool) -> Non
         assert "requires" not in changes
 
 
+def test_a_compaction_stays_where_the_model_does_not_reason() -> None:
+    """Its encrypted content is no reasoning: OpenAI's gpt-4.1 gives it, and takes it back."""
+    compaction = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAone"}
+    body = {"model": "gpt-4.1", "store": False, "input": [{"role": "user", "content": "hi"}, compaction]}
+    with upstream(_openai(refuses=False)) as up, running({"openai": up.url}) as gateway:
+        httpx.post(f"{gateway.url}/openai/v1/responses", json=body)
+        assert json.loads(up.got[-1].body) == body
+
+
 def test_ollama_before_a_model_that_cant_think() -> None:
     """`think` goes, the history stays as it is, and the next request does not ask."""
     thought = {"role": "assistant", "content": "Hello.", "thinking": "They greet."}

@@ -92,7 +92,8 @@ def ciphertext_supported(exchange: Exchange) -> Refusal | None:
         return None
     included = exchange.body.get("include")
     asked = isinstance(included, list) and "reasoning.encrypted_content" in included
-    if asked or any(item.get("encrypted_content") for item in items_of(exchange.body)):
+    sealed = (item for item in items_of(exchange.body) if kind_of(item) == "reasoning")  # a compaction is taken
+    if asked or any(item.get("encrypted_content") for item in sealed):
         message = "Encrypted content is not supported with this model."
         return openai_error(message, 400, "include" if asked else "input")
     return None
