@@ -12,21 +12,27 @@ import shlex
 
 import pytest
 
-from tests.clients.programs import GEMINI_CLI, Place, Task, run
+from tests.clients.agents import GEMINI_CLI
+from tests.clients.programs import Place, Task, run
 from tests.clients.upstreams import Upstream, reach, start
 from thoughtline.clients import address_of, fill, find
 
 pytestmark = pytest.mark.programs
 
-ROWS = (("gemini", "gemini-3-pro-preview"), ("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2.6"))
+ROWS = (
+    ("gemini", "gemini-3-pro-preview", None),
+    ("deepseek", "deepseek-v4-pro", None),
+    ("kimi", "kimi-k2.6", None),
+    ("anthropic", "claude-opus-4-8", "adaptive"),
+)
 
 
-@pytest.mark.parametrize(("simulator", "model"), ROWS, ids=[simulator for simulator, _ in ROWS])
-def test_a_task_with_tools(simulator: str, model: str, place: Place) -> None:
+@pytest.mark.parametrize(("simulator", "model", "profile"), ROWS, ids=[row[0] for row in ROWS])
+def test_a_task_with_tools(simulator: str, model: str, profile: str | None, place: Place) -> None:
     """Tools run, the answers come, also of a second process that resumes; no request is refused, nobody else is asked,
     and the reasoning of every turn goes back: of all turns that the program still shows, after it resumed too."""
-    upstream = start(simulator)
-    task = Task(reach(upstream), model, GEMINI_CLI.script(place.work))
+    upstream = start(simulator, profile, GEMINI_CLI.script(place.work))
+    task = Task(reach(upstream), model)
 
     first = run(GEMINI_CLI, GEMINI_CLI.begin("Write a note and look at it."), place, task)
     assert (first.status, first.answer) == (0, "The note says kept."), first.remarks
@@ -71,7 +77,7 @@ def test_what_connect_prints(place: Place) -> None:
         told,
         ["--skip-trust", "--prompt", "Hello\nscript:\nsay: Here is the answer you asked for."],
         place,
-        Task("", "", ""),
+        Task("", ""),
     )
     assert (outcome.status, upstream.refusals()) == (0, []), outcome.remarks
     assert outcome.answer == "Here is the answer you asked for."

@@ -22,10 +22,14 @@ class Seen(NamedTuple):
 
 
 class Watched:
-    """A simulator that keeps a line on every request, those it has no face for included."""
+    """A simulator that keeps a line on every request, those it has no face for included.
 
-    def __init__(self, app: SimulatorApp) -> None:
+    `script` is what its model says, `|` between the lines: most programs can't be told to send a header.
+    """
+
+    def __init__(self, app: SimulatorApp, script: str = "") -> None:
         self.app = app
+        self.script = script
         self.seen: list[Seen] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,6 +38,8 @@ class Watched:
                 self.seen.append(Seen(scope["method"], scope["path"], message["status"]))
             await send(message)
 
+        if self.script and scope["type"] == "http":
+            scope["headers"] = [*scope["headers"], (b"x-sim-script", self.script.encode())]
         await self.app(scope, receive, note)
 
 
@@ -55,9 +61,9 @@ class Upstream(NamedTuple):
         return [entry["verdicts"] for entry in log if entry["conversation"] == log[-1]["conversation"]]
 
 
-def start(simulator: str, profile: str | None = None) -> Upstream:
+def start(simulator: str, profile: str | None = None, script: str = "") -> Upstream:
     """A simulator of its own for one test."""
-    watched = Watched(simulator_app(simulator, profile, seed=7, now=lambda: NOW))
+    watched = Watched(simulator_app(simulator, profile, seed=7, now=lambda: NOW), script)
     return Upstream(simulator, listening(watched), watched)
 
 
