@@ -7,15 +7,11 @@ compared with what it gave.
 
 from __future__ import annotations
 
-import json
-import shlex
-
 import pytest
 
 from tests.clients.agents import GEMINI_CLI
 from tests.clients.programs import Place, Task, run
 from tests.clients.upstreams import Upstream, reach, start
-from thoughtline.clients import address_of, fill, find
 
 pytestmark = pytest.mark.programs
 
@@ -56,29 +52,3 @@ def _thoughts(upstream: Upstream, request: int) -> list[list[str]]:
     """What of the model's own thoughts, or their signatures, stood in a request, turn by turn."""
     messages = upstream.watched.app.simulation.log[request]["messages"]
     return [message["thoughts"] for message in messages if message["role"] == "assistant"]
-
-
-def test_what_connect_prints(place: Place) -> None:
-    """The program, told nothing but what `thoughtline connect` says, gets its answer."""
-    client = find("gemini-cli")
-    assert client is not None
-    upstream = start("gemini")
-    address = address_of(client, upstream.url, "gemini")
-    steps = {step.language: fill(step.lines, address) for step in client.steps}
-    (place.home / ".gemini").mkdir()
-    (place.home / ".gemini" / "settings.json").write_text(json.dumps(json.loads(steps["json"])))
-
-    def environment(place: Place, task: Task) -> dict[str, str]:
-        words = shlex.split(steps["shell"].replace("export ", ""))
-        return dict(word.split("=", 1) for word in words)
-
-    told = GEMINI_CLI._replace(settings=environment)
-    outcome = run(
-        told,
-        ["--skip-trust", "--prompt", "Hello\nscript:\nsay: Here is the answer you asked for."],
-        place,
-        Task("", ""),
-    )
-    assert (outcome.status, upstream.refusals()) == (0, []), outcome.remarks
-    assert outcome.answer == "Here is the answer you asked for."
-    assert upstream.watched.seen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import NamedTuple
 
 import pytest
@@ -25,13 +24,8 @@ from tests.clients.agents import (
 )
 from tests.clients.programs import Place, Program, Task, run
 from tests.clients.upstreams import reach, start
-from thoughtline.clients import address_of, fill, find
 
 pytestmark = pytest.mark.programs
-
-# Without a script a simulator calls the first tool, which in Claude Code starts another agent. Codex puts a message of
-# its own before the prompt, so there the script is not seen, and the simulator says the same of its own accord.
-GREETING = "Hello\nscript:\nsay: Here is the answer you asked for."
 
 
 class Row(NamedTuple):
@@ -114,26 +108,3 @@ def test_a_task_with_tools(row: Row, place: Place) -> None:
     assert upstream.refusals() == []
     assert upstream.verdicts() == [["whole"] * before for before in range(turns)]
     assert place.trap.asked == []
-
-
-@pytest.mark.parametrize(
-    ("program", "simulator"), [(CLAUDE_CODE, "anthropic"), (CODEX, "openai")], ids=["claude", "codex"]
-)
-def test_what_connect_prints(program: Program, simulator: str, place: Place) -> None:
-    """The program, told nothing but what `thoughtline connect` says, gets its answer."""
-    client = find(program.name)
-    assert client is not None
-    upstream = start(simulator)
-    address = address_of(client, upstream.url, simulator)
-    steps = {step.language: fill(step.lines, address) for step in client.steps}
-    (place.home / ".codex").mkdir()
-    (place.home / ".codex" / "config.toml").write_text(steps.get("toml", ""))
-
-    def environment(place: Place, task: Task) -> dict[str, str]:
-        words = shlex.split(steps["shell"].replace("export ", ""))
-        return dict(word.split("=", 1) for word in words)
-
-    told = program._replace(settings=environment)
-    outcome = run(told, told.begin(GREETING), place, Task("", ""))
-    assert (outcome.status, outcome.answer) == (0, "Here is the answer you asked for."), outcome.remarks
-    assert upstream.watched.seen
