@@ -107,7 +107,6 @@ def _gemini_cli_settings(place: Place, task: Task) -> dict[str, str]:
         "GOOGLE_GEMINI_BASE_URL": task.base_url,
         "GEMINI_API_KEY": KEY,
         "GEMINI_MODEL": task.model,
-        "GEMINI_CLI_TRUST_WORKSPACE": "true",
     }
 
 
@@ -121,8 +120,8 @@ GEMINI_CLI = Program(
     "@google/gemini-cli/bundle/gemini.js",
     _gemini_cli_calls,
     _gemini_cli_settings,
-    lambda prompt: ["--prompt", prompt, "--yolo"],
-    lambda prompt: ["--resume", "latest", "--prompt", prompt, "--yolo"],
+    lambda prompt: ["--skip-trust", "--prompt", prompt, "--yolo"],
+    lambda prompt: ["--skip-trust", "--resume", "latest", "--prompt", prompt, "--yolo"],
 )
 
 
@@ -145,6 +144,7 @@ def _opencode(name: str, package: str) -> Program:
         _opencode_settings(package),
         lambda prompt: ["run", prompt],
         lambda prompt: ["run", "--continue", prompt],
+        elsewhere=("registry.npmjs.org",),
     )
 
 
@@ -204,6 +204,7 @@ CLINE = Program(
     _cline_calls,
     _cline_settings("openai-compatible", "/v1"),
     lambda prompt: [prompt],
+    elsewhere=("cline.bot",),
 )
 CLINE_MESSAGES = CLINE._replace(name="cline-messages", settings=_cline_settings("anthropic", "/v1"))
 

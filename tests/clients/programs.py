@@ -39,7 +39,8 @@ class Program(NamedTuple):
     """A row: where its executable is, the calls of the task, how it is told the address, and its command lines.
 
     `calls` writes note.txt, looks at it in two ways and copies it, in words of the program's own tools. Without
-    `resume` it can't go on with a session unless a person sits at a terminal.
+    `resume` it can't go on with a session unless a person sits at a terminal. `elsewhere` are the hosts that it asks
+    whatever its settings say.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Program(NamedTuple):
     settings: Callable[[Place, Task], dict[str, str]]
     begin: Callable[[str], list[str]]
     resume: Callable[[str], list[str]] | None = None
+    elsewhere: tuple[str, ...] = ()
 
     def script(self, work: Path) -> str:
         """What the model of a simulator thinks, says and calls, `|` between the lines."""
@@ -99,6 +101,10 @@ class Trap:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._catch, daemon=True).start()
+
+    def strangers(self, program: Program) -> list[str]:
+        """Who was asked beside the hosts that the program is known to ask."""
+        return [line for line in self.asked if not any(host in line for host in program.elsewhere)]
 
     def _catch(self) -> None:
         while True:

@@ -93,7 +93,8 @@ def test_what_connect_prints(program: Program, simulator: str, place: Place) -> 
     connected = program._replace(settings=lambda place, task: told.environment)
     if told.before:
         assert run(connected, told.before, place, Task("", "")).status == 0
-    outcome = run(connected, [*told.options, *program.begin("Hello")], place, Task("", ""))
+    words = program.begin("Hello there.")
+    outcome = run(connected, [*(word for word in told.options if word not in words), *words], place, Task("", ""))
     assert (outcome.status, upstream.refusals()) == (0, []), outcome.remarks
     assert outcome.answer == "Here is the answer you asked for.", outcome.remarks
     assert upstream.watched.seen

@@ -7,10 +7,14 @@ import contextlib
 from collections.abc import MutableMapping
 from typing import Any, NamedTuple
 
-from tests.gateway.world import running
+from msgspec.structs import replace
+
+from tests.gateway.world import moved, running
 from tests.sim.serving import NOW, listening
+from thoughtline.settings import Settings
 from thoughtline.sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
 from thoughtline.sim.values import Verdict
+from thoughtline.turns import FormatName
 
 
 class Seen(NamedTuple):
@@ -67,9 +71,12 @@ def start(simulator: str, profile: str | None = None, script: str = "") -> Upstr
     return Upstream(simulator, listening(watched), watched)
 
 
-def reach(upstream: Upstream) -> str:
-    """The base URL, without `/v1`, under which a client finds the provider: through a gateway of its own."""
-    gateway = _GATEWAYS.enter_context(running({upstream.provider: upstream.url}))
+def reach(upstream: Upstream, formats: tuple[FormatName, ...] | None = None) -> str:
+    """The base URL, without `/v1`, under which a client finds the provider: through a gateway of its own. `formats` are
+    those that the simulator speaks, where the provider speaks more."""
+    row = moved(upstream.provider, upstream.url)
+    settings = Settings(providers={row.name: replace(row, formats=formats or row.formats)})
+    gateway = _GATEWAYS.enter_context(running({}, settings))
     return f"{gateway.url}/{upstream.provider}"
 
 
