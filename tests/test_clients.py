@@ -81,10 +81,10 @@ def test_every_name_finds_its_client(client: Client) -> None:
     ("provider", "model", "expected"),
     [
         (None, None, Address("http://h:1/openai", "gpt-5.1")),
-        ("deepseek", None, Address("http://h:1/deepseek", "deepseek-v4-pro")),
+        ("deepseek", None, Address("http://h:1/deepseek", "deepseek-v4-pro", 1_000_000)),
         ("deepseek", "deepseek-flash", Address("http://h:1/deepseek", "deepseek-flash")),
         ("groq", "openai/gpt-oss-120b", Address("http://h:1/groq", "openai/gpt-oss-120b")),
-        (None, "deepseek/deepseek-v4-pro", Address("http://h:1", "deepseek/deepseek-v4-pro")),
+        (None, "deepseek/deepseek-v4-pro", Address("http://h:1", "deepseek/deepseek-v4-pro", 1_000_000)),
         (None, "gpt-6", Address("http://h:1/openai", "gpt-6")),
         ("mine", None, Address("http://h:1/mine", "MODEL")),
     ],
@@ -94,7 +94,39 @@ def test_address(url: str, provider: str | None, model: str | None, expected: Ad
     """With a provider in the path the model has its own name; at the root the model names its provider."""
     codex = find("codex")
     assert codex is not None
-    assert address_of(codex, url, provider, model) == expected
+    assert address_of(codex, url, provider, model=model) == expected
+
+
+@every_client
+def test_a_context_size_that_is_not_known_is_left_out(client: Client) -> None:
+    """And what is printed without it can still be pasted."""
+    for step in client.steps:
+        lines = fill(step.lines, Address("https://gate.example/x", "some-model"))
+        assert "None" not in lines
+        assert READERS[step.language](lines.strip())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (("claude-code", "--provider", "kimi"), "CLAUDE_CODE_MAX_CONTEXT_TOKENS=262144\n"),
+        (("claude-code", "--provider", "glm", "--model", "glm-5.2"), "CLAUDE_CODE_MAX_CONTEXT_TOKENS=1048576\n"),
+        (("claude-code", "--provider", "vllm", "--context", "40000"), "CLAUDE_CODE_MAX_CONTEXT_TOKENS=40000\n"),
+        (("codex", "--provider", "kimi"), 'model_reasoning_effort = "high"\n    model_context_window = 262144\n'),
+        (("opencode", "--provider", "deepseek"), '"limit": {"context": 1000000, "output": 32000}'),
+        (("pi", "--provider", "kimi"), '"contextWindow": 262144,'),
+    ],
+)
+def test_the_command_prints_what_a_program_would_guess_wrongly(arguments: tuple[str, ...], printed: str) -> None:
+    """How many tokens a model takes, and how hard it is to think."""
+    assert printed in run("connect", *arguments).stdout
+
+
+@pytest.mark.parametrize("tokens", ["many", "-1", "10", "1e6", "9" * 30])
+def test_a_context_size_is_a_number_of_tokens(tokens: str) -> None:
+    """Anything else is named, with an example."""
+    result = run("connect", "codex", "--context", tokens)
+    assert (result.returncode, "is not a number of tokens" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,14 @@ def _add_connect_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client; without it, all are named")
     parser.add_argument("--provider", type=_setting, help="whose models it is to use (default: what it is made for)")
     parser.add_argument("--model", type=_setting, help="the model; without --provider it may be PROVIDER/MODEL")
+    parser.add_argument("--context", type=_tokens, metavar="TOKENS", help="how many tokens the model takes")
     parser.add_argument("--url", type=_setting, default=DEFAULT_URL, help=f"the gateway (default: {DEFAULT_URL})")
+
+
+def _tokens(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1_000 <= int(text[:12]) <= 100_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens; for example 262144")
+    return int(text)
 
 
 def _setting(text: str) -> str:
@@ -119,7 +126,8 @@ def _run_connect(chosen: argparse.Namespace) -> int:
         remedy = f"did you mean {near}?" if near else "`thoughtline connect` names them all"
         print(f"thoughtline connect: no client {chosen.client}; {remedy}", file=sys.stderr)
         return 2
-    print(clients.instructions(client, clients.address_of(client, chosen.url, chosen.provider, chosen.model)))
+    address = clients.address_of(client, chosen.url, chosen.provider, model=chosen.model, context=chosen.context)
+    print(clients.instructions(client, address))
     return 0
 
 

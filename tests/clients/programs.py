@@ -1,4 +1,4 @@
-"""Coding agents as their makers publish them, run without a person: Claude Code, Codex CLI, Gemini CLI, one row each.
+"""Running a coding agent without a person: `agents.py` has a row for each.
 
 `make test-clients` installs them. Each run has a home of its own, and what it asks of anybody but the given address is
 caught by a proxy that answers nothing.
@@ -29,22 +29,60 @@ class Place(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What is asked, of whom, and what the simulated model will say to it: one line a word, `|` between them."""
+    """Whom to ask: the address, without `/v1`, and the model."""
 
     base_url: str
     model: str
-    script: str
 
 
 class Program(NamedTuple):
-    """A row: where its executable is, how it is told the address, and its command lines."""
+    """A row: where its executable is, the calls of the task, how it is told the address, and its command lines.
+
+    `calls` writes note.txt, looks at it in two ways and copies it, in words of the program's own tools. Without
+    `resume` it can't go on with a session unless a person sits at a terminal. `elsewhere` are the hosts that it asks
+    whatever its settings say.
+    """
 
     name: str
     executable: str
-    script: Callable[[Path], str]
+    calls: Callable[[Path], Calls]
     settings: Callable[[Place, Task], dict[str, str]]
     begin: Callable[[str], list[str]]
-    resume: Callable[[str], list[str]]
+    resume: Callable[[str], list[str]] | None = None
+    elsewhere: tuple[str, ...] = ()
+
+    def script(self, work: Path) -> str:
+        """What the model of a simulator thinks, says and calls, `|` between the lines."""
+        calls = self.calls(work)
+        return "|".join(
+            (
+                "think: First I write the note.",
+                "say: Writing it now.",
+                f"call: {calls.write}",
+                "---",
+                "think: Now I look at it in two ways at once.",
+                f"call: {calls.read}",
+                f"call: {calls.count}",
+                "---",
+                "think: It says what I wrote.",
+                "say: The note says kept.",
+                "---",
+                "think: The user wants a second one.",
+                f"call: {calls.copy}",
+                "---",
+                "think: Both are there.",
+                "say: The copy is there.",
+            )
+        )
+
+
+class Calls(NamedTuple):
+    """The calls of the task: a tool's name and its arguments."""
+
+    write: str
+    read: str
+    count: str
+    copy: str
 
 
 class Outcome(NamedTuple):
@@ -63,6 +101,10 @@ class Trap:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._catch, daemon=True).start()
+
+    def strangers(self, program: Program) -> list[str]:
+        """Who was asked beside the hosts that the program is known to ask."""
+        return [line for line in self.asked if not any(host in line for host in program.elsewhere)]
 
     def _catch(self) -> None:
         while True:
@@ -103,147 +145,3 @@ def executable_of(program: Program) -> str:
     found = list(INSTALLED.glob(program.executable))
     assert len(found) == 1, f"{program.name} is not installed: run `make test-clients`"
     return str(found[0])
-
-
-def _claude_code_settings(place: Place, task: Task) -> dict[str, str]:
-    return {
-        "ANTHROPIC_BASE_URL": task.base_url,
-        "ANTHROPIC_API_KEY": KEY,
-        "ANTHROPIC_MODEL": task.model,
-        "ANTHROPIC_CUSTOM_HEADERS": f"x-sim-script: {task.script}",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    }
-
-
-def _task_script(write: str, read: str, count: str, copy: str) -> str:
-    """What the model of a simulator thinks, says and calls: a note written, looked at in two ways, and copied."""
-    return "|".join(
-        (
-            "think: First I write the note.",
-            "say: Writing it now.",
-            f"call: {write}",
-            "---",
-            "think: Now I look at it in two ways at once.",
-            f"call: {read}",
-            f"call: {count}",
-            "---",
-            "think: It says what I wrote.",
-            "say: The note says kept.",
-            "---",
-            "think: The user wants a second one.",
-            f"call: {copy}",
-            "---",
-            "think: Both are there.",
-            "say: The copy is there.",
-        )
-    )
-
-
-def _claude_code_script(work: Path) -> str:
-    """No tool stands twice at one place of a turn: Kimi's call ids repeat, and Claude Code drops a repeated one."""
-    return _task_script(
-        'Bash {"command": "printf kept > note.txt"}',
-        f'Read {{"file_path": "{work}/note.txt"}}',
-        'Bash {"command": "wc -c note.txt"}',
-        f'Write {{"file_path": "{work}/copy.txt", "content": "kept"}}',
-    )
-
-
-CLAUDE_CODE = Program(
-    "claude-code",
-    "@anthropic-ai/claude-code-*/claude",
-    _claude_code_script,
-    _claude_code_settings,
-    # `--dangerously-skip-permissions` is refused to root; the tools of the task are allowed by name instead.
-    lambda prompt: ["-p", prompt, "--allowedTools", "Bash,Read,Write"],
-    lambda prompt: ["-p", "--continue", prompt, "--allowedTools", "Bash,Read,Write"],
-)
-
-# With plugins on, Codex asks github.com and chatgpt.com for them. Its `web_search` tool and its `namespace` of agents
-# are refused by providers that know functions only, DeepSeek among them. Seen of 0.166.0 on 2026-11-15.
-CODEX_CONFIG = """\
-model = "{task.model}"
-model_provider = "here"
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
-check_for_update_on_startup = false
-web_search = "disabled"
-
-[analytics]
-enabled = false
-
-[features]
-multi_agent = false
-plugins = false
-
-[model_providers.here]
-name = "here"
-base_url = "{task.base_url}/v1"
-env_key = "HERE_KEY"
-wire_api = "responses"
-http_headers = {{ "x-sim-script" = '{task.script}' }}
-"""
-
-
-def _codex_settings(place: Place, task: Task) -> dict[str, str]:
-    folder = place.home / ".codex"
-    folder.mkdir(exist_ok=True)
-    (folder / "config.toml").write_text(CODEX_CONFIG.format(task=task))
-    return {"HERE_KEY": KEY}
-
-
-def _codex_script(work: Path) -> str:
-    return _task_script(
-        'exec_command {"cmd": "printf kept > note.txt"}',
-        'exec_command {"cmd": "cat note.txt"}',
-        'exec_command {"cmd": "wc -c note.txt"}',
-        'exec_command {"cmd": "cp note.txt copy.txt"}',
-    )
-
-
-CODEX = Program(
-    "codex",
-    "@openai/codex-*/vendor/*/bin/codex",
-    _codex_script,
-    _codex_settings,
-    lambda prompt: ["exec", "--skip-git-repo-check", prompt],
-    lambda prompt: ["exec", "resume", "--last", "--skip-git-repo-check", prompt],
-)
-
-# With its statistics on, Gemini CLI asks play.googleapis.com, again and again. Seen of 0.61.0 on 2026-11-15.
-GEMINI_CLI_CONFIG = """\
-{"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}}
-"""
-
-
-def _gemini_cli_settings(place: Place, task: Task) -> dict[str, str]:
-    folder = place.home / ".gemini"
-    folder.mkdir(exist_ok=True)
-    (folder / "settings.json").write_text(GEMINI_CLI_CONFIG)
-    return {
-        "GOOGLE_GEMINI_BASE_URL": task.base_url,
-        "GEMINI_API_KEY": KEY,
-        "GEMINI_MODEL": task.model,
-        "GEMINI_CLI_CUSTOM_HEADERS": f"x-sim-script: {task.script}",
-        "GEMINI_CLI_TRUST_WORKSPACE": "true",
-    }
-
-
-def _gemini_cli_script(work: Path) -> str:
-    """No comma anywhere: one divides its custom headers."""
-    return _task_script(
-        'run_shell_command {"command": "printf kept > note.txt"}',
-        f'read_file {{"file_path": "{work}/note.txt"}}',
-        'run_shell_command {"command": "wc -c note.txt"}',
-        'run_shell_command {"command": "cp note.txt copy.txt"}',
-    )
-
-
-GEMINI_CLI = Program(
-    "gemini-cli",
-    "@google/gemini-cli/bundle/gemini.js",
-    _gemini_cli_script,
-    _gemini_cli_settings,
-    lambda prompt: ["--prompt", prompt, "--yolo"],
-    lambda prompt: ["--resume", "latest", "--prompt", prompt, "--yolo"],
-)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.clients.programs import CLAUDE_CODE, Outcome, Place, Task, run
+from tests.clients.agents import CLAUDE_CODE
+from tests.clients.programs import Outcome, Place, Task, run
 from tests.clients.upstreams import reach, start
 
 pytestmark = pytest.mark.programs
@@ -57,11 +58,12 @@ SESSIONS = (
 
 def hold(session: Session, base_url: str, place: Place) -> Outcome:
     """The session at that address, to its end."""
-    task = Task(base_url, session.model, session.script(place.work))
+    task = Task(base_url, session.model)
     first = run(CLAUDE_CODE, CLAUDE_CODE.begin("Please begin."), place, task)
     if session.next_model is None:
         return first
     assert first.status == 0, first.remarks
+    assert CLAUDE_CODE.resume is not None
     return run(CLAUDE_CODE, CLAUDE_CODE.resume("Now a copy."), place, task._replace(model=session.next_model))
 
 
@@ -69,7 +71,7 @@ def hold(session: Session, base_url: str, place: Place) -> Outcome:
 def test_a_session_at_the_provider_itself(session: Session, place: Place) -> None:
     """It ends in a 400: thoughts that stood between calls come back in another order, and those of another model not at
     all."""
-    upstream = start(session.simulator, session.profile)
+    upstream = start(session.simulator, session.profile, session.script(place.work))
     outcome = hold(session, upstream.url, place)
     assert (outcome.status, outcome.answer[:14]) == (1, "API Error: 400"), outcome.answer
     assert upstream.refusals()
@@ -78,6 +80,6 @@ def test_a_session_at_the_provider_itself(session: Session, place: Place) -> Non
 @pytest.mark.parametrize("session", SESSIONS, ids=[session.id for session in SESSIONS])
 def test_the_same_session_through_the_gateway(session: Session, place: Place) -> None:
     """It goes on to its end: thoughts are put back where they stood, and those of another model are given as text."""
-    upstream = start(session.simulator, session.profile)
+    upstream = start(session.simulator, session.profile, session.script(place.work))
     outcome = hold(session, reach(upstream), place)
     assert (outcome.status, outcome.answer) == (0, session.answer), (outcome.answer, upstream.refusals())

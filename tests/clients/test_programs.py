@@ -1,21 +1,31 @@
-"""Claude Code and Codex CLI, the real programs, at a task with tools. `make test-clients` runs this."""
+"""Coding agents, the real programs, at a task with tools. `make test-clients` runs this."""
 
 from __future__ import annotations
 
-import shlex
 from typing import NamedTuple
 
 import pytest
 
-from tests.clients.programs import CLAUDE_CODE, CODEX, Place, Program, Task, run
+from tests.clients.agents import (
+    CLAUDE_CODE,
+    CLINE,
+    CLINE_MESSAGES,
+    CODEX,
+    CONTINUE,
+    CONTINUE_MESSAGES,
+    COPILOT_CLI,
+    COPILOT_CLI_RESPONSES,
+    OPENCODE,
+    OPENCODE_MESSAGES,
+    PI,
+    PI_GEMINI,
+    PI_MESSAGES,
+)
+from tests.clients.programs import Place, Program, Task, run
 from tests.clients.upstreams import reach, start
-from thoughtline.clients import address_of, fill, find
+from thoughtline.turns import FormatName
 
 pytestmark = pytest.mark.programs
-
-# Without a script a simulator calls the first tool, which in Claude Code starts another agent. Codex puts a message of
-# its own before the prompt, so there the script is not seen, and the simulator says the same of its own accord.
-GREETING = "Hello\nscript:\nsay: Here is the answer you asked for."
 
 
 class Row(NamedTuple):
@@ -25,6 +35,7 @@ class Row(NamedTuple):
     simulator: str
     model: str
     profile: str | None = None
+    formats: tuple[FormatName, ...] | None = None
 
     @property
     def id(self) -> str:
@@ -43,12 +54,34 @@ ROWS = (
     Row(CODEX, "xai", "grok-4.7"),
     Row(CODEX, "deepseek", "deepseek-v4-pro"),
     Row(CODEX, "copilot", "gpt-5.3-codex"),
+    Row(OPENCODE, "deepseek", "deepseek-v4-pro"),
+    Row(OPENCODE_MESSAGES, "anthropic", "claude-opus-5-5", "bound"),
+    Row(COPILOT_CLI, "deepseek", "deepseek-v4-pro"),
+    Row(COPILOT_CLI, "groq", "openai/gpt-oss-120b"),
+    Row(COPILOT_CLI, "mistral", "magistral-medium-2607"),
+    Row(COPILOT_CLI_RESPONSES, "openai", "gpt-5.1"),
+    Row(CLINE, "deepseek", "deepseek-v4-pro"),
+    Row(CLINE_MESSAGES, "anthropic", "claude-opus-5-5", "bound"),
+    Row(CONTINUE, "deepseek", "deepseek-v4-pro"),
+    Row(CONTINUE_MESSAGES, "deepseek", "deepseek-v4-pro"),
+    Row(PI, "deepseek", "deepseek-v4-pro"),
+    Row(PI_GEMINI, "gemini", "gemini-3-pro-preview"),
     # of another format than the program's: translated
     Row(CLAUDE_CODE, "openai", "gpt-5.1"),
     Row(CLAUDE_CODE, "gemini", "gemini-3-pro-preview"),
     Row(CODEX, "anthropic", "claude-opus-5-5", "bound"),
     Row(CODEX, "gemini", "gemini-3-pro-preview"),
     Row(CODEX, "kimi", "kimi-k2.6"),
+    Row(CLAUDE_CODE, "openrouter", "deepseek/deepseek-v4-pro", formats=("openai_chat",)),
+    Row(CLAUDE_CODE, "openrouter", "anthropic/claude-sonnet-4.5", formats=("openai_chat",)),
+    Row(OPENCODE, "anthropic", "claude-opus-5-5", "bound"),
+    Row(COPILOT_CLI, "gemini", "gemini-3-pro-preview"),
+    Row(COPILOT_CLI_RESPONSES, "anthropic", "claude-opus-4-8", "adaptive"),
+    Row(CLINE_MESSAGES, "kimi", "kimi-k2.6"),
+    Row(CLINE_MESSAGES, "openai", "gpt-5.1"),
+    Row(CONTINUE, "anthropic", "claude-opus-5-5", "bound"),
+    Row(PI_MESSAGES, "openai", "gpt-5.1"),
+    Row(PI_GEMINI, "kimi", "kimi-k2.6"),
 )
 
 
@@ -56,40 +89,20 @@ ROWS = (
 def test_a_task_with_tools(row: Row, place: Place) -> None:
     """Tools run, the answers come, also of a second process that resumes; no request is refused, nobody else is asked,
     and of every turn that is sent again the reasoning is whole."""
-    upstream = start(row.simulator, row.profile)
-    task = Task(reach(upstream), row.model, row.program.script(place.work))
+    upstream = start(row.simulator, row.profile, row.program.script(place.work))
+    task = Task(reach(upstream, row.formats), row.model)
 
     first = run(row.program, row.program.begin("Write a note and look at it."), place, task)
     assert (first.status, first.answer) == (0, "The note says kept."), first.remarks
     assert (place.work / "note.txt").read_text() == "kept"
 
-    second = run(row.program, row.program.resume("Now a copy."), place, task)
-    assert (second.status, second.answer) == (0, "The copy is there."), second.remarks
-    assert (place.work / "copy.txt").read_text() == "kept"
+    turns = 3
+    if row.program.resume is not None:
+        second = run(row.program, row.program.resume("Now a copy."), place, task)
+        assert (second.status, second.answer) == (0, "The copy is there."), second.remarks
+        assert (place.work / "copy.txt").read_text() == "kept"
+        turns = 5
 
     assert upstream.refusals() == []
-    assert upstream.verdicts() == [["whole"] * turns for turns in range(5)]
-    assert place.trap.asked == []
-
-
-@pytest.mark.parametrize(
-    ("program", "simulator"), [(CLAUDE_CODE, "anthropic"), (CODEX, "openai")], ids=["claude", "codex"]
-)
-def test_what_connect_prints(program: Program, simulator: str, place: Place) -> None:
-    """The program, told nothing but what `thoughtline connect` says, gets its answer."""
-    client = find(program.name)
-    assert client is not None
-    upstream = start(simulator)
-    address = address_of(client, upstream.url, simulator)
-    steps = {step.language: fill(step.lines, address) for step in client.steps}
-    (place.home / ".codex").mkdir()
-    (place.home / ".codex" / "config.toml").write_text(steps.get("toml", ""))
-
-    def environment(place: Place, task: Task) -> dict[str, str]:
-        words = shlex.split(steps["shell"].replace("export ", ""))
-        return dict(word.split("=", 1) for word in words)
-
-    told = program._replace(settings=environment)
-    outcome = run(told, told.begin(GREETING), place, Task("", "", ""))
-    assert (outcome.status, outcome.answer) == (0, "Here is the answer you asked for."), outcome.remarks
-    assert upstream.watched.seen
+    assert upstream.verdicts() == [["whole"] * before for before in range(turns)]
+    assert place.trap.strangers(row.program) == []

@@ -7,10 +7,14 @@ import contextlib
 from collections.abc import MutableMapping
 from typing import Any, NamedTuple
 
-from tests.gateway.world import running
+from msgspec.structs import replace
+
+from tests.gateway.world import moved, running
 from tests.sim.serving import NOW, listening
+from thoughtline.settings import Settings
 from thoughtline.sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
 from thoughtline.sim.values import Verdict
+from thoughtline.turns import FormatName
 
 
 class Seen(NamedTuple):
@@ -22,10 +26,14 @@ class Seen(NamedTuple):
 
 
 class Watched:
-    """A simulator that keeps a line on every request, those it has no face for included."""
+    """A simulator that keeps a line on every request, those it has no face for included.
 
-    def __init__(self, app: SimulatorApp) -> None:
+    `script` is what its model says, `|` between the lines: most programs can't be told to send a header.
+    """
+
+    def __init__(self, app: SimulatorApp, script: str = "") -> None:
         self.app = app
+        self.script = script
         self.seen: list[Seen] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,6 +42,8 @@ class Watched:
                 self.seen.append(Seen(scope["method"], scope["path"], message["status"]))
             await send(message)
 
+        if self.script and scope["type"] == "http":
+            scope["headers"] = [*scope["headers"], (b"x-sim-script", self.script.encode())]
         await self.app(scope, receive, note)
 
 
@@ -55,15 +65,18 @@ class Upstream(NamedTuple):
         return [entry["verdicts"] for entry in log if entry["conversation"] == log[-1]["conversation"]]
 
 
-def start(simulator: str, profile: str | None = None) -> Upstream:
+def start(simulator: str, profile: str | None = None, script: str = "") -> Upstream:
     """A simulator of its own for one test."""
-    watched = Watched(simulator_app(simulator, profile, seed=7, now=lambda: NOW))
+    watched = Watched(simulator_app(simulator, profile, seed=7, now=lambda: NOW), script)
     return Upstream(simulator, listening(watched), watched)
 
 
-def reach(upstream: Upstream) -> str:
-    """The base URL, without `/v1`, under which a client finds the provider: through a gateway of its own."""
-    gateway = _GATEWAYS.enter_context(running({upstream.provider: upstream.url}))
+def reach(upstream: Upstream, formats: tuple[FormatName, ...] | None = None) -> str:
+    """The base URL, without `/v1`, under which a client finds the provider: through a gateway of its own. `formats` are
+    those that the simulator speaks, where the provider speaks more."""
+    row = moved(upstream.provider, upstream.url)
+    settings = Settings(providers={row.name: replace(row, formats=formats or row.formats)})
+    gateway = _GATEWAYS.enter_context(running({}, settings))
     return f"{gateway.url}/{upstream.provider}"
 
 

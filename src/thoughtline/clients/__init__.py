@@ -69,6 +69,14 @@ MODELS: dict[str, str] = {
 }
 """A model of each provider, for a user who names none."""
 
+CONTEXT: dict[str, int] = {
+    "deepseek-v4": 1_000_000,  # https://api-docs.deepseek.com/quick_start/pricing, 2026-11-16
+    "kimi-k2": 262_144,  # https://docs.openclaw.ai/providers/moonshot, 2026-11-16
+    "glm-5.2": 1_048_576,  # https://openrouter.ai/z-ai/glm-5.2, 2026-11-16
+    "glm-5": 200_000,  # https://vercel.com/ai-gateway/models/glm-5, 2026-11-16
+}
+"""How many tokens a model takes, by the beginning of its name, where clients guess wrongly: the first that fits."""
+
 
 _LISTS = (
     "The answers of this provider have a list in `content`. A client that stops at it, or shows `[object Object]`, "
@@ -78,10 +86,12 @@ _LISTS = (
 
 
 class Address(NamedTuple):
-    """Where a client goes: the base without `/v1`, and the model as the gateway wants it named there."""
+    """Where a client goes: the base without `/v1`, the model as the gateway wants it named there, and how many tokens
+    the model takes, if that is known."""
 
     base: str
     model: str
+    context: int | None = None
 
 
 def find(name: str) -> Client | None:
@@ -96,14 +106,22 @@ def nearest(name: str) -> str | None:
     return names[close[0]].name if close else None
 
 
-def address_of(client: Client, url: str, provider: str | None = None, model: str | None = None) -> Address:
+def address_of(
+    client: Client, url: str, provider: str | None = None, *, model: str | None = None, context: int | None = None
+) -> Address:
     """Under `/{provider}` a model has the provider's own name for it. Without one, a model that names its provider, as
     in `deepseek/deepseek-v4-pro`, goes to the gateway's root, and any other to the provider the client is made for."""
     root = url.rstrip("/").removesuffix("/v1")
     if provider is None and model is not None and "/" in model:
-        return Address(root, model)
+        return Address(root, model, context or _context_of(model))
     chosen = provider or client.provider
-    return Address(f"{root}/{chosen}", model or MODELS.get(chosen, "MODEL"))
+    named = model or MODELS.get(chosen, "MODEL")
+    return Address(f"{root}/{chosen}", named, context or _context_of(named))
+
+
+def _context_of(model: str) -> int | None:
+    name = model.rpartition("/")[2].lower()
+    return next((tokens for beginning, tokens in CONTEXT.items() if name.startswith(beginning)), None)
 
 
 def instructions(client: Client, address: Address, key: str = KEY) -> str:
@@ -129,7 +147,11 @@ def _parted(model: str) -> tuple[str, str]:
 
 
 def fill(text: str, address: Address, key: str = KEY) -> str:
-    """The text with the address, the key and the model in their places."""
+    """The text with the address, the key, the model and its context size in their places. A line that wants a size
+    which is not known is left out: the client's own guess is as good."""
+    if address.context is None:
+        text = "".join(line for line in text.splitlines(keepends=True) if "<context>" not in line)
+    text = text.replace("<context>", str(address.context))
     return text.replace("<base>", address.base).replace("<model>", address.model).replace("<key>", key)
 
 

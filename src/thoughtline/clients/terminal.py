@@ -22,6 +22,7 @@ CLAUDE_CODE = Client(
 export ANTHROPIC_BASE_URL=<base>
 export ANTHROPIC_API_KEY=<key>
 export ANTHROPIC_MODEL=<model>
+export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
 """,
         ),
     ),
@@ -32,6 +33,8 @@ export ANTHROPIC_MODEL=<model>
         "It also asks for models of its own choice, for titles and checks. Where those don't exist: "
         "`export ANTHROPIC_DEFAULT_OPUS_MODEL=<model> ANTHROPIC_DEFAULT_SONNET_MODEL=<model> "
         "ANTHROPIC_DEFAULT_HAIKU_MODEL=<model>`.",
+        "For a model that it does not know it assumes a context of a million tokens, and compacts too late. "
+        "`CLAUDE_CODE_MAX_CONTEXT_TOKENS` says the real size; `--context` puts it here.",
         "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
     ),
     "2.1.325, by `make test-clients`",
@@ -50,6 +53,8 @@ CODEX = Client(
             """
 model = "<model>"
 model_provider = "thoughtline"
+model_reasoning_effort = "high"
+model_context_window = <context>
 
 [model_providers.thoughtline]
 name = "thoughtline"
@@ -63,8 +68,8 @@ wire_api = "responses"
     "Keeps all reasoning items, encrypted and plain, also over a resume.",
     (
         'It speaks Responses only: `wire_api = "chat"` is refused at start.',
-        "Providers that know function tools only, such as DeepSeek, refuse two of its tools. To leave them out: "
-        '`web_search = "disabled"` above the tables, and `multi_agent = false` under `[features]`.',
+        "Without `model_reasoning_effort` it asks models that it does not know for no effort at all.",
+        "Where a provider knows function tools only, as DeepSeek does, the gateway leaves `web_search` out.",
         "With `openai_base_url` and the built-in provider it tries a websocket first, then goes on over HTTP.",
         "It warns that it has no metadata for the model; that is no error.",
     ),
@@ -126,7 +131,12 @@ _OPENCODE_LINES = """
       "npm": "@ai-sdk/openai-compatible",
       "name": "thoughtline",
       "options": {"baseURL": "<base>/v1", "apiKey": "<key>"},
-      "models": {"<model>": {}}
+      "models": {
+        "<model>": {
+          "limit": {"context": <context>, "output": 32000},
+          "name": "<model>"
+        }
+      }
     }
   },
   "model": "thoughtline/<model>"
@@ -298,7 +308,7 @@ PI = Client(
           "reasoning": true,
           "input": ["text"],
           "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
-          "contextWindow": 128000,
+          "contextWindow": <context>,
           "maxTokens": 32000
         }
       ]
