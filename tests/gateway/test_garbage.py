@@ -53,7 +53,7 @@ WAYS: dict[str, tuple[Ask, int]] = {
     "streamed": (lambda gateway: chat(gateway, is_streaming=True), 200),
     "translated": (lambda gateway: gemini(gateway, "generateContent"), 200),
     "translated and streamed": (lambda gateway: gemini(gateway, "streamGenerateContent?alt=sse"), 200),
-    "tokens that nobody counts": (lambda gateway: gemini(gateway, "countTokens"), 400),
+    "tokens that are estimated": (lambda gateway: gemini(gateway, "countTokens"), 200),
     "refused by the provider": (
         lambda gateway: HTTP.post(gateway.url + CHAT, json={"model": "deepseek-v4-pro", "messages": 1}).status_code,
         400,

@@ -72,7 +72,8 @@ def claude_body(opening: str) -> Json:
 
 def gemini_body(opening: str) -> Json:
     tools = [{"functionDeclarations": [{"name": "bash"}]}, {"codeExecution": {}}]
-    return {"contents": [{"role": "user", "parts": [{"text": opening}]}], "tools": tools}
+    config = {"includeServerSideToolInvocations": True}
+    return {"contents": [{"role": "user", "parts": [{"text": opening}]}], "tools": tools, "toolConfig": config}
 
 
 FACES = {

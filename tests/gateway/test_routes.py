@@ -160,7 +160,7 @@ def test_a_refusal_of_the_request_is_for_the_client(status: int, body: bytes, is
 
 def test_a_refusal_of_ours_is_for_the_client() -> None:
     """What can't be carried into the first target's format is told, whoever else there is."""
-    body = {"model": "team", "input": "hello", "tools": [{"type": "file_search", "vector_store_ids": ["v"]}]}
+    body = {"model": "team", "input": [{"type": "item_reference", "id": "msg_1"}]}
     with team("one", "two") as (gateway, ups):
         response = httpx.post(f"{gateway.url}/v1/responses", json=body)
         assert (response.status_code, response.json()["error"]["code"]) == (400, "untranslatable")
@@ -170,7 +170,7 @@ def test_a_refusal_of_ours_is_for_the_client() -> None:
 @pytest.mark.parametrize("failure", [answers(503, b'{"error":"busy"}'), cuts], ids=["an error", "broken off"])
 def test_a_target_that_cannot_take_the_request(failure: Answer) -> None:
     """Where the first fails and the second could not be asked at all, the client hears what the first said."""
-    body = {"model": "team", "input": "hello", "tools": [{"type": "file_search", "vector_store_ids": ["v"]}]}
+    body = {"model": "team", "input": [{"type": "item_reference", "id": "msg_1"}]}
     with team("one", "two") as (gateway, ups):
         move(gateway, "one", formats=("openai_responses",))
         ups.does["one"] = failure

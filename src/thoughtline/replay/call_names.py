@@ -22,11 +22,12 @@ class CallNames:
         self._own: dict[str, str] = {}
 
     def learn(self, shown: Sequence[Item], record: Record) -> None:
-        """A call under another id than the one it was made with."""
+        """A call under another id than the one it was made with. An id that the maker gave to any call is right."""
         made = [item for item in record.items if isinstance(item, ToolCall)]
+        names = {own.id for own in made}
         calls = [item for item in shown if isinstance(item, ToolCall)]
         for call, own in zip(calls, made, strict=False):
-            if is_same_call(call, own) and call.id and own.id and call.id != own.id:
+            if call.id and own.id and call.id not in names and is_same_call(call, own):
                 self._own[call.id] = own.id
 
     def are_good(self, items: tuple[Item, ...]) -> bool:

@@ -261,6 +261,7 @@ SIMULATORS: dict[str, Simulator] = {
                 anthropic.STYLE,
                 refusals.anthropic_error,
                 anthropic.is_thinking,
+                anthropic.thread_known,
                 asking.claude_tool_kinds,
                 asking.claude_sampling,
                 asking.claude_results,

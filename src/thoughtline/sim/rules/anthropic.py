@@ -379,7 +379,6 @@ def thread_known(exchange: Exchange) -> Refusal | None:
 
 
 RULES: tuple[Rule, ...] = (
-    thread_known,
     thinking_kind,
     forced_tool,
     signature_given,
