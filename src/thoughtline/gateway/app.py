@@ -12,21 +12,24 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from thoughtline.errors import StoreError, ThoughtlineError
+from thoughtline.errors import Declined, StoreError, ThoughtlineError
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
 from thoughtline.gateway.envelope_key import envelope_key
+from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.relay import tell
-from thoughtline.gateway.routing import route_of
+from thoughtline.gateway.routing import MAX_PATH_BYTES, route_of
 from thoughtline.gateway.state import State, with_shared
 
 log = logging.getLogger(__name__)
 
 MakeState: TypeAlias = Callable[[], Awaitable[State]]
 """Opens the store and all else, in the loop that will serve."""
+
+_NEVER_SERVED = ("TRACE", "CONNECT")
 
 REFRESH_SECONDS = 5.0
 """How old another replica's lessons, keys and settings may be here."""
@@ -41,6 +44,15 @@ async def _upgrade(state: State, scope: Scope, receive: Receive, send: Send) -> 
 def _is_websocket(protocol: bytes) -> bool:
     """Other protocols (Java's client offers h2c each time) are offers, which a server may leave alone."""
     return protocol.strip().lower() == b"websocket"
+
+
+def _refusal(method: str, raw_path: bytes) -> Declined | None:
+    """What is not even looked at. TRACE would show a caller the credentials that are added behind it."""
+    if method in _NEVER_SERVED:
+        return Declined(405, "method_not_allowed", f"{method} is not served here.")
+    if len(raw_path) > MAX_PATH_BYTES:
+        return Declined(414, "path_too_long", f"A path has at most {MAX_PATH_BYTES} bytes.")
+    return None
 
 
 class Gateway:
@@ -60,14 +72,18 @@ class Gateway:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         state, method, path = self.state, scope["method"], scope["path"]
+        raw = scope.get("raw_path") or path.encode("latin-1", "replace")
+        refusal = _refusal(method, raw)
+        if refusal is not None:
+            await send_json(send, refusal.status, envelope(refusal, None, ""), [(b"connection", b"close")])
+            return
         if is_managed(path):
             await serve_managed(state, scope, receive, send)
             return
         if method == "GET" and any(name == b"upgrade" and _is_websocket(value) for name, value in scope["headers"]):
             await _upgrade(state, scope, receive, send)
             return
-        raw = scope.get("raw_path")
-        route = route_of(method, raw.decode("latin-1") if raw else path, state.settings.providers)
+        route = route_of(method, raw.decode("latin-1"), state.settings.providers)
         await Exchange(state, scope, route).run(receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
