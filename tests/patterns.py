@@ -11,6 +11,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import re._parser as sre_parse  # private, and the only reader of expressions there is
 from collections import defaultdict
 from collections.abc import Iterator
 from types import ModuleType
@@ -20,10 +21,6 @@ import msgspec
 
 import thoughtline
 
-try:
-    from re import _parser as sre_parse  # type: ignore[attr-defined]  # private, and the only reader of expressions
-except ImportError:  # pragma: no cover  # Python 3.10
-    import sre_parse  # type: ignore[no-redef]
 
 METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split")
 _EVERY_METHOD = ("match", "search", "fullmatch", "sub")
@@ -63,7 +60,7 @@ def uses() -> list[Use]:
     return list(found.values())
 
 
-def _patterns_in(value: object, name: str, seen: set[int]) -> Iterator[tuple[str, re.Pattern[Any]]]:
+def _patterns_in(value: Any, name: str, seen: set[int]) -> Iterator[tuple[str, re.Pattern[Any]]]:
     if id(value) in seen or isinstance(value, (str, bytes, int, ModuleType)):
         return
     seen.add(id(value))
@@ -83,12 +80,16 @@ def _patterns_in(value: object, name: str, seen: set[int]) -> Iterator[tuple[str
     elif isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             yield from _patterns_in(getattr(value, field), field, seen)
-    elif isinstance(value, type) and value.__module__.startswith("thoughtline"):
+    elif (isinstance(value, type) and value.__module__.startswith("thoughtline")) or (
+        hasattr(value, "__dict__") and type(value).__module__.startswith("thoughtline")
+    ):
         for field, inner in vars(value).items():
             yield from _patterns_in(inner, field, seen)
-    elif hasattr(value, "__dict__") and type(value).__module__.startswith("thoughtline"):
-        for field, inner in vars(value).items():
-            yield from _patterns_in(inner, field, seen)
+
+
+def _home(value: Any) -> str:
+    """The module of a class, or of a value's class."""
+    return str(value.__module__ if isinstance(value, type) else type(value).__module__)
 
 
 def _asked_methods() -> dict[str, set[str]]:
@@ -247,10 +248,10 @@ def _example_of(node: tuple[Any, Any], repeats: int, branch: int) -> str:
             return "a"
         case "IN":
             found = _in_class(argument)
-            return found[branch % len(found)] if found else ""
+            return str(found[branch % len(found)]) if found else ""
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             low, high, inner = argument
-            return _example(inner, repeats, branch) * min(max(low, repeats), high)
+            return _example(inner, repeats, branch) * int(min(max(low, repeats), high))
         case "BRANCH":
             branches = argument[1]
             return _example(branches[branch % len(branches)], repeats, branch)

@@ -8,6 +8,7 @@ await remember(memory, handover, continued.quotation)
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from thoughtline.continuity.checkpoints import Known, checkpoints_of, known_steps
@@ -18,6 +19,7 @@ from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
 from thoughtline.turns import Transcript
+from thoughtline.working import Work, at_once
 
 
 class Handover(NamedTuple):
@@ -42,11 +44,17 @@ class Continued(NamedTuple):
 
 
 async def recall(
-    memory: Memory, needed: Needs, found: Found, transcript: Transcript, target: Issuer, terms: Terms
+    memory: Memory,
+    needed: Needs,
+    found: Found,
+    transcript: Transcript,
+    target: Issuer,
+    terms: Terms,
+    work: Work = at_once,
 ) -> Handover:
     """All that has to be fetched. A request that goes on from no known turn asks the store nothing."""
-    known = known_steps(needed, found)
-    line = line_of(needed, known, transcript, target)
+    known = await work(partial(known_steps, needed, found))
+    line = await work(partial(line_of, needed, known, transcript, target))
     told = await memory.told(line) if known else NOTHING_TOLD
     return Handover(known, line, told, target, terms)
 

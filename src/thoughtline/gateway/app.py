@@ -117,6 +117,7 @@ class Gateway:
         self.state.journal.flush()
         self.state.bus.close()
         self.state.limits.counts.close()
+        self.state.work.close()
         await self.state.upstreams.close()
         await self.state.store.close()
 

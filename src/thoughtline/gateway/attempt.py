@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -19,9 +20,10 @@ from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
-from thoughtline.errors import Declined, ThoughtlineError
+from thoughtline.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of
 from thoughtline.formats import FORMATS
+from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.access import Caller, account_of
 from thoughtline.gateway.admin.access import is_token_right
 from thoughtline.gateway.asgi import Scope
@@ -62,6 +64,7 @@ class Incoming(Struct):
     session: Session
     body: bytes
     encoding: str = ""
+    model: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -128,6 +131,11 @@ class Attempt:
     def is_translated(self) -> bool:
         return self.choice.format != self._incoming.route.format
 
+    @property
+    def is_beyond_bounds(self) -> bool:
+        """Whether the request was more than is ever read, and went up as it came."""
+        return self.prepared is not None and isinstance(self.prepared.problem, LimitExceeded)
+
     async def prepare(self) -> None:
         """What to send. Raises where the request can't be carried into the provider's format."""
         incoming, choice = self._incoming, self.choice
@@ -150,7 +158,9 @@ class Attempt:
             raise _not_counted(self.choice)
         body = incoming.body
         if incoming.spoken.format == "openai_responses":
-            body = self.asked = await unfolded(self._state.store, incoming.caller.tenant, body)
+            work = self._state.replayer.work_for(body)
+            await work(partial(check_weight, body))
+            body = self.asked = await unfolded(self._state.store, incoming.caller.tenant, body, work)
         self.lane = await translated(
             self._state.replayer,
             body,

@@ -9,6 +9,7 @@ import asyncio
 import math
 import random
 import time
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -18,13 +19,13 @@ from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
 from thoughtline.formats import aws_event_stream
 from thoughtline.gateway.access import Caller, admit, keys_for
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
+from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Asked, Attempt, Incoming
 from thoughtline.gateway.choosing import Choice, Conversation, Target, choices_of, conversation_of, named_provider
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.headers import Headers, header_value, response_headers, with_findings
+from thoughtline.gateway.intake import take_in
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_lists import models_body, shape_for
 from thoughtline.gateway.relay import Relay, tell
@@ -34,7 +35,7 @@ from thoughtline.gateway.translating import TranslatingRelay, client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.records import Outcome
 from thoughtline.replayer import MAX_FINDINGS, Prepared
-from thoughtline.sessions import Session, session_of
+from thoughtline.sessions import Session
 from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
 from thoughtline.watching import StreamWatch, Watch
@@ -104,14 +105,12 @@ class Exchange:
 
     async def _read(self, receive: Receive) -> Incoming:
         """The whole request; where it will be looked at, without compression and with what it says of its session."""
-        limit, route = self._state.settings.server.max_body_bytes, self._route
-        body = await read_body(receive, self._headers.get(b"content-length", b""), limit)
-        encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
-        if encoding and route.action != "passthrough":
-            body, encoding = unpacked(body, encoding, limit), ""
-        if route.action != "passthrough" and route.format is not None:
-            self._session = session_of(self._headers, body)
-        return Incoming(self._scope, route, self._headers, self._query, self._caller, self._session, body, encoding)
+        state, route = self._state, self._route
+        limit = state.settings.server.max_body_bytes
+        body, encoding, self._session, model = await take_in(receive, self._headers, route, state.replayer, limit)
+        return Incoming(
+            self._scope, route, self._headers, self._query, self._caller, self._session, body, encoding, model
+        )
 
     async def _converse(self, incoming: Incoming, send: Send) -> None:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
@@ -239,7 +238,8 @@ class Exchange:
         streams = attempt is not None and attempt.is_streaming
         is_stream = kind in _STREAMS or (streams and kind != "application/json")
         is_stream = is_stream or (streams and attempt is not None and attempt.choice.format == "gemini_generate")
-        watch = self._watch(attempt, response, is_stream=is_stream)
+        work = self._state.replayer.work_for(attempt.prepared.body if attempt and attempt.prepared else b"")
+        watch = await work(partial(self._watch, attempt, response, is_stream=is_stream))
         relay = self._relay = self._relay_for(attempt, response, watch, is_stream=is_stream)
         self._status = response.status
         if is_last or attempt is None or attempt.answers_at_once(is_stream=is_stream):
@@ -279,12 +279,12 @@ class Exchange:
         hold = self._state.settings.replay.hold_ms / 1000
         headers = self._down(response)
         if attempt is None or watch is None:
-            return Relay(response, headers, watch, self._keep, hold, self._departure)
+            return Relay(response, headers, watch, self._keep, hold, self._departure, work=self._state.work)
         lane = attempt.lane
         if lane is None:
             is_plain = response.header("content-encoding").lower() in ("", "identity")
             tagged = attempt.tagged(is_stream=is_stream) if is_plain else None
-            return Relay(response, headers, watch, self._keep, hold, self._departure, tagged)
+            return Relay(response, headers, watch, self._keep, hold, self._departure, tagged, work=self._state.work)
         tagged = attempt.tagged(is_stream=lane.spoken.is_streaming)
         headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
         way = lane.way(self._state.clock())
@@ -296,6 +296,7 @@ class Exchange:
             hold,
             self._departure,
             tagged,
+            work=self._state.work,
             way=way,
             spoken=lane.spoken,
             keep_answer=attempt.keep_answer,
@@ -387,6 +388,8 @@ class Exchange:
             f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
             f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
         )
+        if self._last is not None and self._last.is_beyond_bounds:
+            told += ", unread=1"
         return (told if health == "ok" else f"{told}, store={health}").encode()
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:

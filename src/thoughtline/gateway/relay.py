@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from thoughtline.errors import DecodeError
+from thoughtline.formats.weighing import is_light
 from thoughtline.gateway.asgi import Message, Send
 from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.encodings import Decompressor
@@ -23,6 +24,7 @@ from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.replay.findings import Finding
 from thoughtline.watching import MAX_BYTES, StreamWatch, Watch
+from thoughtline.working import Work, at_once
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,12 @@ MAX_WHOLE_BYTES = 32 * 2**20
 
 DRAIN_BYTES = 8 * 2**20
 """How much is read for a client that has left."""
+
+LONG_BYTES = 64 * 2**10
+"""An event that is longer is read where it holds nobody up: images, and answers that are repeated at their end."""
+
+_BRIEF_BYTES = 8 * 2**10
+"""What is compressed and no longer than this is unpacked and read at once."""
 
 Keep = Callable[[Watch], Coroutine[Any, Any, None]]
 """Saves the records of the turns that have ended."""
@@ -58,8 +66,11 @@ class Relay:
         hold_seconds: float,
         departure: Departure,
         tagged: Tagged | None = None,
+        *,
+        work: Work = at_once,
     ) -> None:
         self._response = response
+        self._work = work
         self._tagged = tagged
         self._headers = headers
         self._watch = watch
@@ -111,7 +122,7 @@ class Relay:
             await self._begin(send)
             await self._send(send, last)  # and no end: the connection is closed in mid-air, as the upstream's was
             return
-        self._read_gathered()
+        await self._read_gathered()
         await self._hold()
         await self._begin(send)
         await self._send(send, last, is_last=True)
@@ -141,9 +152,9 @@ class Relay:
             self._tagged = None
             await self.pass_read(send, body, is_whole=False)
             return
-        self._read_gathered()
+        await self._read_gathered()
         await self._hold()
-        body = tagged.whole(body)
+        body = await self._work_for(body)(partial(tagged.whole, body))
         self._headers = [pair for pair in self._headers if pair[0] != b"content-length"]
         self._headers.append((b"content-length", str(len(body)).encode()))
         await self._start(send)
@@ -178,9 +189,11 @@ class Relay:
     async def _pump(self, send: Send) -> None:
         read = self._response.read
         while (piece := await read()) is not None:
-            if self._watch is not None and self._is_over(piece):
+            work = self._work if self._is_long(piece) else None
+            is_over = self._is_over(piece) if work is None else await work(partial(self._is_over, piece))
+            if is_over:
                 await self._hold()
-            message = self._message(piece)
+            message = self._message(piece) if work is None else await work(partial(self._message, piece))
             if message is not None:
                 await send(message)
             elif self._departure.has_left and self._is_drained():
@@ -228,11 +241,21 @@ class Relay:
         if self._gathered_bytes > MAX_WHOLE_BYTES:
             self._watch, self._gathered, self.note = None, [], "too large to remember"
 
-    def _read_gathered(self) -> None:
+    async def _read_gathered(self) -> None:
         watch = self._watch
         if watch is not None:
             body = self._gathered[0] if len(self._gathered) == 1 else b"".join(self._gathered)
-            self._reading(lambda: watch.read_whole(self._plain(body)))
+            await self._work_for(body)(partial(self._reading, lambda: watch.read_whole(self._plain(body))))
+
+    def _work_for(self, body: bytes) -> Work:
+        """How to do what takes as long as a body is."""
+        is_quick = is_light(body) if self._decompressor is None else len(body) < _BRIEF_BYTES
+        return at_once if is_quick else self._work
+
+    def _is_long(self, piece: bytes) -> bool:
+        """Whether a piece may end an event that takes long to read."""
+        watch = self._watch
+        return isinstance(watch, StreamWatch) and watch.unended_bytes + len(piece) > LONG_BYTES
 
     def _is_over(self, piece: bytes) -> bool:
         """Read on in a stream; whether a turn has ended in this piece."""

@@ -25,6 +25,7 @@ from thoughtline.replay.contracts import BY_NAME, Contract
 from thoughtline.replayer import ContractBook, Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
+from thoughtline.working import InThreads
 
 _DIALECTS = {value.name: value for value in vars(dialects).values() if isinstance(value, Dialect)}
 
@@ -59,6 +60,7 @@ class State(NamedTuple):
     models: ModelLists
     signals: Signals
     health: Health
+    work: InThreads
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -98,12 +100,13 @@ def make_state(
     book = contract_book(settings, lessons)
     metrics = Metrics()
     journal.measure(metrics)
+    work = InThreads()
     return State(
         settings,
         store,
         lessons,
         book,
-        Replayer(store, lessons, book, clock),
+        Replayer(store, lessons, book, clock, work),
         Upstreams(),
         keys,
         journal,
@@ -116,6 +119,7 @@ def make_state(
         ModelLists(clock),
         Signals(asyncio.Event(), asyncio.Event()),
         Health(),
+        work,
         clock,
     )
 
@@ -129,5 +133,5 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    replayer = Replayer(state.store, state.lessons, book, state.clock)
+    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer)
