@@ -60,7 +60,12 @@ KINDS = (
     Kind("10,000 pairs, translated", lambda: pairs(10_000), "/v1/messages"),
     Kind("100,000 pairs, 13 MB", lambda: pairs(100_000)),
     Kind("32 MiB of {} as messages", lambda: filled(LIST, b"{},", b"{}]}")),
-    Kind("a million {} in 300 bytes of zstd", lambda: zstandard.compress(filled(LIST, b"{},", b"{}]}", 3 * 2**20)), CHAT, "zstd"),
+    Kind(
+        "a million {} in 300 bytes of zstd",
+        lambda: zstandard.compress(filled(LIST, b"{},", b"{}]}", 3 * 2**20)),
+        CHAT,
+        "zstd",
+    ),
     Kind("1 MiB of {} in zstd", lambda: zstandard.compress(filled(LIST, b"{},", b"{}]}", 2**20 - 9)), CHAT, "zstd"),
     Kind("33,000 {} as messages", lambda: filled(LIST, b"{},", b"{}]}", 99_000)),
     Kind("32 MiB of text", lambda: filled(LIST + b'{"role":"user","content":"', b"word ", b'"}]}')),
@@ -186,7 +191,9 @@ def main() -> None:
         return
     with gateway() as place:
         post(place, KINDS[0], pairs(1))
-        print(f"{'/healthz while one request is worked on':42}{'status':>7}{'s':>7}{'max ms':>9}{'p99 ms':>9}{'x idle p99':>12}")
+        print(
+            f"{'/healthz while one request is worked on':42}{'status':>7}{'s':>7}{'max ms':>9}{'p99 ms':>9}{'x idle p99':>12}"
+        )
         for kind in KINDS:
             body = kind.body()
             with Prober(place) as idle:
@@ -204,7 +211,10 @@ def main() -> None:
                     sender.join()
             took = time.perf_counter() - began
             (most, high), (_, idle_high) = worst(probed.seconds), worst(idle.seconds)
-            print(f"{kind.name:42}{statuses[0]:>7}{took:>7.2f}{most:>9.1f}{high:>9.1f}{high / idle_high:>12.1f}", flush=True)
+            print(
+                f"{kind.name:42}{statuses[0]:>7}{took:>7.2f}{most:>9.1f}{high:>9.1f}{high / idle_high:>12.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

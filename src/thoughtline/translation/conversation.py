@@ -306,43 +306,47 @@ class _Work:
     # --- shapes --------------------------------------------------------------------------------------------------
 
     def flat(self, parts: list[_Part]) -> list[_Part]:
-        """Each result a turn of its own."""
-        shaped: list[_Part] = []
-        for part in parts:
-            if part.items:
-                shaped = self._with_model_part(shaped, part) if part.role == "assistant" else [*shaped, part]
-        return shaped
-
-    def _with_model_part(self, shaped: list[_Part], part: _Part) -> list[_Part]:
-        """In a Responses list what the model says next to itself is one step."""
-        is_one_step = self._target == "openai_responses" and shaped and shaped[-1].role == "assistant"
-        return [*shaped[:-1], _joined(shaped[-1], part)] if is_one_step else [*shaped, part]
+        """Each result a turn of its own. In a Responses list what the model says next to itself is one step."""
+        joins: tuple[Role, ...] = ("assistant",) if self._target == "openai_responses" else ()
+        return _in_runs([part for part in parts if part.items], joins)
 
     def blocks(self, parts: list[_Part]) -> list[_Part]:
         """Turns of user and model in alternation, results first in the user's."""
-        shaped: list[_Part] = []
+        ours: list[_Part] = []
         for part in parts:
             if not part.items:
                 continue
             if part.role == "system":
                 message = "a system message in mid conversation stands as the user's"
                 self.findings.append(Finding("untranslatable", "", message, ""))
-            ours = part if part.role == "assistant" else _Part("user", part.items)
-            if shaped and shaped[-1].role == ours.role:
-                shaped[-1] = _joined(shaped[-1], ours)
-            else:
-                shaped.append(ours)
+            ours.append(part if part.role == "assistant" else _Part("user", part.items))
+        shaped = _in_runs(ours, ("assistant", "user"))
         if shaped and shaped[0].role == "assistant":
             shaped.insert(0, _Part("user", (Text(_OPENING),)))
         return shaped
 
 
-def _joined(one: _Part, other: _Part) -> _Part:
-    items = (*one.items, *other.items)
-    letters = sum(letters_of(item.text) for item in one.items if isinstance(item, Text))
-    calls = sum(1 for item in one.items if isinstance(item, ToolCall))
-    moved = tuple(placed._replace(base=(placed.base[0] + letters, placed.base[1] + calls)) for placed in other.opened)
-    return _Part(one.role, items, (*one.opened, *moved))
+def _in_runs(parts: list[_Part], joins: tuple[Role, ...]) -> list[_Part]:
+    """With neighbours of these roles joined: all of a run at once, so that a long one costs what it is long."""
+    runs: list[list[_Part]] = []
+    for part in parts:
+        if part.role in joins and runs and runs[-1][0].role == part.role:
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    return [run[0] if len(run) == 1 else _joined(run) for run in runs]
+
+
+def _joined(run: list[_Part]) -> _Part:
+    items: list[Item] = []
+    opened: list[Placed] = []
+    letters = calls = 0
+    for part in run:
+        items += part.items
+        opened += [placed._replace(base=(placed.base[0] + letters, placed.base[1] + calls)) for placed in part.opened]
+        letters += sum(letters_of(item.text) for item in part.items if isinstance(item, Text))
+        calls += sum(1 for item in part.items if isinstance(item, ToolCall))
+    return _Part(run[0].role, tuple(items), tuple(opened))
 
 
 def refusal_of(item: Unknown) -> str:
