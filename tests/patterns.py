@@ -21,7 +21,6 @@ import msgspec
 
 import thoughtline
 
-
 METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split")
 _EVERY_METHOD = ("match", "search", "fullmatch", "sub")
 _MOST_STARTS, _MOST_PUMPS = 4, 24

@@ -16,6 +16,7 @@ from thoughtline.errors import Declined, StoreError, ThoughtlineError
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
+from thoughtline.gateway.admission import Connections
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.envelopes import envelope
@@ -62,6 +63,7 @@ class Gateway:
 
     def __init__(self, make_state: MakeState) -> None:
         self._make_state = make_state
+        self.connections = Connections()
         self._refreshing: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -291,7 +291,8 @@ class Attempt:
         began = time.perf_counter()
         self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
         try:
-            return await self._state.upstreams.send(provider, method, url, headers, body)
+            caller = self._incoming.caller.tenant
+            return await self._state.upstreams.send(provider, method, url, headers, body, caller=caller)
         finally:
             self.upstream_seconds += time.perf_counter() - began
 

@@ -65,7 +65,7 @@ class Exchange:
         self._code = ""
         self._is_degraded = False
         self._summed: tuple[Prepared, Outcome] | None = None
-        self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
+        self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned)
         # A name, no secret: a system call for it would also let other threads in between.
         self.id = f"{random.getrandbits(64):016x}"
 

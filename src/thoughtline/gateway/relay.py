@@ -77,6 +77,7 @@ class Relay:
         self._keep = keep
         self._hold_seconds = hold_seconds
         self._departure = departure
+        departure.has_answer = True
         self._decompressor: Decompressor | None = None
         self._saving: set[asyncio.Task[None]] = set()
         self._gathered: list[bytes] = []
@@ -224,6 +225,7 @@ class Relay:
         self.bytes_down += len(piece)
         if self._departure.has_left:
             self._drained_bytes += len(piece)
+            self._departure.hold(self.bytes_down)
             return None
         return {"type": "http.response.body", "body": piece, "more_body": not is_last} if piece or is_last else None
 
@@ -238,6 +240,7 @@ class Relay:
             return
         self._gathered.append(piece)
         self._gathered_bytes += len(piece)
+        self._departure.hold(self._gathered_bytes)
         if self._gathered_bytes > MAX_WHOLE_BYTES:
             self._watch, self._gathered, self.note = None, [], "too large to remember"
 

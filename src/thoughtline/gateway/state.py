@@ -12,6 +12,7 @@ from thoughtline.catalogue import Provider
 from thoughtline.fallover.health import Health
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
+from thoughtline.gateway.departure import Abandoned
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
@@ -61,6 +62,7 @@ class State(NamedTuple):
     signals: Signals
     health: Health
     work: InThreads
+    abandoned: Abandoned
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -120,6 +122,7 @@ def make_state(
         Signals(asyncio.Event(), asyncio.Event()),
         Health(),
         work,
+        Abandoned(),
         clock,
     )
 

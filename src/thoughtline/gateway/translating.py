@@ -239,6 +239,7 @@ class TranslatingRelay(Relay):
     def _is_too_long(self, piece: bytes) -> bool:
         """Whether a stream has become longer than any answer is: all of it is gathered, item by item."""
         self._gathered_bytes += len(piece)
+        self._departure.hold(self._gathered_bytes)
         return self._gathered_bytes > MAX_WHOLE_BYTES
 
     async def _send_all(self, send: Send, body: bytes) -> None:

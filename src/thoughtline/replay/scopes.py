@@ -36,9 +36,10 @@ def _loop_head(turns: Sequence[Turn], assistant: Sequence[int]) -> tuple[int, ..
     """The assistant turn whose calls are being answered, if the request ends with results."""
     if not turns or not any(isinstance(item, ToolResult) for item in turns[-1].items):
         return ()
-    pending = [position for position in assistant if position >= after_last_user(turns) and has_calls(turns[position])]
+    start, known = after_last_user(turns), frozenset(assistant)
+    pending = [position for position in assistant if position >= start and has_calls(turns[position])]
     head = pending[-1:]
-    while head and head[0] - 1 in assistant:
+    while head and head[0] - 1 in known:
         head = [head[0] - 1]  # neighbours are one turn to Anthropic
     return tuple(head)
 
