@@ -191,9 +191,8 @@ def main() -> None:
         return
     with gateway() as place:
         post(place, KINDS[0], pairs(1))
-        print(
-            f"{'/healthz while one request is worked on':42}{'status':>7}{'s':>7}{'max ms':>9}{'p99 ms':>9}{'x idle p99':>12}"
-        )
+        columns = f"{'status':>7}{'s':>7}{'max ms':>9}{'p99 ms':>9}{'x idle p99':>12}"
+        print(f"{'/healthz while one request is worked on':42}{columns}")
         for kind in KINDS:
             body = kind.body()
             with Prober(place) as idle:

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import msgspec
-
 import thoughtline
 
 METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split")
@@ -60,30 +58,30 @@ def uses() -> list[Use]:
 
 
 def _patterns_in(value: Any, name: str, seen: set[int]) -> Iterator[tuple[str, re.Pattern[Any]]]:
-    if id(value) in seen or isinstance(value, (str, bytes, int, ModuleType)):
+    if id(value) in seen:
         return
     seen.add(id(value))
     if isinstance(value, re.Pattern):
         yield name, value
     elif isinstance(getattr(value, "__self__", None), re.Pattern):
         yield name, value.__self__  # a bound method such as `_PATTERN.sub`
-    elif isinstance(value, dict):
-        for inner in (*value.keys(), *value.values()):
-            yield from _patterns_in(inner, name, seen)
-    elif hasattr(value, "_fields"):
-        for field in value._fields:
-            yield from _patterns_in(getattr(value, field, None), field, seen)
-    elif isinstance(value, (tuple, list, set, frozenset)):
-        for inner in value:
-            yield from _patterns_in(inner, name, seen)
-    elif isinstance(value, msgspec.Struct):
-        for field in value.__struct_fields__:
-            yield from _patterns_in(getattr(value, field), field, seen)
-    elif (isinstance(value, type) and value.__module__.startswith("thoughtline")) or (
-        hasattr(value, "__dict__") and type(value).__module__.startswith("thoughtline")
-    ):
-        for field, inner in vars(value).items():
-            yield from _patterns_in(inner, field, seen)
+    else:
+        for member, inner in _members(value, name):
+            yield from _patterns_in(inner, member, seen)
+
+
+def _members(value: Any, name: str) -> list[tuple[str, Any]]:
+    """What a value holds, each under its own name where it has one."""
+    if isinstance(value, (str, bytes, int, ModuleType)):
+        return []
+    if isinstance(value, dict):
+        return [(name, inner) for inner in (*value.keys(), *value.values())]
+    fields = getattr(value, "_fields", None) or getattr(value, "__struct_fields__", None)
+    if fields and not isinstance(value, type):
+        return [(field, getattr(value, field, None)) for field in fields]
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return [(name, inner) for inner in value]
+    return list(vars(value).items()) if hasattr(value, "__dict__") and _home(value).startswith("thoughtline") else []
 
 
 def _home(value: Any) -> str:
