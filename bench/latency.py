@@ -138,14 +138,18 @@ class Prober:
         return self
 
     def __exit__(self, *_: object) -> None:
-        told, _ = self._process.communicate()
-        self.seconds = json.loads(told)
+        self.seconds = json.loads(self._process.communicate()[0])
 
 
 def probe(place: str) -> None:
     """Until the input is closed; then the figures."""
     over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+
+    def wait_for_end() -> None:
+        sys.stdin.read()
+        over.set()
+
+    threading.Thread(target=wait_for_end, daemon=True).start()
     seconds = []
     connection = http.client.HTTPConnection(place, timeout=120)
     while not over.is_set():

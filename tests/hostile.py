@@ -358,11 +358,11 @@ def main() -> int:
     for outcome in attack(target):
         failed += bool(outcome.problem)
         took = f"{outcome.seconds:7.1f} s  /healthz at most {outcome.longest * 1000:7.1f} ms"
-        print(f"{outcome.name:26}{took}  {outcome.problem}")
+        sys.stdout.write(f"{outcome.name:26}{took}  {outcome.problem}\n")
     if given.pid:
         grown = rss_kilobytes(given.pid) - before[0]
         left = settled(given.pid, before[1] + MOST_LEFT_OPEN, given.patience) - before[1]
-        print(json.dumps({"memory_grown_kb": grown, "descriptors_left": left}))
+        sys.stdout.write(json.dumps({"memory_grown_kb": grown, "descriptors_left": left}) + "\n")
         failed += grown > MOST_GROWN_KB or left > MOST_LEFT_OPEN
     return 1 if failed else 0
 

@@ -11,7 +11,7 @@ import importlib
 import inspect
 import pkgutil
 import re
-import re._parser as sre_parse  # private, and the only reader of expressions there is
+import re._parser as sre_parse  # type: ignore[import-not-found]  # private: the only reader of expressions
 from collections import defaultdict
 from collections.abc import Iterator
 from types import ModuleType

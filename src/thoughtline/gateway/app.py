@@ -31,6 +31,7 @@ MakeState: TypeAlias = Callable[[], Awaitable[State]]
 """Opens the store and all else, in the loop that will serve."""
 
 _NEVER_SERVED = ("TRACE", "CONNECT")
+_SERVED = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
 REFRESH_SECONDS = 5.0
 """How old another replica's lessons, keys and settings may be here."""
@@ -75,12 +76,13 @@ class Gateway:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         state, method, path = self.state, scope["method"], scope["path"]
         raw = scope.get("raw_path") or path.encode("latin-1", "replace")
+        if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked
+            await serve_managed(state, scope, receive, send)
+            return
         refusal = _refusal(method, raw)
         if refusal is not None:
-            await send_json(send, refusal.status, envelope(refusal, None, ""), [(b"connection", b"close")])
-            return
-        if is_managed(path):
-            await serve_managed(state, scope, receive, send)
+            headers = [(b"allow", _SERVED), (b"connection", b"close")]
+            await send_json(send, refusal.status, envelope(refusal, None, ""), headers)
             return
         if method == "GET" and any(name == b"upgrade" and _is_websocket(value) for name, value in scope["headers"]):
             await _upgrade(state, scope, receive, send)
