@@ -1,0 +1,26 @@
+"""Which turns must carry reasoning, told in one pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from thoughtline.items import ToolCall, ToolResult
+from thoughtline.replay import scopes
+from thoughtline.replay.contracts import BY_NAME
+from thoughtline.replay.scopes import required_turns
+from thoughtline.turns import Transcript, Turn
+
+
+def test_a_long_loop_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the user spoke last is looked for once, not once for each turn of the model."""
+    looked: list[int] = []
+    find = scopes.after_last_user
+    monkeypatch.setattr(scopes, "after_last_user", lambda turns: looked.append(1) or find(turns))
+    steps = [
+        (Turn("assistant", (ToolCall("f", "{}", "1"),)), Turn("user", (ToolResult("1", b'"x"'),))) for _ in range(99)
+    ]  # type: ignore[arg-type]  # no wire reads it
+    transcript = Transcript("anthropic_messages", tuple(turn for step in steps for turn in step), thinking="on")
+    contract = BY_NAME["anthropic"]
+    assert contract.scope == "loop_head"
+    assert required_turns(transcript, contract, range(0, 198, 2)) == (196,)
+    assert len(looked) == 1
