@@ -7,15 +7,18 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 import zstandard
 
 from tests.gateway.test_bytes import CHAT, behind, say_hi
-from tests.gateway.test_faults import EVENTS, event, silent, without_end
+from tests.gateway.test_faults import event, silent, without_end
 from tests.gateway.test_serving import WAIT_SECONDS, _until_closed, serving
-from tests.gateway.upstreams import Got, Out, upstream
+from tests.gateway.upstreams import EVENTS, Got, Out, Upstream, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from thoughtline.formats import weighing
@@ -23,6 +26,7 @@ from thoughtline.gateway import departure, relay
 from thoughtline.gateway import upstream as upward
 from thoughtline.gateway.departure import Abandoned, Departure
 
+Result = TypeVar("Result")
 MANY = b'{"model":"m","messages":[' + b"{}," * 110_000 + b"{}]}"
 LONG = json.dumps({"model": "m", "messages": [{"role": "user", "content": "a"}] * (weighing.MAX_TURNS + 1)}).encode()
 
@@ -74,14 +78,19 @@ def test_large_work_is_done_aside() -> None:
     with upstream(say_hi) as up, running(behind(up)) as gateway:
         work = gateway.state.work
 
-        async def noted(do):  # type: ignore[no-untyped-def]  # as `InThreads` has it
-            return await type(work).__call__(work, lambda: (threads.add(threading.current_thread().name), do())[1])
+        async def noted(do: Callable[[], Result]) -> Result:
+            def there() -> Result:
+                threads.add(threading.current_thread().name)
+                return do()
+
+            return await work(there)
 
         gateway.state.replayer._work = noted
-        short = {"model": "m", "messages": [{"role": "user", "content": "a"}] * 50}
+        turns = [{"role": "user", "content": "a"}] * 50
+        short = {"model": "m", "messages": turns}
         assert HTTP.post(gateway.url + CHAT, json=short).status_code == 200
         assert threads == set()
-        assert HTTP.post(gateway.url + CHAT, json=short | {"messages": short["messages"] * 100}).status_code == 200
+        assert HTTP.post(gateway.url + CHAT, json={**short, "messages": turns * 100}).status_code == 200
         assert threads
         assert all(name.startswith("thoughtline-work") for name in threads)
 
@@ -102,6 +111,10 @@ def test_who_leaves_before_the_first_byte_is_not_waited_for() -> None:
         assert next_line().code == "client_gone"
 
 
+def _has_got(count: int, up: Upstream) -> bool:
+    return len(up.got) == count
+
+
 def test_a_caller_leaves_only_so_many_requests_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each holds a connection to the provider; other callers are served."""
     monkeypatch.setattr(upward, "MOST_LEFT_ALONE", 2)
@@ -112,7 +125,7 @@ def test_a_caller_leaves_only_so_many_requests_behind(monkeypatch: pytest.Monkey
     with upstream(answer) as up, running(behind(up)) as gateway, gateway.listening() as next_line:
         for number in (1, 2):
             with asking(gateway):
-                up.wait_until(lambda up, number=number: len(up.got) == number)
+                up.wait_until(partial(_has_got, number))
             next_line()
         body = {"model": "m", "messages": []}
         refused = HTTP.post(gateway.url + CHAT, json=body, headers={"authorization": "Bearer k"})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
+from msgspec import Raw
 
 from thoughtline.items import ToolCall, ToolResult
 from thoughtline.replay import scopes
@@ -15,10 +18,14 @@ def test_a_long_loop_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the user spoke last is looked for once, not once for each turn of the model."""
     looked: list[int] = []
     find = scopes.after_last_user
-    monkeypatch.setattr(scopes, "after_last_user", lambda turns: looked.append(1) or find(turns))
-    steps = [
-        (Turn("assistant", (ToolCall("f", "{}", "1"),)), Turn("user", (ToolResult("1", b'"x"'),))) for _ in range(99)
-    ]  # type: ignore[arg-type]  # no wire reads it
+
+    def counted(turns: Sequence[Turn]) -> int:
+        looked.append(len(turns))
+        return find(turns)
+
+    monkeypatch.setattr(scopes, "after_last_user", counted)
+    call, result = ToolCall("f", "{}", "1"), ToolResult(Raw(b'"x"'), "1")
+    steps = [(Turn("assistant", (call,)), Turn("user", (result,)))] * 99
     transcript = Transcript("anthropic_messages", tuple(turn for step in steps for turn in step), thinking="on")
     contract = BY_NAME["anthropic"]
     assert contract.scope == "loop_head"
