@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -132,13 +133,27 @@ class Workers(Multiprocess):
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
+        """In a thread: whoever is interrupted by a signal may hold the lock of `should_exit`."""
         self.signal_queue.append(number)
+        threading.Thread(target=self._leave, daemon=True).start()
+
+    def _leave(self) -> None:
+        self.should_exit.set()  # also ends a replacement of workers that is under way
         for listener in self.sockets:
             listener.close()
-        for process in self.processes:
+        for process in list(self.processes):
             if process.pid is not None and process.exitcode is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process.pid, signal.SIGTERM)
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except (OSError, ValueError):  # a worker was being started on the socket that was closed
+            if not self.should_exit.is_set():
+                raise
+            self.terminate_all()
+            self.join_all()
 
 
 class AppFactory:
