@@ -61,7 +61,7 @@ def test_what_to_know_of_lists_in_content() -> None:
     assert messages
     for address, is_told in (
         (address_of(chat, DEFAULT_URL, "mistral"), True),
-        (address_of(chat, DEFAULT_URL, None, "mistral/magistral-medium-latest"), True),
+        (address_of(chat, DEFAULT_URL, model="mistral/magistral-medium-latest"), True),
         (address_of(chat, DEFAULT_URL, "deepseek"), False),
     ):
         assert ("--plain-content" in instructions(chat, address)) is is_told

@@ -9,8 +9,10 @@ What can't be read is sent as it came: the provider will say what is wrong with 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -21,10 +23,11 @@ from thoughtline.continuity.checkpoints import known_steps, needs_of_all
 from thoughtline.continuity.handover import Handover, carry_on, recall, remember
 from thoughtline.continuity.injection import Quotation, Terms
 from thoughtline.continuity.memory import Memory
-from thoughtline.errors import DecodeError, EncodeError, StoreError
+from thoughtline.errors import DecodeError, EncodeError, LimitExceeded, StoreError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.formats.halves import glanced
 from thoughtline.formats.leaving_out import without_members
+from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
 from thoughtline.healing import Mended, Sent, mend
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.providers import Dialect
@@ -43,9 +46,12 @@ from thoughtline.stores import Clock, Saved, Store
 from thoughtline.translation import CallIds, with_opened, with_own_ids
 from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.turns import FormatName, Transcript
+from thoughtline.working import Work, at_once
 
 MOST_HEALINGS = 2
 _MAX_RESOLVED = 4096
+_KEYS_AT_ONCE = 500
+"""Looked for in one go: a store that answers on the loop takes a few milliseconds for so many."""
 MAX_FINDINGS = 64
 """As many as are told of one exchange."""
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
@@ -207,11 +213,17 @@ class Prepared(Struct, frozen=True, gc=False):
         )
 
 
-def guess_model(body: bytes) -> str:
-    """The model that a body asks for: quickly where it stands first, as most clients write it."""
+def first_model(body: bytes) -> str:
+    """The model that a body asks for, if it stands first, as most clients write it."""
     found = _MODEL.match(body, 0, 256)
-    if found is not None:
-        return found[1].decode("utf-8", "replace")
+    return found[1].decode("utf-8", "replace") if found is not None else ""
+
+
+def guess_model(body: bytes) -> str:
+    """The model that a body asks for, wherever it stands."""
+    first = first_model(body)
+    if first:
+        return first
     asked = glanced(_asked, body)
     return asked.model if asked is not None else ""
 
@@ -224,14 +236,15 @@ _asked = msgspec.json.Decoder(_Asked)
 
 
 class Replayer:
-    """Requests and responses in, a store behind."""
+    """Requests and responses in, a store behind. `work` is how what takes long is done."""
 
-    def __init__(self, store: Store, lessons: Lessons, book: ContractBook, clock: Clock) -> None:
+    def __init__(self, store: Store, lessons: Lessons, book: ContractBook, clock: Clock, work: Work = at_once) -> None:
         self._store = store
         self._lessons = lessons
         self._book = book
         self._clock = clock
         self._memory = Memory(store, clock)
+        self._work = work
 
     def contract_for(self, destination: Destination) -> Contract:
         return self._book.contract_for(destination.target)
@@ -250,9 +263,15 @@ class Replayer:
 
         With `terms`, what other models thought is quoted where this one can't take it natively.
         """
-        contract = as_asked(self._book.contract_for(destination.target), body)
+        contract = self._book.contract_for(destination.target)
+        work = self.work_for(body)
+        contract = await work(partial(as_asked, contract, body))
         try:
-            transcript = _bodies(destination.format).decode_request(body, contract.dialect)
+            transcript = await work(partial(decode_bounded, body, destination.format, contract.dialect))
+        except LimitExceeded as problem:
+            if edits or (model and model != first_model(body)):
+                raise  # what is not read can't be changed
+            return Prepared(destination, identity, body, contract, problem=problem)
         except DecodeError as problem:
             return Prepared(destination, identity, body, contract, problem=problem)
         if model and model != transcript.model:
@@ -272,16 +291,17 @@ class Replayer:
     ) -> Prepared:
         """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
         contract = contract or self._book.contract_for(destination.target)
-        needed = (needs if terms is None else needs_of_all)(transcript, contract, identity)
-        found = carried.added_to(await self._found(needed))
-        transcript = carried.named(transcript, found)
+        work = self._work_for(transcript)
+        needed = await work(partial(needs if terms is None else needs_of_all, transcript, contract, identity))
+        found = carried.added_to(await self._found(needed, work))
+        transcript = await work(partial(carried.named, transcript, found))
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
         if terms is not None:
-            handover = await recall(self._memory, needed, found, transcript, destination.issuer, terms)
+            handover = await recall(self._memory, needed, found, transcript, destination.issuer, terms, work)
             prepared = replace(prepared, handover=handover)
         try:
-            prepared = _planned(prepared)
+            prepared = await work(partial(_planned, prepared))
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
             body = _bodies(transcript.format).encode_request(transcript, contract.dialect)
             return replace(prepared, body=body, problem=problem)
@@ -290,9 +310,10 @@ class Replayer:
 
     async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:
         """The record of the model's last turn in a request of any format, whoever made it."""
-        steps, end = walk(transcript, identity)
+        work = self._work_for(transcript)
+        steps, end = await work(partial(walk, transcript, identity))
         needed = Needs(identity, steps[-1:], end)
-        known = known_steps(needed, await self._found(needed)) if steps else ()
+        known = known_steps(needed, await self._found(needed, work)) if steps else ()
         return known[-1].record if known else None
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
@@ -303,7 +324,8 @@ class Replayer:
             mended = mend(status, answer, _sent(prepared), self._clock())
             if mended is None:
                 return None
-            again = _planned(await self._amended(prepared, mended))
+            amended = await self._amended(prepared, mended)
+            again = await self._work_for(prepared.transcript)(partial(_planned, amended))
         except (DecodeError, EncodeError):
             return None
         return None if again.body == prepared.body else again
@@ -337,12 +359,27 @@ class Replayer:
             if lesson is not None:
                 await self._lessons.keep((lesson,), frozenset())
 
-    async def _found(self, needed: Needs) -> Found:
+    def work_for(self, body: bytes) -> Work:
+        """How to do what takes as long as a body is."""
+        return at_once if is_light(body) else self._work
+
+    def _work_for(self, transcript: Transcript) -> Work:
+        return at_once if is_light_conversation(transcript) else self._work
+
+    async def _found(self, needed: Needs, work: Work) -> Found:
         """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""
         tenant = needed.identity.tenant
-        found = await self._find(tenant, needed.first)
-        rest = needed.rest(found)
-        return {**found, **await self._find(tenant, rest)} if rest else found
+        found = await self._find_all(tenant, await work(lambda: needed.first))
+        rest = await work(partial(needed.rest, found))
+        return {**found, **await self._find_all(tenant, rest)} if rest else found
+
+    async def _find_all(self, tenant: str, keys: Sequence[Key]) -> Found:
+        """In slices, with others let in between them."""
+        found = dict(await self._find(tenant, keys[:_KEYS_AT_ONCE]))
+        for start in range(_KEYS_AT_ONCE, len(keys), _KEYS_AT_ONCE):
+            await asyncio.sleep(0)
+            found |= await self._find(tenant, keys[start : start + _KEYS_AT_ONCE])
+        return found
 
     async def _find(self, tenant: str, keys: Sequence[Key]) -> Found:
         if not keys:
@@ -366,12 +403,11 @@ class Replayer:
     async def _needing(self, prepared: Prepared) -> Prepared:
         """With the records that the corrected contract needs, and the body read in its dialect."""
         assert prepared.transcript is not None
-        bodies = _bodies(prepared.transcript.format)
-        body = bodies.encode_request(prepared.transcript, prepared.contract.dialect)
-        transcript = bodies.decode_request(body, prepared.contract.dialect)
+        work = self._work_for(prepared.transcript)
+        transcript = await work(partial(_read_again, prepared.transcript, prepared.contract.dialect))
         wanted = needs if prepared.handover is None else needs_of_all
-        needed = wanted(transcript, prepared.contract, prepared.identity)
-        found = prepared.carried.added_to(await self._found(needed))
+        needed = await work(partial(wanted, transcript, prepared.contract, prepared.identity))
+        found = prepared.carried.added_to(await self._found(needed, work))
         return replace(prepared, transcript=transcript, needed=needed, found=found)
 
 
@@ -380,6 +416,11 @@ def _bodies(format: FormatName) -> BodyCodec:
     if bodies is None:
         raise ValueError(f"{format} has no requests")
     return bodies
+
+
+def _read_again(transcript: Transcript, dialect: Dialect) -> Transcript:
+    bodies = _bodies(transcript.format)
+    return bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
 
 
 def _planned(prepared: Prepared) -> Prepared:

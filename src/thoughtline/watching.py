@@ -14,6 +14,7 @@ from thoughtline.continuity.tags import TagMode
 from thoughtline.errors import DecodeError, LimitExceeded
 from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.formats import FORMATS
+from thoughtline.formats.weighing import check_weight
 from thoughtline.items import Item
 from thoughtline.records import Outcome, Record
 from thoughtline.replay.capture import captured_at, end_of
@@ -58,6 +59,7 @@ class Watch:
         try:
             if len(body) > self._left:
                 raise LimitExceeded("a response that is too large to remember")
+            check_weight(body)
             reply = wire.bodies.decode_response(body, self._dialect)
         except DecodeError as problem:
             self.problem = problem
@@ -136,12 +138,13 @@ def provenance_of(prepared: Prepared) -> Provenance:
 
 
 class StreamWatch(Watch):
-    """A watch on a stream: bytes in, cut anywhere."""
+    """A watch on a stream: bytes in, cut anywhere. `unended_bytes` are those since it last heard an event."""
 
     def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off") -> None:
         super().__init__(prepared, max_bytes, tags, shows_seals=False)  # words come first, their seal behind them
         wire = FORMATS[prepared.destination.format]
         self._decoder = wire.stream_decoder(prepared.contract.dialect)
+        self.unended_bytes = 0
 
     def feed(self, data: bytes) -> bool:
         """Read on; whether a turn has ended in these bytes."""
@@ -156,6 +159,7 @@ class StreamWatch(Watch):
         except DecodeError as problem:
             self.problem = problem
             return False
+        self.unended_bytes = 0 if events else self.unended_bytes + len(data)
         self.hear(events)
         return self.has_news
 

@@ -62,7 +62,7 @@ class Program(NamedTuple):
                 "---",
                 "think: Now I look at it in two ways at once.",
                 f"call: {calls.read}",
-                f"call: {calls.count}",
+                f"call: {calls.measure}",
                 "---",
                 "think: It says what I wrote.",
                 "say: The note says kept.",
@@ -81,7 +81,7 @@ class Calls(NamedTuple):
 
     write: str
     read: str
-    count: str
+    measure: str
     copy: str
 
 

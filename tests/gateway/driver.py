@@ -25,7 +25,7 @@ from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.serving import server_config
 from thoughtline.gateway.state import State, make_state
-from thoughtline.settings import ReplaySettings, Settings
+from thoughtline.settings import ReplaySettings, ServerSettings, Settings
 from thoughtline.stores import StoreSettings, open_store
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +67,8 @@ def main(store_url: str, providers: Mapping[str, str]) -> None:
     rows = {**PROVIDERS, **{name: moved(name, url) for name, url in providers.items()}}
     store = StoreSettings(memory_entries=50_000)  # more than any test here makes
     replay = ReplaySettings(hold_ms=60_000)  # a machine that is busy with other tests may take long to save
-    settings = replace(Settings(), providers=rows, store_url=store_url, store=store, replay=replay)
+    server = ServerSettings(head_timeout_seconds=5.0, body_timeout_seconds=5.0)  # for tests of those who are slow
+    settings = replace(Settings(), server=server, providers=rows, store_url=store_url, store=store, replay=replay)
 
     async def opened() -> State:
         return make_state(settings, await open_store(store_url, settings.store), NoKeys(), Journal())

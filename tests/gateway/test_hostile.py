@@ -68,6 +68,35 @@ def test_a_models_name_is_bounded() -> None:
         assert len(gateway.lines[-1]["model"]) < 600
 
 
+LONG = "/deepseek" + "/models/a" * 7_000
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("POST", LONG, 414, "path_too_long"),
+        ("GET", "/api/" + "a" * 3_000, 414, "path_too_long"),
+        ("TRACE", "/deepseek/v1/models", 405, "method_not_allowed"),
+        ("TRACE", "/healthz", 405, "method_not_allowed"),
+    ],
+)
+def test_what_is_not_even_looked_at(method: str, path: str, status: int, code: str) -> None:
+    """A path that no client has a use for, and methods that lead around the gateway: nothing goes up."""
+    with upstream(say_hi) as up, running(behind(up)) as gateway:
+        response = HTTP.request(method, gateway.url + path)
+        assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+        assert up.got == []
+
+
+@pytest.mark.parametrize("target", ["example.com:443", "/deepseek/v1/models"])
+def test_connect_is_refused(target: str) -> None:
+    """Nobody is connected through the gateway to anybody else."""
+    with upstream(say_hi) as up, running(behind(up)) as gateway:
+        answer = raw(gateway, f"CONNECT {target} HTTP/1.1\r\nhost: a\r\n\r\n".encode())
+        assert answer.split()[1] in (b"400", b"405")
+        assert up.got == []
+
+
 def test_headers_that_are_not_ascii() -> None:
     """UTF-8 goes up as it came; an answer is passed on whatever its headers hold."""
 

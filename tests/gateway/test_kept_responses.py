@@ -9,6 +9,7 @@ import pytest
 
 from tests.clients.upstreams import Upstream, start
 from tests.gateway.world import Running, running
+from thoughtline.gateway import kept_responses
 
 SCRIPT = """Weather?
 script:
@@ -20,6 +21,7 @@ say: It is cold.
 ---
 think: x
 say: Bye."""
+SCRIPT_TURN = {"role": "user", "content": SCRIPT}
 TOOL: Any = {
     "type": "function",
     "name": "weather",
@@ -98,3 +100,29 @@ def test_elements_by_reference() -> None:
             ask(client(gateway, upstream, "another-key"), "whole", input=[*named, result])
     assert second.output_text == "It is cold."
     assert upstream.verdicts()[-1] == ["whole"]
+
+
+def test_many_references_are_looked_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept under the last of them has the earlier ones: one look-up, not one for each."""
+    upstream = start("kimi")
+    with running({"kimi": upstream.url}) as gateway:
+        sdk = client(gateway, upstream)
+        first = ask(sdk, "whole", input=SCRIPT)
+        named = [{"type": "item_reference", "id": item.id} for item in first.output]
+        looked_up: list[str] = []
+        kept = kept_responses._kept
+
+        async def counted(store: Any, tenant: str, name: str, *rest: Any) -> Any:
+            looked_up.append(name)
+            return await kept(store, tenant, name, *rest)
+
+        monkeypatch.setattr(kept_responses, "_kept", counted)
+        call = next(item for item in first.output if item.type == "function_call")
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "-5"}
+        assert ask(sdk, "whole", input=[SCRIPT_TURN, *named, result]).output_text == "It is cold."
+        assert len(looked_up) == 1 < len(named)
+        looked_up.clear()
+        strangers = [{"type": "item_reference", "id": f"msg_{number}"} for number in range(500)]
+        with pytest.raises(openai.BadRequestError):
+            ask(sdk, "whole", input=strangers)
+        assert len(looked_up) == kept_responses.MOST_LOOKED_UP

@@ -70,3 +70,15 @@ def test_models_are_listed_here(path: str) -> None:
     """Without a provider the list is ours to make."""
     assert route_of("GET", path, PROVIDERS) == Route("models", None, None, path)
     assert route_of("GET", "/deepseek" + path, PROVIDERS) == Route("models", None, "deepseek", path)
+
+
+@pytest.mark.parametrize("path", ["/v1/responses/responses", "/messages/v1/messages", "/v1x/chat/completions"])
+def test_only_versions_stand_before_a_path(path: str) -> None:
+    """Where no provider is named; anything else is passed on to the default one."""
+    assert route_of("POST", path, PROVIDERS).action == "passthrough"
+
+
+@pytest.mark.parametrize("path", ["/gemini/models/a//b:generateContent", "/gemini/models/:generateContent"])
+def test_a_model_has_a_name(path: str) -> None:
+    """An address with an empty part in the model's place is no address of the format."""
+    assert route_of("POST", path, PROVIDERS).action == "passthrough"

@@ -18,8 +18,9 @@ from thoughtline.formats import FORMATS
 from thoughtline.items import Item, Text, ToolCall, Unknown
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.visible import canonical_json
-from thoughtline.translation import TranslatedRequest, translate_request
+from thoughtline.translation import TranslatedRequest, conversation, translate_request
 from thoughtline.translation.conversation import refusal_of
+from thoughtline.translation.envelopes import letters_of
 from thoughtline.turns import FormatName, Transcript
 
 Json = dict[str, Any]
@@ -408,3 +409,19 @@ def test_a_long_name_of_a_user_is_told_by_its_digest() -> None:
     """Claude Code's `user_id` is longer than OpenAI takes."""
     body = {"max_tokens": 9, "messages": [user("hi")], "metadata": {"user_id": "u" * 150}}
     assert len(body_of(translated("anthropic_messages", body, "openai_responses"))["user"]) <= 64
+
+
+@pytest.mark.parametrize("target", ["anthropic_messages", "gemini_generate", "openai_responses"])
+def test_neighbours_are_joined_in_one_pass(target: FormatName, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of the model's messages becomes one turn, and each of them is looked at once for that."""
+    looked: list[str] = []
+
+    def counted(text: str) -> int:
+        looked.append(text)
+        return letters_of(text)
+
+    monkeypatch.setattr(conversation, "letters_of", counted)
+    messages = [{"role": "assistant", "content": f"a{number}"} for number in range(300)]
+    made = translated("openai_chat", {"model": "m", "messages": [{"role": "user", "content": "u"}, *messages]}, target)
+    assert sum(turn.role == "assistant" for turn in made.transcript.turns) == 1
+    assert len(looked) <= 600

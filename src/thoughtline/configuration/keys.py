@@ -62,6 +62,24 @@ SERVER = (
     Key("workers", whole(1, 256), "processes that share the port and the store", short="WORKERS"),
     Key("max_body", SIZE, "the largest request that is read; beyond it a client gets 413", "max_body_bytes"),
     Key("max_header", SIZE, "the largest head of a request", "max_header_bytes"),
+    Key("max_connections", whole(1, 1_000_000), "connections that each process holds; fewer if descriptors run short"),
+    Key(
+        "max_connections_per_address",
+        whole(1, 1_000_000),
+        "connections of one address; a reverse proxy is one address",
+    ),
+    Key(
+        "head_timeout",
+        DURATION,
+        "how long the head of a request may take, or nothing come at all",
+        "head_timeout_seconds",
+    ),
+    Key(
+        "body_timeout",
+        DURATION,
+        "how long a body may bring less than 4 KiB before the connection is closed",
+        "body_timeout_seconds",
+    ),
     Key(
         "admin_token",
         TOKEN,

@@ -8,6 +8,7 @@ await remember(memory, handover, continued.quotation)
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from thoughtline.continuity.checkpoints import Checkpoint, Known, checkpoints_of, known_steps
@@ -18,6 +19,7 @@ from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
 from thoughtline.turns import Transcript
+from thoughtline.working import Work, at_once
 
 
 class Handover(NamedTuple):
@@ -46,11 +48,17 @@ class Continued(NamedTuple):
 
 
 async def recall(
-    memory: Memory, needed: Needs, found: Found, transcript: Transcript, target: Issuer, terms: Terms
+    memory: Memory,
+    needed: Needs,
+    found: Found,
+    transcript: Transcript,
+    target: Issuer,
+    terms: Terms,
+    work: Work = at_once,
 ) -> Handover:
     """All that has to be fetched. A request that goes on from no known turn, and of no told agent, asks nothing."""
-    known, who = known_steps(needed, found), needed.identity
-    line = line_of(needed, known, transcript, target)
+    known, who = await work(partial(known_steps, needed, found)), needed.identity
+    line = await work(partial(line_of, needed, known, transcript, target))
     looks_back = not known and terms.after_compaction and who.session is not None and who.agent is not None
     told = await memory.told(line) if known or looks_back else NOTHING_TOLD
     past = await memory.past(who, terms) if looks_back and not told.is_known else ()

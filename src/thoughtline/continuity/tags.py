@@ -29,7 +29,7 @@ _COULD_BE = re.compile(
 _ENDS_CANDIDATE = re.compile(r"[<>`]")
 _PARTS = re.compile(r"`+|~+|\n|[^`~\n]+")
 _SPECIAL = re.compile(r"[`~\n]")
-_HEAD = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?[ \t]*")
+_HEAD = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _LONGEST_HEAD = 200
 
 

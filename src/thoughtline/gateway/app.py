@@ -12,16 +12,18 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from thoughtline.errors import SettingsError, StoreError, ThoughtlineError
+from thoughtline.errors import Declined, SettingsError, StoreError, ThoughtlineError
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
+from thoughtline.gateway.admission import Connections
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
 from thoughtline.gateway.checking import checked
 from thoughtline.gateway.envelope_key import envelope_key
+from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
 from thoughtline.gateway.relay import tell
-from thoughtline.gateway.routing import route_of
+from thoughtline.gateway.routing import MAX_PATH_BYTES, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State, with_shared
 
@@ -29,6 +31,9 @@ log = logging.getLogger(__name__)
 
 MakeState: TypeAlias = Callable[[], Awaitable[State]]
 """Opens the store and all else, in the loop that will serve."""
+
+_NEVER_SERVED = ("TRACE", "CONNECT")
+_SERVED = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 
 REFRESH_SECONDS = 5.0
 """How old another replica's lessons, keys and settings may be here."""
@@ -45,6 +50,15 @@ def _is_websocket(protocol: bytes) -> bool:
     return protocol.strip().lower() == b"websocket"
 
 
+def _refusal(method: str, raw_path: bytes) -> Declined | None:
+    """What is not even looked at. TRACE would show a caller the credentials that are added behind it."""
+    if method in _NEVER_SERVED:
+        return Declined(405, "method_not_allowed", f"{method} is not served here.")
+    if len(raw_path) > MAX_PATH_BYTES:
+        return Declined(414, "path_too_long", f"A path has at most {MAX_PATH_BYTES} bytes.")
+    return None
+
+
 class Gateway:
     """ASGI over a state that a reload replaces."""
 
@@ -52,6 +66,7 @@ class Gateway:
 
     def __init__(self, make_state: MakeState) -> None:
         self._make_state = make_state
+        self.connections = Connections()
         self._refreshing: asyncio.Task[None] | None = None
         self._refused: SettingsPatch | None = None
 
@@ -63,14 +78,19 @@ class Gateway:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         state, method, path = self.state, scope["method"], scope["path"]
-        if is_managed(path):
+        raw = scope.get("raw_path") or path.encode("latin-1", "replace")
+        if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked
             await serve_managed(state, scope, receive, send)
+            return
+        refusal = _refusal(method, raw)
+        if refusal is not None:
+            headers = [(b"allow", _SERVED), (b"connection", b"close")]
+            await send_json(send, refusal.status, envelope(refusal, None, ""), headers)
             return
         if method == "GET" and any(name == b"upgrade" and _is_websocket(value) for name, value in scope["headers"]):
             await _upgrade(state, scope, receive, send)
             return
-        raw = scope.get("raw_path")
-        route = route_of(method, raw.decode("latin-1") if raw else path, state.settings.providers)
+        route = route_of(method, raw.decode("latin-1"), state.settings.providers)
         await Exchange(state, scope, route).run(receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -104,6 +124,7 @@ class Gateway:
         self.state.journal.flush()
         self.state.bus.close()
         self.state.limits.counts.close()
+        self.state.work.close()
         await self.state.upstreams.close()
         await self.state.store.close()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -19,9 +20,10 @@ from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
-from thoughtline.errors import ThoughtlineError
+from thoughtline.errors import LimitExceeded, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of
 from thoughtline.formats import FORMATS
+from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.access import Caller, account_of
 from thoughtline.gateway.asgi import Scope
 from thoughtline.gateway.beginnings import failure_at_start
@@ -76,6 +78,7 @@ class Incoming(Struct):
     session: Session
     body: bytes
     encoding: str = ""
+    model: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -158,6 +161,11 @@ class Attempt:
     def _credential(self) -> str:
         return self._incoming.caller.credential if self._is_callers else ""
 
+    @property
+    def is_beyond_bounds(self) -> bool:
+        """Whether the request was more than is ever read, and went up as it came."""
+        return self.prepared is not None and isinstance(self.prepared.problem, LimitExceeded)
+
     async def prepare(self) -> None:
         """What to send. Raises where the request can't be carried into the provider's format."""
         incoming, choice = self._incoming, self.choice
@@ -183,7 +191,9 @@ class Attempt:
         incoming = self._incoming
         body = counted_request(incoming.body) if incoming.route.action == "count_tokens" else incoming.body
         if incoming.spoken.format == "openai_responses":
-            body = self.asked = await unfolded(self._state.store, incoming.caller.tenant, body)
+            work = self._state.replayer.work_for(body)
+            await work(partial(check_weight, body))
+            body = self.asked = await unfolded(self._state.store, incoming.caller.tenant, body, work)
         self.lane = await translated(
             self._state.replayer,
             body,
@@ -357,7 +367,8 @@ class Attempt:
         began = time.perf_counter()
         self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
         try:
-            return await self._state.upstreams.send(provider, method, url, headers, body)
+            caller = self._incoming.caller.tenant
+            return await self._state.upstreams.send(provider, method, url, headers, body, caller=caller)
         finally:
             self.upstream_seconds += time.perf_counter() - began
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from thoughtline.catalogue import Provider, canonical_name
@@ -9,9 +10,10 @@ from thoughtline.continuity.handoffs import failed_results
 from thoughtline.errors import Declined, DecodeError
 from thoughtline.fallover.health import Health
 from thoughtline.formats import FORMATS
+from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import Caller, keys_for
 from thoughtline.gateway.routing import Route
-from thoughtline.replayer import Replayer, guess_model
+from thoughtline.replayer import Replayer
 from thoughtline.sessions import untold_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.turns import FormatName, Provenance
@@ -93,7 +95,7 @@ def choices_of(settings: Settings, incoming: Incoming) -> Choices:
     """By the model's name and the address."""
     route, spoken = incoming.route, incoming.route.format
     assert spoken is not None
-    model = route.model or guess_model(incoming.body)
+    model = route.model or incoming.model
     if len(model) > MAX_MODEL_CHARS:
         raise Declined(400, "model_too_long", f"A model's name has at most {MAX_MODEL_CHARS} characters.")
     if route.provider is None and model in settings.routes:
@@ -141,7 +143,8 @@ async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replay
     if not choices.are_several or wire is None or wire.bodies is None:
         return Conversation(skipped=choices.skipped)
     try:
-        transcript = wire.bodies.decode_request(incoming.body, wire.dialect)
+        work = replayer.work_for(incoming.body)
+        transcript = await work(partial(decode_bounded, incoming.body, wire.name, wire.dialect))
     except DecodeError:
         return Conversation(f"{incoming.caller.tenant}/{incoming.session.id or ''}", skipped=choices.skipped)
     latest = await replayer.latest(transcript, incoming.identity)

@@ -12,6 +12,9 @@ import zstandard
 from thoughtline.errors import DecodeError, LimitExceeded
 
 ACCEPTED = frozenset({"gzip", "deflate", "br", "zstd", "identity"})
+MAX_RATIO = 100
+"""How many times larger a body may become. JSON and text become four to twenty times smaller, logs up to fifty."""
+ALWAYS_UNPACKED_BYTES = 2**20
 _PIECE = 64 * 2**10
 _MOST_MEMBERS = 4096
 """Of one gzip body: with a few bytes each, unpacking them takes long and gives nothing."""
@@ -135,5 +138,5 @@ class Decompressor:
 
 
 def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
-    """A whole body without its `content-encoding`."""
-    return Decompressor(encoding, limit).feed(body)
+    """A whole body without its `content-encoding`. Few bytes don't become very many."""
+    return Decompressor(encoding, min(limit, max(ALWAYS_UNPACKED_BYTES, MAX_RATIO * len(body)))).feed(body)

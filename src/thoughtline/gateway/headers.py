@@ -157,12 +157,13 @@ def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
 REPLAY = b"x-thoughtline-replay"
 
 
-def replay_header(done: Outcome, store: str) -> tuple[bytes, bytes]:
-    """What was done about reasoning, and how the store is unless it is well."""
+def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
+    """What was done about reasoning, and how the store is unless it is well. `is_unread`: the request was too much."""
     told = (
         f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
         f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
     )
+    told += ", unread=1" if is_unread else ""
     return REPLAY, (told if store == "ok" else f"{told}, store={store}").encode()
 
 

@@ -14,6 +14,9 @@ from typing import BinaryIO, Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
+
+from thoughtline.records import Outcome
 
 MAX_WAITING = 256
 """Lines that a slow listener may be behind; then it loses the oldest, and is told how many."""
@@ -62,6 +65,25 @@ class Line(Struct, frozen=True, gc=False):
     late: int = 0
     code: str = ""
     note: str = ""
+
+    def after(self, outcome: Outcome) -> Line:
+        """The line with what was done to the request."""
+        return replace(
+            self,
+            restored=outcome.restored,
+            inherited=outcome.inherited,
+            blank=outcome.blank,
+            stripped=outcome.stripped,
+            missing=outcome.missing,
+            healed=outcome.healed,
+            checkpoints=outcome.checkpoints,
+            via=outcome.route,
+            handoff=outcome.handoff,
+            added_chars=outcome.added_chars,
+            findings=outcome.findings,
+            upstream_ms=outcome.upstream_ms,
+            own_ms=outcome.own_ms,
+        )
 
 
 class Listener:

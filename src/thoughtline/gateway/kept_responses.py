@@ -9,7 +9,9 @@ What is kept is a record like any other: of its tenant, packed, encrypted, expir
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+from functools import partial
 
 import msgspec
 from msgspec import Raw, Struct
@@ -22,25 +24,30 @@ from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.visible import digest
 from thoughtline.stores import Store
 from thoughtline.turns import Provenance
+from thoughtline.working import Work, at_once
 
 KIND = "conversation"
 MAX_BYTES = 4 * 2**20
 """The longest conversation that is kept under a response's id; a longer one has to be sent whole."""
 
+MOST_LOOKED_UP = 64
+"""Conversations that are fetched for the references of one request. One has all that led to it."""
+
+_OWN_ID = "resp_"
 _NOTHING = Raw(b"null")
 
 
-async def unfolded(store: Store, tenant: str, body: bytes) -> bytes:
+async def unfolded(store: Store, tenant: str, body: bytes, work: Work = at_once) -> bytes:
     """A request with its whole conversation in `input`. One that names no earlier response is the very same."""
     try:
-        asked = members(body)
+        asked = await work(partial(members, body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         spelled = readable(body)
         # Otherwise whoever translates it says what is wrong.
-        return body if spelled is None else await unfolded(store, tenant, spelled)
+        return body if spelled is None else await unfolded(store, tenant, spelled, work)
     if b"item_reference" in bytes(asked.get("input", _NOTHING)):
-        asked["input"] = Raw(array(await _looked_up(store, tenant, _input_of(asked))))
-        body = set_members(body, [("input", bytes(asked["input"]))])
+        asked["input"] = Raw(array(await _looked_up(store, tenant, await work(partial(_input_of, asked)), work)))
+        body = await work(partial(set_members, body, [("input", bytes(asked["input"]))]))
     previous = asked.get("previous_response_id", _NOTHING)
     if not is_given(previous):
         return body
@@ -80,7 +87,7 @@ async def keep(store: Store, made: Provenance, asked: bytes, answer: bytes, now:
         await store.save((record,))
 
 
-async def _kept(store: Store, tenant: str, name: str) -> list[Raw] | None:
+async def _kept(store: Store, tenant: str, name: str, work: Work = at_once) -> list[Raw] | None:
     key = _key(name)
     try:
         found = (await store.find(tenant, [key])).get(key, ())
@@ -89,18 +96,35 @@ async def _kept(store: Store, tenant: str, name: str) -> list[Raw] | None:
     for record in found:
         for item in record.items:
             if isinstance(item, Unknown) and item.kind == KIND:
-                return elements(members(item.raw)["input"])
+                return await work(partial(_elements_kept, item))
     return None
 
 
-async def _looked_up(store: Store, tenant: str, given: list[Raw]) -> list[Raw]:
-    """An input with its references replaced by what they name. What nobody kept stays: the translation says so."""
-    found = []
-    for one in given:
-        name = _referred(one)
-        kept = await _kept(store, tenant, name) if name else None
-        found.append(next((known for known in reversed(kept or []) if _id_of(known) == name), one))
-    return found
+def _elements_kept(item: Unknown) -> list[Raw]:
+    return elements(members(item.raw)["input"])
+
+
+async def _looked_up(store: Store, tenant: str, given: list[Raw], work: Work) -> list[Raw]:
+    """An input with its references replaced by what they name. What nobody kept stays: the translation says so.
+
+    From the last to the first: what is kept under the id of a late element has the earlier ones too.
+    """
+    names = await work(lambda: [_referred(one) for one in given])
+    known: dict[str, Raw] = {}
+    looked_up = 0
+    for name in reversed(names):
+        if name and name not in known and looked_up < MOST_LOOKED_UP:
+            looked_up += 1
+            kept = await _kept(store, tenant, name, work)
+            known = {**await work(partial(_by_id, kept or [])), **known}
+            await asyncio.sleep(0)
+    return [known.get(name, one) if name else one for name, one in zip(names, given, strict=True)]
+
+
+def _by_id(kept: list[Raw]) -> dict[str, Raw]:
+    """The elements whose ids are ours, and so the only ones of their name."""
+    named = ((_id_of(one), one) for one in kept)
+    return {name: one for name, one in named if _OWN_ID in name}
 
 
 class _Element(Struct, gc=False):

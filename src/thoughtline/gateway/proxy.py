@@ -9,6 +9,7 @@ import asyncio
 import math
 import random
 import time
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
 from thoughtline.formats import aws_event_stream
 from thoughtline.gateway.access import Caller, let_in
-from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_json, send_whole
+from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Asked, Attempt, Incoming
 from thoughtline.gateway.choosing import (
     Choice,
@@ -30,10 +31,10 @@ from thoughtline.gateway.choosing import (
     named_provider,
 )
 from thoughtline.gateway.departure import DRAIN_SECONDS, Departure
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.headers import Headers, header_value, replay_header, response_headers, with_findings
+from thoughtline.gateway.intake import take_in
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.model_answers import models_answer
@@ -44,7 +45,7 @@ from thoughtline.gateway.translating import TranslatingRelay, client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.records import Outcome
 from thoughtline.replayer import MAX_FINDINGS, Prepared
-from thoughtline.sessions import Session, session_of
+from thoughtline.sessions import Session
 from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
 from thoughtline.watching import StreamWatch, Watch
@@ -75,7 +76,7 @@ class Exchange:
         self._code = ""
         self._is_degraded = False
         self._summed: tuple[Prepared, Outcome] | None = None
-        self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0)
+        self._departure = Departure(DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned)
         # A name, no secret: a system call for it would also let other threads in between.
         self.id = f"{random.getrandbits(64):016x}"
 
@@ -114,14 +115,11 @@ class Exchange:
 
     async def _read(self, receive: Receive) -> Incoming:
         """The whole request; where it will be looked at, without compression and with what it says of its session."""
-        limit, route = self._state.settings.server.max_body_bytes, self._route
-        body = await read_body(receive, self._headers.get(b"content-length", b""), limit)
-        encoding = self._headers.get(b"content-encoding", b"").decode("latin-1")
-        if encoding and route.action != "passthrough":
-            body, encoding = unpacked(body, encoding, limit), ""
-        if route.action != "passthrough" and route.format is not None:
-            self._session = session_of(self._headers, body)
-        return Incoming(self._scope, route, self._headers, self._query, self._caller, self._session, body, encoding)
+        state, route = self._state, self._route
+        limit = state.settings.server.max_body_bytes
+        taken = await take_in(receive, self._headers, route, state.replayer, limit)
+        self._session = taken.session
+        return Incoming(self._scope, route, self._headers, self._query, self._caller, *taken)
 
     async def _converse(self, incoming: Incoming, send: Send) -> None:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
@@ -258,7 +256,8 @@ class Exchange:
         streams = attempt is not None and attempt.is_streaming
         is_stream = kind in _STREAMS or (streams and kind != "application/json")
         is_stream = is_stream or (streams and attempt is not None and attempt.choice.format == "gemini_generate")
-        watch = self._watch(attempt, response, is_stream=is_stream)
+        work = self._state.replayer.work_for(attempt.prepared.body if attempt and attempt.prepared else b"")
+        watch = await work(partial(self._watch, attempt, response, is_stream=is_stream))
         relay = self._relay = self._relay_for(attempt, response, watch, is_stream=is_stream)
         self._status = response.status
         if is_last or attempt is None or attempt.answers_at_once(is_stream=is_stream):
@@ -297,12 +296,12 @@ class Exchange:
     ) -> Relay:
         hold, headers = self._hold, self._down(response)
         if attempt is None or watch is None:
-            return Relay(response, headers, watch, self._keep, hold, self._departure)
+            return Relay(response, headers, watch, self._keep, hold, self._departure, work=self._state.work)
         lane = attempt.lane
         if lane is None:
             is_plain = response.header("content-encoding").lower() in ("", "identity")
             edits = attempt.edits(is_stream=is_stream) if is_plain else None
-            return Relay(response, headers, watch, self._keep, hold, self._departure, edits)
+            return Relay(response, headers, watch, self._keep, hold, self._departure, edits, work=self._state.work)
         edits = attempt.edits(is_stream=lane.spoken.is_streaming)
         headers = client_headers(headers, lane.spoken, is_stream=lane.spoken.is_streaming)
         way = lane.way(self._state.clock())
@@ -314,6 +313,7 @@ class Exchange:
             hold,
             self._departure,
             edits,
+            work=self._state.work,
             way=way,
             spoken=lane.spoken,
             keep_answer=attempt.keep_answer,
@@ -403,8 +403,10 @@ class Exchange:
         return [*response_headers(response.headers), *self._own_headers()]
 
     def _own_headers(self) -> Headers:
-        headers = [replay_header(self._done, self._state.store_health), (b"x-thoughtline-request", self.id.encode())]
         last = self._last
+        is_unread = last is not None and last.is_beyond_bounds
+        summary = replay_header(self._done, self._state.store_health, is_unread=is_unread)
+        headers = [summary, (b"x-thoughtline-request", self.id.encode())]
         if last is not None and last.choice.model:
             headers.append((b"x-thoughtline-target", header_value(last.choice.name)))
         found = (*self._skipped, *self._done.findings)
@@ -423,7 +425,6 @@ class Exchange:
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
     def _line(self) -> Line:
-        outcome = self._outcome()
         last, relay = self._last, self._relay
         problem = last.prepared.problem if last and last.prepared else None
         return Line(
@@ -439,20 +440,7 @@ class Exchange:
             session=self._session.id,
             agent=self._session.agent,
             is_streaming=last.is_streaming if last else self._route.is_streaming,
-            restored=outcome.restored,
-            inherited=outcome.inherited,
-            blank=outcome.blank,
-            stripped=outcome.stripped,
-            missing=outcome.missing,
-            healed=outcome.healed,
-            checkpoints=outcome.checkpoints,
-            via=outcome.route,
-            handoff=outcome.handoff,
-            added_chars=outcome.added_chars,
-            findings=outcome.findings,
             captured=self._captured,
-            upstream_ms=outcome.upstream_ms,
-            own_ms=outcome.own_ms,
             bytes_up=sum(attempt.bytes_up for attempt in self._attempts),
             bytes_down=relay.bytes_down if relay else 0,
             attempts=len(self._attempts),
@@ -460,4 +448,4 @@ class Exchange:
             late=relay.late if relay else 0,
             code=self._code,
             note=relay.note if relay and relay.note else "unread" if problem else "",
-        )
+        ).after(self._outcome())

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from thoughtline.errors import DecodeError
+from thoughtline.formats.weighing import is_light
 from thoughtline.gateway.asgi import Message, Send
 from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.edits import EditsAnswer
@@ -26,6 +27,7 @@ from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.replay.findings import Finding
 from thoughtline.watching import MAX_BYTES, StreamWatch, Watch
+from thoughtline.working import Work, at_once
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,12 @@ MAX_WHOLE_BYTES = 32 * 2**20
 
 DRAIN_BYTES = 8 * 2**20
 """How much is read for a client that has left."""
+
+LONG_BYTES = 64 * 2**10
+"""An event that is longer is read where it holds nobody up: images, and answers that are repeated at their end."""
+
+_BRIEF_BYTES = 8 * 2**10
+"""What is compressed and no longer than this is unpacked and read at once."""
 
 Keep = Callable[[Watch], Coroutine[Any, Any, None]]
 """Saves the records of the turns that have ended."""
@@ -51,14 +59,18 @@ class Relay:
         hold: Hold,
         departure: Departure,
         edits: EditsAnswer | None = None,
+        *,
+        work: Work = at_once,
     ) -> None:
         self._response = response
+        self._work = work
         self._edits = edits
         self._headers = headers
         self._watch = watch
         self._keep = keep
         self._most = hold
         self._departure = departure
+        departure.has_answer = True
         self._decompressor: Decompressor | None = None
         self._saving: set[asyncio.Task[None]] = set()
         self._gathered: list[bytes] = []
@@ -105,7 +117,7 @@ class Relay:
             await self._begin(send)
             await self._send(send, last)  # and no end: the connection is closed in mid-air, as the upstream's was
             return
-        self._read_gathered()
+        await self._read_gathered()
         await self._hold()
         await self._begin(send)
         await self._send(send, last, is_last=True)
@@ -135,9 +147,9 @@ class Relay:
             self._edits = None
             await self.pass_read(send, body, is_whole=False)
             return
-        self._read_gathered()
+        await self._read_gathered()
         await self._hold()
-        body = edits.whole(body)
+        body = await self._work_for(body)(partial(edits.whole, body))
         self._headers = [pair for pair in self._headers if pair[0] != b"content-length"]
         self._headers.append((b"content-length", str(len(body)).encode()))
         await self._start(send)
@@ -172,9 +184,11 @@ class Relay:
     async def _pump(self, send: Send) -> None:
         read = self._response.read
         while (piece := await read()) is not None:
-            if self._watch is not None and self._is_over(piece):
+            work = self._work if self._is_long(piece) else None
+            is_over = self._is_over(piece) if work is None else await work(partial(self._is_over, piece))
+            if is_over:
                 await self._hold()
-            message = self._message(piece)
+            message = self._message(piece) if work is None else await work(partial(self._message, piece))
             if message is not None:
                 await send(message)
             elif self._departure.has_left and self._is_drained():
@@ -205,6 +219,7 @@ class Relay:
         self.bytes_down += len(piece)
         if self._departure.has_left:
             self._drained_bytes += len(piece)
+            self._departure.hold(self.bytes_down)
             return None
         return {"type": "http.response.body", "body": piece, "more_body": not is_last} if piece or is_last else None
 
@@ -219,14 +234,25 @@ class Relay:
             return
         self._gathered.append(piece)
         self._gathered_bytes += len(piece)
+        self._departure.hold(self._gathered_bytes)
         if self._gathered_bytes > MAX_WHOLE_BYTES:
             self._watch, self._gathered, self.note = None, [], "too large to remember"
 
-    def _read_gathered(self) -> None:
+    async def _read_gathered(self) -> None:
         watch = self._watch
         if watch is not None:
             body = self._gathered[0] if len(self._gathered) == 1 else b"".join(self._gathered)
-            self._reading(lambda: watch.read_whole(self._plain(body)))
+            await self._work_for(body)(partial(self._reading, lambda: watch.read_whole(self._plain(body))))
+
+    def _work_for(self, body: bytes) -> Work:
+        """How to do what takes as long as a body is."""
+        is_quick = is_light(body) if self._decompressor is None else len(body) < _BRIEF_BYTES
+        return at_once if is_quick else self._work
+
+    def _is_long(self, piece: bytes) -> bool:
+        """Whether a piece may end an event that takes long to read."""
+        watch = self._watch
+        return isinstance(watch, StreamWatch) and watch.unended_bytes + len(piece) > LONG_BYTES
 
     def _is_over(self, piece: bytes) -> bool:
         """Read on in a stream; whether a turn has ended in this piece."""

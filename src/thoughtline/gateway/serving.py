@@ -16,16 +16,15 @@ from typing import NamedTuple
 
 import uvicorn
 from msgspec.structs import replace
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.checking import checked
 from thoughtline.gateway.client_keys import ClientKeys
-from thoughtline.gateway.door import authority_of
 from thoughtline.gateway.journal import Journal, standard_log
 from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.protocol import BoundedProtocol
 from thoughtline.gateway.state import State, make_state, with_settings
 from thoughtline.gateway.supervisor import Supervisor
 from thoughtline.settings import Flags, Settings, data_directory, load_settings
@@ -56,69 +55,6 @@ class Options(NamedTuple):
     @property
     def mark(self) -> KeyMark:
         return KeyMark(data_directory(os.environ, Path.home()))
-
-
-class BoundedProtocol(HttpToolsProtocol):
-    """HTTP/1.1 with a bound on the head of a request: the parser itself has none. Small pieces go out at once."""
-
-    _head_bytes = 0
-    _unread_bytes = 0
-    _is_in_head = False
-    _is_too_large = False
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        # asyncio switches Nagle's delay off only for sockets that were made with IPPROTO_TCP, which those of
-        # `socket.create_server` are not: every second piece would wait 40 ms for the client's acknowledgement.
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        super().connection_made(transport)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._is_in_head:
-            self._unread_bytes += len(data)
-            if self._unread_bytes > self._most_head_bytes:
-                self._refuse_head()
-
-    def on_message_begin(self) -> None:
-        self._is_in_head, self._head_bytes, self._unread_bytes = True, 0, 0
-        super().on_message_begin()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._head_bytes += len(name) + len(value) + 4
-        super().on_header(name, value)
-
-    def on_headers_complete(self) -> None:
-        self._is_in_head = False
-        if self._head_bytes + len(self.url) > self._most_head_bytes:
-            self._is_too_large = True
-            raise ValueError("the head of a request is too large")  # which stops the parser
-        if not self.url.startswith((b"/", b"*")):
-            self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
-        super().on_headers_complete()
-
-    def send_400_response(self, msg: str) -> None:
-        """What uvicorn says when the parser stops."""
-        if self._is_too_large:
-            self._refuse_head()
-        else:
-            super().send_400_response(msg)
-
-    @property
-    def _most_head_bytes(self) -> int:
-        return self.config.h11_max_incomplete_event_size or 0
-
-    def _refuse_head(self) -> None:
-        self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\n\r\n")
-        self.transport.close()
-
-    def shutdown(self) -> None:
-        """The server is about to stop; called for each connection."""
-        gateway = self.app
-        while not isinstance(gateway, Gateway) and hasattr(gateway, "app"):
-            gateway = gateway.app  # behind uvicorn's own middleware
-        if isinstance(gateway, Gateway):
-            gateway.leave()
-        super().shutdown()
 
 
 class OwnProcess(Gateway):
@@ -165,13 +101,12 @@ class Worker(OwnProcess):
         atexit.register(os._exit, 0)
 
 
-def server_config(app: Gateway | Callable[[], Gateway], max_header_bytes: int = 64 * 2**10) -> uvicorn.Config:
+def server_config(app: Gateway | Callable[[], Gateway]) -> uvicorn.Config:
     """uvicorn as we use it: no websockets, no headers of its own, nothing in its log but what is broken."""
     return uvicorn.Config(
         app,
         factory=not isinstance(app, Gateway),
         http=BoundedProtocol,
-        h11_max_incomplete_event_size=max_header_bytes,
         ws="none",
         proxy_headers=False,  # whoever sends X-Forwarded-For would choose its own tenant
         lifespan="on",
@@ -226,7 +161,7 @@ def serve(options: Options, settings: Settings, listener: socket.socket) -> bool
     Whether it came up at all.
     """
     if settings.server.workers == 1:
-        server = uvicorn.Server(server_config(OwnProcess(options, settings), settings.server.max_header_bytes))
+        server = uvicorn.Server(server_config(OwnProcess(options, settings)))
         server.run(sockets=[listener])
         return server.started
     with tempfile.TemporaryDirectory(prefix="thoughtline-") as folder:
@@ -241,7 +176,7 @@ def serve(options: Options, settings: Settings, listener: socket.socket) -> bool
 
 
 def _worker_config(options: Options, settings: Settings) -> uvicorn.Config:
-    config = server_config(AppFactory(options, settings), settings.server.max_header_bytes)
+    config = server_config(AppFactory(options, settings))
     config.workers = settings.server.workers
     return config
 

@@ -12,6 +12,7 @@ from thoughtline.catalogue import Provider
 from thoughtline.fallover.health import Health
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
+from thoughtline.gateway.departure import Abandoned
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.late_saves import LateSaves
@@ -27,6 +28,7 @@ from thoughtline.replay.contracts import BY_NAME, Contract
 from thoughtline.replayer import ContractBook, Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
+from thoughtline.working import InThreads
 
 _DIALECTS = {value.name: value for value in vars(dialects).values() if isinstance(value, Dialect)}
 
@@ -63,6 +65,8 @@ class State(NamedTuple):
     health: Health
     guard: Guard
     late: LateSaves
+    work: InThreads
+    abandoned: Abandoned
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -105,12 +109,13 @@ def make_state(
     metrics = Metrics()
     together = Path(settings.server.bus_directory) if settings.server.bus_directory else None
     journal.measure(metrics)
+    work = InThreads()
     return State(
         settings,
         store,
         lessons,
         book,
-        Replayer(store, lessons, book, clock),
+        Replayer(store, lessons, book, clock, work),
         Upstreams(),
         keys,
         journal,
@@ -125,6 +130,8 @@ def make_state(
         Health(),
         Guard(login_code, together),
         LateSaves(),
+        work,
+        Abandoned(),
         clock,
     )
 
@@ -139,5 +146,5 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    replayer = Replayer(state.store, state.lessons, book, state.clock)
+    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer)

@@ -6,10 +6,15 @@ pauses, while the others serve.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import socket
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -33,7 +38,8 @@ class _Start:
 
 
 class Supervisor(Multiprocess):
-    """uvicorn's, but that one worker's failure is not the end of all, and that a reload can be refused."""
+    """uvicorn's, but that one worker's failure is not the end of all, that a reload can be refused, and that it stops
+    listening in the moment a stop is asked for, not when its next look is due."""
 
     def __init__(
         self,
@@ -48,6 +54,31 @@ class Supervisor(Multiprocess):
         self._journal = journal
         self._clock = clock
         self._starts: dict[int, _Start] = {}
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except (OSError, ValueError):  # a worker was being started on the socket that was closed
+            if not self.should_exit.is_set():
+                raise
+            self.terminate_all()
+            self.join_all()
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """In a thread: whoever is interrupted by a signal may hold the lock of `should_exit`."""
+        self.signal_queue.append(number)
+        threading.Thread(target=self._leave, daemon=True).start()
+
+    def _leave(self) -> None:
+        self.should_exit.set()  # also ends a replacement of workers that is under way
+        for listener in self.sockets:
+            listener.close()
+        for process in list(self.processes):
+            if process.pid is not None and process.exitcode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGTERM)
 
     def keep_subprocess_alive(self) -> None:
         """Look at each worker; start another in the place of one that is gone."""

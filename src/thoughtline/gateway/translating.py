@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from thoughtline.continuity.injection import Terms
 from thoughtline.errors import Declined, DecodeError, EncodeError, LimitExceeded, ThoughtlineError
 from thoughtline.events import CallDelta, Event, ReasoningDelta, TextDelta
 from thoughtline.formats import FORMATS
+from thoughtline.formats.weighing import check_weight, decode_bounded
 from thoughtline.gateway.asgi import Send
 from thoughtline.gateway.departure import Departure
 from thoughtline.gateway.edits import EditsAnswer
 from thoughtline.gateway.headers import Headers, with_findings
 from thoughtline.gateway.late_saves import Hold
-from thoughtline.gateway.relay import MAX_WHOLE_BYTES, Keep, Relay
+from thoughtline.gateway.relay import LONG_BYTES, MAX_WHOLE_BYTES, Keep, Relay
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.options import MissingTools
 from thoughtline.records import Key
@@ -29,6 +31,7 @@ from thoughtline.replay.keys import Identity
 from thoughtline.replayer import Carried, Destination, Prepared, Replayer
 from thoughtline.translation import (
     CallIds,
+    Chunk,
     Sealer,
     Sealing,
     StreamTranslator,
@@ -41,6 +44,7 @@ from thoughtline.translation import (
 from thoughtline.translation.calls import rule_of
 from thoughtline.turns import FormatName, Reply
 from thoughtline.watching import Watch, provenance_of
+from thoughtline.working import Work, at_once
 
 _TYPES: dict[FormatName, bytes] = {"ollama_chat": b"application/x-ndjson"}
 _NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding")
@@ -103,18 +107,22 @@ async def translated(
     """A client's request, prepared for a provider that speaks another format. Raises where it can't be carried."""
     client = FORMATS[spoken.format]
     assert client.bodies is not None
-    asked = client.bodies.decode_request(body, client.dialect)
+    work = replayer.work_for(body)
+    asked = await work(partial(decode_bounded, body, client.name, client.dialect))
     contract = replayer.contract_for(destination)
     streams = spoken.is_streaming or asked.is_streaming
-    request = translate_request(
-        asked,
-        destination.format,
-        contract,
-        destination.model,
-        identity,
-        sealer,
-        is_streaming=streams or streams_only,
-        missing_tools=missing_tools,
+    request = await work(
+        partial(
+            translate_request,
+            asked,
+            destination.format,
+            contract,
+            destination.model,
+            identity,
+            sealer,
+            is_streaming=streams or streams_only,
+            missing_tools=missing_tools,
+        )
     )
     carried = Carried(request.records, request.findings, request.call_ids, request.tools)
     prepared = await replayer.prepare_decoded(request.transcript, destination, identity, contract, carried, terms)
@@ -143,34 +151,47 @@ class TranslatingRelay(Relay):
         departure: Departure,
         edits: EditsAnswer | None = None,
         *,
+        work: Work,
         way: Way,
         spoken: Spoken,
         keep_answer: KeepAnswer,
     ) -> None:
-        super().__init__(response, headers, watch, keep, hold, departure, edits)
+        super().__init__(response, headers, watch, keep, hold, departure, edits, work=work)
         self._way = way
         self._spoken = spoken
         self._keep_answer = keep_answer
         self._answered: list[Event] = []
+        self._unended_bytes = 0
         self._has_begun = False
 
     async def pass_whole(self, send: Send) -> None:
         """A whole response of the provider's: whole for the client, or as a stream."""
         body = await self._read_whole()
+        work = self._work_for(body)
+        reply = await work(partial(self._decoded, body))
+        if self._watch is not None:
+            await work(partial(self._watch.read_whole, body))
+        await self._answer(send, reply, work)
+
+    def _decoded(self, body: bytes) -> Reply:
         source = FORMATS[self._way.source]
         assert source.bodies is not None
-        reply = source.bodies.decode_response(body, self._way.source_dialect)
-        await self._answer(send, reply, body)
+        try:
+            check_weight(body)
+        except DecodeError as problem:
+            raise problem.from_upstream() from None
+        return source.bodies.decode_response(body, self._way.source_dialect)
 
-    async def _answer(self, send: Send, reply: Reply, body: bytes) -> None:
-        if self._watch is not None:
-            self._watch.read_whole(body)
-        written = (stream_reply if self._spoken.is_streaming else translate_reply)(reply, self._way)
+    async def _answer(self, send: Send, reply: Reply, work: Work) -> None:
+        write = stream_reply if self._spoken.is_streaming else translate_reply
+        written = await work(partial(write, reply, self._way))
         self.findings = written.findings
         await self._hold()
         if self._spoken.format == "openai_responses":
-            whole = translate_reply(reply, self._way).body if self._spoken.is_streaming else written.body
-            await self._hold_for(self._keep_answer(whole))
+            whole = written
+            if self._spoken.is_streaming:
+                whole = await work(partial(translate_reply, reply, self._way))
+            await self._hold_for(self._keep_answer(whole.body))
         await self._send_all(send, _framed(written.body, self._spoken, is_first=True, is_last=True))
 
     async def pass_stream(self, send: Send) -> None:
@@ -198,22 +219,33 @@ class TranslatingRelay(Relay):
             while (piece := await self._response.read()) is not None:
                 if self._is_too_long(piece):
                     raise _too_large()
-                events += _without_deltas(translator.feed(self._plain(piece)).events)
+                events += _without_deltas((await self._fed(translator, piece)).events)
         except UpstreamCut:
             raise _broken_off() from None
         events += translator.finish().events
         if self._watch is not None:
             self._watch.hear(events)
-        written = whole_reply(events, self._way)
+        work = self._work if self._gathered_bytes > LONG_BYTES else at_once
+        written = await work(partial(whole_reply, events, self._way))
         self.findings = written.findings
         await self._hold()
         if self._spoken.format == "openai_responses":
             await self._hold_for(self._keep_answer(written.body))
         await self._send_all(send, written.body)
 
+    async def _fed(self, translator: StreamTranslator, piece: bytes) -> Chunk:
+        """What a piece says. One that may end a long event is read where that holds nobody up."""
+        self._unended_bytes += len(piece)
+        work = self._work if self._unended_bytes > LONG_BYTES else at_once
+        chunk = await work(lambda: translator.feed(self._plain(piece)))
+        if chunk.events:
+            self._unended_bytes = 0
+        return chunk
+
     def _is_too_long(self, piece: bytes) -> bool:
         """Whether a stream has become longer than any answer is: all of it is gathered, item by item."""
         self._gathered_bytes += len(piece)
+        self._departure.hold(self._gathered_bytes)
         return self._gathered_bytes > MAX_WHOLE_BYTES
 
     async def _send_all(self, send: Send, body: bytes) -> None:
@@ -233,7 +265,7 @@ class TranslatingRelay(Relay):
             while (piece := await self._response.read()) is not None:
                 if self._is_too_long(piece):
                     raise LimitExceeded("a stream that is too long to be translated").from_upstream()
-                chunk = translator.feed(self._plain(piece))
+                chunk = await self._fed(translator, piece)
                 self.findings = translator.findings  # before the turn is saved, which tells of them
                 await self._pass_chunk(send, chunk.data, chunk.ending, chunk.events)
                 if self._departure.has_left and self._is_drained():

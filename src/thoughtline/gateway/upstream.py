@@ -41,6 +41,10 @@ _STREAM_WINDOW, _CONNECTION_WINDOW = 512 * 2**10, 2**31 - 1
 the answer of a client that reads slowly, or not at all, would use it up, and hold up everybody else's."""
 
 
+MOST_LEFT_ALONE = 64
+"""Of one caller. People who press Escape leave a few in the minutes that an answer may take to begin."""
+
+
 class UpstreamCut(Exception):
     """The connection broke, or stood still for too long, in the middle of a response."""
 
@@ -131,22 +135,56 @@ class UpstreamResponse:
             await self._request.__aexit__(None, None, None)
 
 
+class LeftAlone:
+    """Requests whose askers have left before the answer began, by caller.
+
+    pyreqwest 0.15 can't break a request off that has no response yet: neither cancelling, nor closing its client. Its
+    connection is open until `first_byte` or `read` is over. So a caller may leave so many of them and no more.
+    """
+
+    def __init__(self) -> None:
+        self._until: dict[str, deque[float]] = {}
+
+    def check(self, caller: str, now: float) -> None:
+        left = self._until.get(caller)
+        while left and left[0] <= now:
+            left.popleft()
+        if left is not None and not left:
+            del self._until[caller]
+        if left and len(left) >= MOST_LEFT_ALONE:
+            raise Declined(
+                429,
+                "too_many_abandoned",
+                f"{MOST_LEFT_ALONE} requests of this caller are under way whose answers nobody waits for.",
+                "Wait for the answers of some of them.",
+                max(1.0, left[0] - now),
+            )
+
+    def add(self, caller: str, until: float) -> None:
+        self._until.setdefault(caller, deque()).append(until)
+
+
 class Upstreams:
     """Lanes by timeouts: providers that agree in them share a pool, and have several when much is under way."""
 
     def __init__(self) -> None:
         self._lanes: defaultdict[Timeouts, list[_Lane]] = defaultdict(list)
         self.neighbours = Neighbours()
+        self._left_alone = LeftAlone()
 
     async def send(
-        self, provider: Provider, method: str, url: str, headers: list[tuple[str, str]], body: bytes
+        self,
+        provider: Provider,
+        method: str,
+        url: str,
+        headers: list[tuple[str, str]],
+        body: bytes,
+        *,
+        caller: str = "",
     ) -> UpstreamResponse:
-        """Ask, and return when the provider has begun to answer. Raises `Declined` if it doesn't.
-
-        Who stops waiting before that leaves the connection open until `first_byte` or `read` is over: pyreqwest 0.15
-        can't break a request off that has no response yet.
-        """
+        """Ask, and return when the provider has begun to answer. Raises `Declined` if it doesn't."""
         began = time.monotonic()
+        self._left_alone.check(caller, began)
         for _ in range(_MOST_STALE):
             lane = self._lane(provider.timeouts, url)
             request = _request(lane.client, method, url, headers, body)
@@ -159,6 +197,10 @@ class Upstreams:
                     raise _unreachable(provider) from None
                 if isinstance(error, TimeoutError):
                     raise _late(provider) from None
+            except asyncio.CancelledError:
+                timeouts = provider.timeouts
+                self._left_alone.add(caller, began + min(max(timeouts.read, timeouts.first_byte), timeouts.total))
+                raise
             finally:
                 lane.waiting -= 1
             if time.monotonic() - began > _STALE_SECONDS:

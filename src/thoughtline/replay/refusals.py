@@ -189,7 +189,10 @@ _CODES = frozenset(
     }
 )
 _NUMBER = re.compile(r"\d{1,5}", re.ASCII)
-_PRIVATE = re.compile(r"'[^']*'|\"[^\"]*\"|default_api:[^`]*|[\w+/=.:-]*\d[\w+/=.:-]*|[\w+/=-]{24,}", re.ASCII)
+# What has a digit in it is looked for where it begins, and nowhere in its middle: a long word without one is read once.
+_PRIVATE = re.compile(
+    r"'[^']*'|\"[^\"]*\"|default_api:[^`]*|(?<![\w+/=.:-])[A-Za-z_+/=.:-]*\d[\w+/=.:-]*|[\w+/=-]{24,}", re.ASCII
+)
 
 
 def _known_code(codes: tuple[str, ...]) -> str:

@@ -48,7 +48,8 @@ def decode_duration(text: str) -> float:
     parts = re.fullmatch(r"(?:\d+(?:\.\d+)?[smhdw])+", text, re.ASCII)
     if parts is None:
         raise StoreRefused(f"{text!r} is no length of time: write it as 90s, 15m, 2h, 7d or 2w")
-    return float(sum(float(n) * _SECONDS[unit] for n, unit in re.findall(r"(\d+(?:\.\d+)?)([smhdw])", text)))
+    parts_of_it = re.split(r"(?<=[smhdw])", text)[:-1]
+    return float(sum(float(part[:-1]) * _SECONDS[part[-1]] for part in parts_of_it))
 
 
 def decode_size(text: str) -> int:

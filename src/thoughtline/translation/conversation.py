@@ -33,7 +33,8 @@ from thoughtline.options import Media, ResultContent
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, upstream_rule
-from thoughtline.translation.envelopes import NO_SEALER, Opened, Place, Sealer, letters_of
+from thoughtline.translation.envelopes import NO_SEALER, Opened, Sealer
+from thoughtline.translation.runs import Part, Placed, in_runs
 from thoughtline.translation.spokes import SPOKES, Spoke
 from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
 from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
@@ -41,15 +42,6 @@ from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Tu
 NOTES_STAY = "citations and probabilities of earlier words are not sent: they are for the client"
 _OPENING = "(The conversation goes on.)"
 """What a user says where a wire wants the user to speak first, and nobody did."""
-
-
-class Placed(NamedTuple):
-    """What an envelope held. `base` is what is visible in its turn of earlier turns of the client's; `turn` is the
-    position of that turn."""
-
-    base: Place
-    held: Opened
-    turn: int = 0
 
 
 class Conversation(NamedTuple):
@@ -66,18 +58,6 @@ class _Result(NamedTuple):
     id: str | None
     tool: str | None
     contents: list[ResultContent]
-
-
-class _Part(NamedTuple):
-    """Items of one role, on their way to a turn, and the envelopes that stood among them.
-
-    `order` of a result is that of the call it answers: tools end in any order, and a wire without ids goes by it.
-    """
-
-    role: Role
-    items: tuple[Item, ...]
-    opened: tuple[Placed, ...] = ()
-    order: int = 0
 
 
 def translate_turns(
@@ -100,12 +80,12 @@ def translate_turns(
     return Conversation((*system, *turns), tuple(work.findings), tuple(opened))
 
 
-def _results_first(parts: list[_Part]) -> list[_Part]:
+def _results_first(parts: list[Part]) -> list[Part]:
     """What follows a turn of the model's: its results in the order of its calls, then all the rest."""
-    ordered: list[_Part] = []
-    results: list[_Part] = []
-    others: list[_Part] = []
-    for part in (*parts, _Part("assistant", ())):
+    ordered: list[Part] = []
+    results: list[Part] = []
+    others: list[Part] = []
+    for part in (*parts, Part("assistant", ())):
         if part.role == "assistant":
             ordered += [*sorted(results, key=lambda one: one.order), *others, part]
             results, others = [], []
@@ -114,13 +94,13 @@ def _results_first(parts: list[_Part]) -> list[_Part]:
     return ordered[:-1]
 
 
-def _split_system(parts: list[_Part]) -> tuple[list[_Part], list[_Part]]:
+def _split_system(parts: list[Part]) -> tuple[list[Part], list[Part]]:
     """The system messages before anybody speaks, and all the rest."""
     count = next((at for at, part in enumerate(parts) if part.role != "system"), len(parts))
     return parts[:count], parts[count:]
 
 
-def _system_turns(lead: list[_Part], to: FormatName) -> tuple[Turn, ...]:
+def _system_turns(lead: list[Part], to: FormatName) -> tuple[Turn, ...]:
     if not lead:
         return ()
     if to in ("openai_chat", "ollama_chat"):
@@ -162,7 +142,7 @@ class _Work:
 
     # --- items ---------------------------------------------------------------------------------------------------
 
-    def parts_of(self, turn: Turn) -> list[_Part]:
+    def parts_of(self, turn: Turn) -> list[Part]:
         """One turn of the client's: what the model said, or what somebody said to it, results apart from words."""
         if turn.role == "assistant":
             if not self._was_model:
@@ -170,7 +150,7 @@ class _Work:
             self._was_model = True
             return self._model_part(turn)
         self._was_model = False
-        parts: list[_Part] = []
+        parts: list[Part] = []
         words: list[Item] = []
         for at, item in enumerate(turn.items):
             if isinstance(item, ToolResult):
@@ -178,7 +158,7 @@ class _Work:
             else:
                 words += self._said(turn, at, item)
         role: Role = turn.role if turn.role in ("system", "user") else "user"
-        return [*parts, *([_Part(role, tuple(words))] if words else [])]
+        return [*parts, *([Part(role, tuple(words))] if words else [])]
 
     def _said(self, turn: Turn, at: int, item: Item) -> list[Item]:
         match item:
@@ -214,7 +194,7 @@ class _Work:
         what = media.kind if media is not None else f"part of kind {item.kind or 'unknown'}"
         self._find(turn, at, f"{self._target} has no place for this {what}")
 
-    def _model_part(self, turn: Turn) -> list[_Part]:
+    def _model_part(self, turn: Turn) -> list[Part]:
         items: list[Item] = []
         opened: list[Placed] = []
         for at, item in enumerate(turn.items):
@@ -240,7 +220,7 @@ class _Work:
                     self._find(turn, at, "a result among what the model said can't be carried")
                 case _:
                     items += self._reasoning(turn, at, item)
-        return [_Part("assistant", tuple(items), tuple(opened))]
+        return [Part("assistant", tuple(items), tuple(opened))]
 
     def _compacted(self, turn: Turn, at: int, item: Unknown) -> str:
         """A conversation in few words. Anthropic's are in the clear and go on as words; what is sealed only its maker
@@ -304,7 +284,7 @@ class _Work:
             self._find(turn, at, "arguments that are no object stand inside one")
         return made
 
-    def _result(self, turn: Turn, item: ToolResult) -> list[_Part]:
+    def _result(self, turn: Turn, item: ToolResult) -> list[Part]:
         """A result as a part. One that some client sends again is no second one: a call has one, in every wire."""
         found = self._ids.result(item)
         content = self._content(item)
@@ -316,9 +296,9 @@ class _Work:
             self._results[found.number].contents.append(content)
             return beside
         self._results[found.number] = _Result(found.id, found.tool or item.name, [content])
-        return [_Part("tool", (written.item,), order=found.number), *beside]
+        return [Part("tool", (written.item,), order=found.number), *beside]
 
-    def _beside(self, turn: Turn, rest: Sequence[Media], tool: str | None) -> list[_Part]:
+    def _beside(self, turn: Turn, rest: Sequence[Media], tool: str | None) -> list[Part]:
         """The media of a result that it can't hold, as the user's."""
         beside: list[Item] = []
         for media in rest:
@@ -327,13 +307,13 @@ class _Work:
                 self._find(turn, None, f"{self._target} has no place for the {media.kind} of a result")
             else:
                 beside += [Text(f"(The {media.kind} that {tool or 'the tool'} gave back:)"), encoded]
-        return [_Part("user", tuple(beside))] if beside else []
+        return [Part("user", tuple(beside))] if beside else []
 
-    def rejoined(self, parts: list[_Part]) -> list[_Part]:
+    def rejoined(self, parts: list[Part]) -> list[Part]:
         """The parts, with all that was sent for a call in its one result."""
         return [self._whole_result(part) if part.role == "tool" else part for part in parts]
 
-    def _whole_result(self, part: _Part) -> _Part:
+    def _whole_result(self, part: Part) -> Part:
         known = self._results[part.order]
         if len(known.contents) < 2:
             return part
@@ -351,63 +331,36 @@ class _Work:
 
     # --- shapes --------------------------------------------------------------------------------------------------
 
-    def steps(self, parts: list[_Part]) -> list[_Part]:
+    def steps(self, parts: list[Part]) -> list[Part]:
         """What the model says next to itself is one step, however a client has cut it. One that was cut before it said
         anything goes, for no wire takes it."""
-        joined: list[_Part] = []
-        for part in parts:
-            if part.role == "assistant" and joined and joined[-1].role == "assistant":
-                joined[-1] = _joined(joined[-1], part, self._seam(joined[-1], part))
-            else:
-                joined.append(part)
+        # google-genai keeps each chunk of a stream as a content of its own: what was cut in two is glued again.
+        glue = self._to.encode_words if self._format == "gemini_generate" else None
+        joined = in_runs(parts, ("assistant",), glue)
         return [part for part in joined if part.role != "assistant" or not _is_silent(part)]
 
-    def _seam(self, one: _Part, other: _Part) -> tuple[Item, ...]:
-        """Two items that a stream had cut in two: google-genai keeps each chunk as a content of its own."""
-        if self._format != "gemini_generate" or not one.items or not other.items:
-            return ()
-        match one.items[-1], other.items[0]:
-            case Text() as before, Text() as after:
-                return (self._to.encode_words(before.text + after.text),)
-            case ReasoningText(signature=None) as before, ReasoningText(signature=None) as after:
-                return (replace(before, text=before.text + after.text),)
-            case _:
-                return ()
-
-    def flat(self, parts: list[_Part]) -> list[_Part]:
+    def flat(self, parts: list[Part]) -> list[Part]:
         """Each result a turn of its own."""
         return [part for part in parts if part.items]
 
-    def blocks(self, parts: list[_Part]) -> list[_Part]:
+    def blocks(self, parts: list[Part]) -> list[Part]:
         """Turns of user and model in alternation, results first in the user's."""
-        shaped: list[_Part] = []
+        ours: list[Part] = []
         for part in parts:
             if not part.items:
                 continue
             if part.role == "system":
                 message = "a system message in mid conversation stands as the user's"
                 self.findings.append(Finding("untranslatable", "", message, ""))
-            ours = part if part.role == "assistant" else _Part("user", part.items)
-            if shaped and shaped[-1].role == ours.role:
-                shaped[-1] = _joined(shaped[-1], ours, ())
-            else:
-                shaped.append(ours)
+            ours.append(part if part.role == "assistant" else Part("user", part.items))
+        shaped = in_runs(ours, ("assistant", "user"))
         if shaped and shaped[0].role == "assistant":
-            shaped.insert(0, _Part("user", (Text(_OPENING),)))
+            shaped.insert(0, Part("user", (Text(_OPENING),)))
         return shaped
 
 
-def _is_silent(part: _Part) -> bool:
+def _is_silent(part: Part) -> bool:
     return all(isinstance(item, REASONING_KINDS) for item in part.items)
-
-
-def _joined(one: _Part, other: _Part, seam: tuple[Item, ...]) -> _Part:
-    """One part of two; `seam` stands for the last item of the one and the first of the other."""
-    items = (*one.items[:-1], *seam, *other.items[1:]) if seam else (*one.items, *other.items)
-    letters = sum(letters_of(item.text) for item in one.items if isinstance(item, Text))
-    calls = sum(1 for item in one.items if isinstance(item, ToolCall))
-    moved = tuple(placed._replace(base=(placed.base[0] + letters, placed.base[1] + calls)) for placed in other.opened)
-    return _Part(one.role, items, (*one.opened, *moved))
 
 
 def refusal_of(item: Unknown) -> str:

@@ -25,9 +25,10 @@ from thoughtline.replay.matching import Found
 from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.replay.visible import digest, is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.conversation import NOTES_STAY, Conversation, Placed, translate_turns
+from thoughtline.translation.conversation import NOTES_STAY, Conversation, translate_turns
 from thoughtline.translation.effort import Settled, knob_for, settle
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
+from thoughtline.translation.runs import Placed
 from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
 from thoughtline.translation.spokes import SPOKES, bodies_of
 from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools

@@ -16,7 +16,7 @@ from thoughtline.errors import Declined
 from thoughtline.gateway.state import State
 
 MAX_PARAMETER_CHARS = 1024
-_INTEGER = re.compile(r"([+-]?)0*(\d{1,})", re.ASCII)
+_INTEGER = re.compile(r"([+-]?)0*(0|[1-9][0-9]*)")
 Asked = TypeVar("Asked", bound=Struct)
 
 

@@ -1,0 +1,79 @@
+"""How much work a body would make, told without reading it: in linear time, and in steps of a few microseconds.
+
+What costs is not the length of a body but the number of values in it: a megabyte of text is read in a millisecond, a
+megabyte of `{}` in seconds. So containers and values are counted outside of strings before anybody makes objects of
+them. What is light is worked on at once; what is not belongs into a thread, where it holds nobody up.
+"""
+
+from __future__ import annotations
+
+from thoughtline.errors import LimitExceeded
+from thoughtline.formats import FORMATS
+from thoughtline.providers import Dialect
+from thoughtline.turns import FormatName, Transcript
+
+MAX_TURNS = 25_000
+"""Ten thousand exchanges of a user and a model are within it: no context window holds so many."""
+
+MAX_CONTAINERS = 100_000
+"""Objects and arrays of a body: four for each turn, and there are tools with their schemas."""
+
+MAX_VALUES = 1_000_000
+"""Commas of a body: lists of tokens are the longest that anybody sends."""
+
+_LIGHT_BYTES = 256 * 2**10
+_BRIEF_BYTES = 8 * 2**10
+_LIGHT_CONTAINERS = 1_000
+_LIGHT_ITEMS = 1_000
+_PIECE = 64 * 2**10
+
+
+def is_light(body: bytes) -> bool:
+    """Whether a body is read and planned within a few milliseconds, whatever it says."""
+    size = len(body)
+    if size <= _BRIEF_BYTES:
+        return True
+    return size <= _LIGHT_BYTES and body.count(b"{") + body.count(b"[") <= _LIGHT_CONTAINERS
+
+
+def is_light_conversation(transcript: Transcript) -> bool:
+    """The same of one that was read already."""
+    items = sum(len(turn.items) for turn in transcript.turns)
+    return items + len(transcript.turns) <= _LIGHT_ITEMS and is_light(transcript.body)
+
+
+def check_weight(body: bytes) -> None:
+    """Raises `LimitExceeded` for a body of more values than are ever read."""
+    if is_light(body):
+        return
+    containers = values = 0
+    is_inside = is_escaped = False
+    for start in range(0, len(body), _PIECE):
+        piece = body[start + is_escaped : start + _PIECE]
+        is_escaped = (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1
+        if b"\\" in piece:
+            piece = piece.replace(b"\\\\", b"").replace(b'\\"', b"")
+        parts = piece.split(b'"')
+        outside = b"".join(parts[is_inside::2])
+        is_inside ^= len(parts) % 2 == 0
+        containers += outside.count(b"{") + outside.count(b"[")
+        values += outside.count(b",")
+        if containers > MAX_CONTAINERS or values > MAX_VALUES:
+            raise LimitExceeded("a conversation of more values than are read")
+
+
+def check_turns(transcript: Transcript) -> None:
+    """Raises `LimitExceeded` for a conversation of more turns than are planned."""
+    if len(transcript.turns) > MAX_TURNS:
+        raise LimitExceeded(f"a conversation of more than {MAX_TURNS} turns")
+
+
+def decode_bounded(body: bytes, format: FormatName, dialect: Dialect) -> Transcript:
+    """A request that is small enough to be planned. Raises `LimitExceeded` where it is not."""
+    bodies = FORMATS[format].bodies
+    if bodies is None:
+        raise ValueError(f"{format} has no requests")
+    check_weight(body)
+    transcript = bodies.decode_request(body, dialect)
+    check_turns(transcript)
+    return transcript

@@ -1,0 +1,171 @@
+"""HTTP/1.1 as it is spoken with clients: uvicorn's, within bounds of size, time and number.
+
+head    so large, and there within so many seconds; nobody may be silent before it for longer
+body    goes on: every `body_timeout` at least a little of it comes, as long as we are reading
+        what is too large or too late is answered, unless another answer is on its way: then that is the last
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.door import authority_of
+from thoughtline.settings import ServerSettings
+
+LEAST_BODY_BYTES = 4 * 2**10
+"""What comes of a body within `body_timeout`, at least, if it is not all of it."""
+
+_TOO_LARGE = b"431 Request Header Fields Too Large"
+_TOO_LATE = b"408 Request Timeout"
+_TOO_MANY = b"503 Service Unavailable"
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    _head_bytes = 0
+    _unread_bytes = 0
+    _body_bytes = 0
+    _is_in_head = False
+    _is_in_body = False
+    _is_too_large = False
+    _is_deaf = False
+    _is_admitted = False
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        # asyncio switches Nagle's delay off only for sockets that were made with IPPROTO_TCP, which those of
+        # `socket.create_server` are not: every second piece would wait 40 ms for the client's acknowledgement.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().connection_made(transport)
+        self._gateway = _gateway_of(self.app)
+        self._address = self.client[0] if self.client else ""
+        state = self._gateway.state
+        if not self._gateway.connections.admit(self._address, self._server, state.journal.say):
+            self._is_deaf = True
+            self._answer(_TOO_MANY)
+            return
+        self._is_admitted = True
+        self._wait(self._server.head_timeout_seconds, self._late_head)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        if self._is_admitted:
+            self._is_admitted = False
+            self._gateway.connections.leave(self._address)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_deaf:
+            return
+        if self._is_in_body:
+            self._body_bytes += len(data)
+        super().data_received(data)
+        if self._is_in_head:
+            self._unread_bytes += len(data)
+            if self._unread_bytes > self._server.max_header_bytes:
+                self._refuse(_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        self._is_in_head, self._head_bytes, self._unread_bytes = True, 0, 0
+        if self._timer is None:
+            self._wait(self._server.head_timeout_seconds, self._late_head)
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._head_bytes += len(name) + len(value) + 4
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        if self._head_bytes + len(self.url) > self._server.max_header_bytes:
+            self._is_too_large = True
+            raise ValueError("the head of a request is too large")  # which stops the parser
+        if not self.url.startswith((b"/", b"*")):
+            self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
+        self._is_in_body, self._body_bytes = True, 0
+        self._wait(self._server.body_timeout_seconds, self._late_body)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_in_body = False
+        self._stop_waiting()
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What uvicorn says when the parser stops."""
+        if self._is_too_large:
+            self._refuse(_TOO_LARGE)
+        elif self._is_answering:
+            self._be_deaf()
+        else:
+            super().send_400_response(msg)
+
+    def shutdown(self) -> None:
+        """The server is about to stop; called for each connection."""
+        self._gateway.leave()
+        super().shutdown()
+
+    @property
+    def _server(self) -> ServerSettings:
+        return self._gateway.state.settings.server
+
+    @property
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _refuse(self, status: bytes) -> None:
+        """Nothing is said in the middle of another answer: that one is the last."""
+        self._stop_waiting()
+        if self._is_answering:
+            self._be_deaf()
+        else:
+            self._answer(status)
+
+    def _be_deaf(self) -> None:
+        self._is_deaf = True
+        self.cycle.keep_alive = False
+
+    def _answer(self, status: bytes) -> None:
+        self.transport.write(b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % status)
+        self.transport.close()
+
+    def _late_head(self) -> None:
+        """The head of a request is not there. Who said nothing at all hears nothing."""
+        self._timer = None
+        if self._is_in_head:
+            self._refuse(_TOO_LATE)
+        elif not self._is_answering:
+            self.transport.close()
+
+    def _late_body(self) -> None:
+        """A while of the body is over: it goes on if some of it came, or if it was us who did not read."""
+        self._timer = None
+        if self._body_bytes >= LEAST_BODY_BYTES or self.flow.read_paused:
+            self._body_bytes = 0
+            self._wait(self._server.body_timeout_seconds, self._late_body)
+        elif self.pipeline or self.cycle.response_started:
+            self.transport.close()
+        else:
+            self._answer(_TOO_LATE)
+
+    def _wait(self, seconds: float, late: Callable[[], None]) -> None:
+        self._stop_waiting()
+        self._timer = self.loop.call_later(seconds, late)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _gateway_of(app: object) -> Gateway:
+    """The application, which may stand behind uvicorn's own middleware."""
+    while not isinstance(app, Gateway):
+        app = app.app  # type: ignore[attr-defined]  # of a middleware
+    return app

@@ -1,0 +1,120 @@
+"""Connections within bounds of size, time and number, over real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from tests import hostile
+from tests.gateway.driver import started
+from tests.gateway.test_bytes import ANSWER, CHAT, behind, say_hi
+from tests.gateway.upstreams import Got, Out, Upstream, upstream
+from tests.gateway.world import Running, running
+from tests.sim.faces import HTTP
+from thoughtline.settings import ServerSettings, Settings
+
+QUICK = ServerSettings(head_timeout_seconds=0.5, body_timeout_seconds=0.5)
+BEGUN = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{" % CHAT.encode()
+HALF_HEAD = b"GET /healthz HTTP/1.1\r\nhost: localh"
+ASKED = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+
+
+def connected(gateway: Running) -> socket.socket:
+    host, port = gateway.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=30)
+
+
+def to_the_end(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@contextlib.contextmanager
+def bounded(server: ServerSettings, up: Upstream | None = None) -> Iterator[Running]:
+    with running(behind(up) if up else {}, replace(Settings(), server=server)) as gateway:
+        yield gateway
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [(b"", b""), (HALF_HEAD, b"408"), (BEGUN, b"408"), (ASKED + HALF_HEAD, b"408")],
+    ids=["nothing", "half a head", "half a body", "half a head behind a request"],
+)
+def test_who_is_slow_is_not_waited_for(sent: bytes, status: bytes) -> None:
+    """The connection is closed, and who had begun to ask is told why."""
+    with bounded(QUICK) as gateway, connected(gateway) as connection:
+        connection.sendall(sent)
+        answer = to_the_end(connection)
+        assert answer.rpartition(b"HTTP/1.1 ")[2][:3] == status
+        assert gateway.app.connections.held <= 1
+
+
+def test_a_body_that_goes_on_is_waited_for() -> None:
+    """As long as some of it comes in time, however long that takes in all."""
+    body = b'{"model":"m","messages":[],"x":"' + b"a" * 40_000 + b'"}'
+    server = replace(QUICK, body_timeout_seconds=2.0)
+    with upstream(say_hi) as up, bounded(server, up) as gateway, connected(gateway) as connection:
+        head = b"POST %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+        connection.sendall(head % (CHAT.encode(), len(body)))
+        for start in range(0, len(body), 8_000):
+            connection.sendall(body[start : start + 8_000])
+        assert to_the_end(connection).endswith(ANSWER)
+
+
+@pytest.mark.parametrize("most", [{"max_connections": 3}, {"max_connections_per_address": 3}])
+def test_connections_are_counted(most: dict[str, int]) -> None:
+    """One too many is refused and logged; when another has left there is room again."""
+    with bounded(replace(ServerSettings(), **most)) as gateway, contextlib.ExitStack() as held:
+        first = [held.enter_context(connected(gateway)) for _ in range(3)]
+        for connection in first:
+            connection.sendall(ASKED)
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+        with connected(gateway) as refused:
+            assert to_the_end(refused).startswith(b"HTTP/1.1 503")
+        assert any("connections refused" in str(line) for line in gateway.lines)
+        first[0].sendall(ASKED.replace(b"localhost", b"localhost\r\nconnection: close"))
+        to_the_end(first[0])
+        with connected(gateway) as again:
+            again.sendall(ASKED)
+            assert again.recv(4096).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("bad", [b"GET / HTTP/1.1\r\nx: " + b"a" * 2**18, b"no request at all\r\n\r\n"])
+def test_a_refusal_stands_in_no_other_answer(bad: bytes) -> None:
+    """What is wrong with the next request is not said in the middle of a stream: the stream ends, then all is over."""
+
+    async def stream(got: Got, out: Out) -> None:
+        await out.stream(("content-type", "text/event-stream"))
+        await out.chunk(b"data: one\n\n")
+        await out.until(lambda: has_sent)
+        await out.until_later()
+        await out.chunk(b"data: two\n\n")
+        await out.end()
+
+    has_sent = False
+    with upstream(stream) as up, bounded(ServerSettings(), up) as gateway, connected(gateway) as connection:
+        body = b'{"model":"m","messages":[],"stream":true}'
+        head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n"
+        connection.sendall(head % (CHAT.encode(), len(body)) + body)
+        heard = connection.recv(65536)
+        connection.sendall(bad)
+        has_sent = True
+        heard += to_the_end(connection)
+        assert heard.count(b"HTTP/1.1") == 1
+        assert heard.endswith(b"0\r\n\r\n")
+
+
+def test_a_hostile_client() -> None:
+    """Everything that `python -m tests.hostile` does: `/healthz` answers throughout, and nothing is left behind."""
+    with upstream(say_hi) as up, started("memory://", {"deepseek": up.url}) as gateway:
+        host, port = gateway.url.removeprefix("http://").split(":")
+        target = hostile.Target(host, int(port), CHAT, 30.0)
+        assert HTTP.get(f"{gateway.url}/healthz").status_code == 200
+        before, opened = hostile.rss_kilobytes(gateway.pid), hostile.descriptors(gateway.pid)
+        outcomes = list(hostile.attack(target))
+        assert [outcome for outcome in outcomes if outcome.problem] == []
+        assert hostile.settled(gateway.pid, opened + hostile.MOST_LEFT_OPEN, 30.0) <= opened + hostile.MOST_LEFT_OPEN
+        assert hostile.rss_kilobytes(gateway.pid) - before < hostile.MOST_GROWN_KB
