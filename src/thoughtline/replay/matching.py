@@ -334,10 +334,15 @@ def _is_guess(look: Look, looks: Sequence[Look], step: Step, identity: Identity)
 
 
 def _is_merged(look: Look, step: Step, found: Found, identity: Identity) -> bool:
-    """Whether words must have been dropped for a record to be the step's, while several together show all of it."""
+    """Whether words must have been dropped for a record to be the step's, while another stood here and made the first
+    of its calls without such words: it may be that one and others, written into one."""
     if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
         return False
-    return bool(match_merged(step, found, identity))
+    calls = [item for item in step.items if isinstance(item, ToolCall)]
+    named = found.get(call_key(calls[0]), ()) if len(calls) > 1 else ()
+    ours = [record for record in named if record.provenance.tenant == identity.tenant and record.id != look.record.id]
+    here = [record for record in ours if step.spot.place() in record.keys or step.place in record.keys]
+    return any(_takes_all(record, calls, step.visible) for record in here)
 
 
 def _differ_in_ids(looks: Sequence[Look], step: Step) -> bool:
