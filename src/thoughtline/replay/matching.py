@@ -124,11 +124,16 @@ def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | No
     return Match(record) if own == tuple(_thoughts(record.items)) else None
 
 
-def _has_other_ids(shown: Iterable[Item], made: Iterable[Item]) -> bool:
+def _has_other_ids(shown: Sequence[Item], made: Sequence[Item]) -> bool:
     """Whether calls have ids on both sides, and none is on both."""
-    names = [item.id for item in shown if isinstance(item, ToolCall) and item.id]
-    known = [item.id for item in made if isinstance(item, ToolCall) and item.id] if names else []
-    return bool(known) and not any(name in known for name in names)
+    is_named = False
+    for item in shown:
+        if isinstance(item, ToolCall) and item.id:
+            is_named = True
+            for own in made:
+                if isinstance(own, ToolCall) and own.id == item.id:
+                    return False
+    return is_named and any(isinstance(own, ToolCall) and own.id for own in made)
 
 
 def match_merged(
