@@ -17,6 +17,7 @@ import string
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+from zlib import crc32
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -277,11 +278,16 @@ def _each(sent: Sent, change: Callable[[Item], Item]) -> Sent:
 def _renamed(item: Item) -> Item:
     match item:
         case ToolCall():
-            return replace(item, id=f"{hash(item.id) % 997:09d}")
+            return replace(item, id=_other_id(item.id))
         case ToolResult():
-            return replace(item, call_id=f"{hash(item.call_id) % 997:09d}")
+            return replace(item, call_id=_other_id(item.call_id))
         case _:
             return item
+
+
+def _other_id(name: str | None) -> str:
+    """Ids of few digits, so that some fall together."""
+    return f"{crc32((name or '').encode()) % 997:09d}"
 
 
 def _padded(item: Item) -> Item:

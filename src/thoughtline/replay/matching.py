@@ -124,11 +124,16 @@ def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | No
     return Match(record) if own == tuple(_thoughts(record.items)) else None
 
 
-def _has_other_ids(shown: Iterable[Item], made: Iterable[Item]) -> bool:
+def _has_other_ids(shown: Sequence[Item], made: Sequence[Item]) -> bool:
     """Whether calls have ids on both sides, and none is on both."""
-    names = [item.id for item in shown if isinstance(item, ToolCall) and item.id]
-    known = [item.id for item in made if isinstance(item, ToolCall) and item.id] if names else []
-    return bool(known) and not any(name in known for name in names)
+    is_named = False
+    for item in shown:
+        if isinstance(item, ToolCall) and item.id:
+            is_named = True
+            for own in made:
+                if isinstance(own, ToolCall) and own.id == item.id:
+                    return False
+    return is_named and any(isinstance(own, ToolCall) and own.id for own in made)
 
 
 def match_merged(
@@ -334,10 +339,15 @@ def _is_guess(look: Look, looks: Sequence[Look], step: Step, identity: Identity)
 
 
 def _is_merged(look: Look, step: Step, found: Found, identity: Identity) -> bool:
-    """Whether words must have been dropped for a record to be the step's, while several together show all of it."""
+    """Whether words must have been dropped for a record to be the step's, while another stood here and made the first
+    of its calls without such words: it may be that one and others, written into one."""
     if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
         return False
-    return bool(match_merged(step, found, identity))
+    calls = [item for item in step.items if isinstance(item, ToolCall)]
+    named = found.get(call_key(calls[0]), ()) if len(calls) > 1 else ()
+    ours = [record for record in named if record.provenance.tenant == identity.tenant and record.id != look.record.id]
+    here = [record for record in ours if step.spot.place() in record.keys or step.place in record.keys]
+    return any(_takes_all(record, calls, step.visible) for record in here)
 
 
 def _differ_in_ids(looks: Sequence[Look], step: Step) -> bool:
