@@ -98,7 +98,7 @@ def test_large_work_is_done_aside() -> None:
 def asking(gateway: Running, body: bytes = b'{"model":"m","messages":[],"stream":true}') -> socket.socket:
     host, port = gateway.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)), timeout=30)
-    head = b"POST %b HTTP/1.1\r\nhost: a\r\nauthorization: Bearer k\r\ncontent-length: %d\r\n\r\n"
+    head = b"POST %b HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer k\r\ncontent-length: %d\r\n\r\n"
     connection.sendall(head % (CHAT.encode(), len(body)) + body)
     return connection
 

@@ -115,9 +115,8 @@ class Exchange:
 
     async def _read(self, receive: Receive) -> Incoming:
         """The whole request; where it will be looked at, without compression and with what it says of its session."""
-        state, route = self._state, self._route
-        limit = state.settings.server.max_body_bytes
-        taken = await take_in(receive, self._headers, route, state.replayer, limit)
+        route, limit = self._route, self._state.settings.server.max_body_bytes
+        taken = await take_in(receive, self._headers, route, self._state.replayer, limit)
         self._session = taken.session
         return Incoming(self._scope, route, self._headers, self._query, self._caller, *taken)
 

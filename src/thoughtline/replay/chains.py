@@ -33,7 +33,7 @@ _NOTICE = re.compile(
 )
 """What stands for a result that a client has cleared: `[cleared]` (LangChain), `[Old tool result content cleared]`
 (opencode, Claude Code), `[[NOTE] This file read has been removed to save space…]` (Cline), `<MASKED>` (OpenHands).
-Read in their sources on 2026-11-15."""
+Words of these programs as remembered, not checked against their sources."""
 
 
 def proven(steps: Sequence[Step], found: Found, identity: Identity) -> frozenset[str]:
