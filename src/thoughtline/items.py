@@ -60,7 +60,8 @@ class ToolCall(Struct, frozen=True, gc=False, tag=True, omit_defaults=True):
     """A call the model asks for.
 
     `arguments` is JSON text as the wire had it, or free text if `is_custom`. `id` pairs it with its result; `item_id`
-    is the second id that Responses gives (`fc_…`), `namespace` the group of tools that it found `name` in.
+    is the second id that Responses gives (`fc_…`), or the one that we gave a call without any, which never goes up;
+    `namespace` is the group of tools that it found `name` in.
     """
 
     name: str

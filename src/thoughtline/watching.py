@@ -21,6 +21,7 @@ from thoughtline.replay.capture import captured_at, end_of
 from thoughtline.replay.keys import Spot
 from thoughtline.replayer import Prepared
 from thoughtline.sessions import untold_session
+from thoughtline.translation import with_made_ids
 from thoughtline.turns import Candidate, Finish, Provenance, Reply, Turn
 
 MAX_BYTES = 32 * 2**20
@@ -36,6 +37,7 @@ class Watch:
         # Of the request, which may be long, only this: it need not stay for as long as it is answered.
         self._format, self._dialect = prepared.destination.format, prepared.contract.dialect
         self._made = _made(prepared)
+        self._call_ids = prepared.carried.call_ids
         self._tags: TagMode = tags
         self._shows_seals = shows_seals
         self._left = max_bytes
@@ -88,7 +90,8 @@ class Watch:
 
     def _shown(self, choice: int) -> tuple[Item, ...]:
         """As the client was shown them: it will be known again by that."""
-        return shown_items(tuple(self._items.get(choice, ())), self._tags, shows_seals=self._shows_seals)
+        shown = shown_items(tuple(self._items.get(choice, ())), self._tags, shows_seals=self._shows_seals)
+        return with_made_ids(shown, self._call_ids, choice) if self._call_ids is not None else shown
 
     def _turn(self, choice: int) -> Turn:
         return Turn("assistant", self._shown(choice), carriers=self._carriers.get(choice, ()))

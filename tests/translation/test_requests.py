@@ -18,7 +18,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.items import Item, Text, ToolCall, Unknown
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.visible import canonical_json
-from thoughtline.translation import TranslatedRequest, conversation, translate_request
+from thoughtline.translation import TranslatedRequest, runs, translate_request
 from thoughtline.translation.conversation import refusal_of
 from thoughtline.translation.envelopes import letters_of
 from thoughtline.turns import FormatName, Transcript
@@ -420,7 +420,7 @@ def test_neighbours_are_joined_in_one_pass(target: FormatName, monkeypatch: pyte
         looked.append(text)
         return letters_of(text)
 
-    monkeypatch.setattr(conversation, "letters_of", counted)
+    monkeypatch.setattr(runs, "letters_of", counted)
     messages = [{"role": "assistant", "content": f"a{number}"} for number in range(300)]
     made = translated("openai_chat", {"model": "m", "messages": [{"role": "user", "content": "u"}, *messages]}, target)
     assert sum(turn.role == "assistant" for turn in made.transcript.turns) == 1

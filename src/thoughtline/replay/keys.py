@@ -3,7 +3,7 @@
     lineage   what is visible of the step, and of all before it: finds nearly every step, and costs one digest a turn
     outline   the same without what tools gave back, and with the ids of calls (`outlines.py`)
     call      a call's id, name and arguments, one key for each call
-    item      the id of a message (`msg_…`), where it is one in the world
+    item      the id of a message (`msg_…`), where it is one in the world, or ours for a call that its maker gave none
     context   what is visible of the step, and of the three turns before it
     before    what is visible of the step, and of the one turn before it
     session   what is visible of the step, within a session and its agent
@@ -131,6 +131,8 @@ class Spot(Struct, frozen=True, gc=False):
         found += [key("outline", digest(self.outline + own))] if self.outline else []
         found += [call_key(item) for item in items if isinstance(item, ToolCall) and item.id]
         found += [item_key(item.id) for item in items if isinstance(item, Text) and item.id and is_distinctive(item.id)]
+        calls = (item for item in items if isinstance(item, ToolCall) and not item.id)
+        found += [item_key(call.item_id) for call in calls if call.item_id]
         if len(self.last) == _CONTEXT_TURNS:
             found.append(key("context", _digest_of(*self.last, own)))
         if self.last:

@@ -11,7 +11,7 @@ The next request, translated by the same rules, has the same keys.
 """
 
 from thoughtline.items import is_envelope
-from thoughtline.translation.calls import CallIds, with_own_ids
+from thoughtline.translation.calls import CallIds, with_made_ids, with_own_ids
 from thoughtline.translation.envelopes import Sealer
 from thoughtline.translation.errors import error_body, translate_error
 from thoughtline.translation.replies import (
@@ -43,6 +43,7 @@ __all__ = [
     "translate_reply",
     "translate_request",
     "whole_reply",
+    "with_made_ids",
     "with_opened",
     "with_own_ids",
 ]

@@ -28,6 +28,7 @@ from thoughtline.items import (
 )
 from thoughtline.notes import NO_NOTES, Notes
 from thoughtline.replay.findings import Finding
+from thoughtline.translation.calls import place_in
 from thoughtline.translation.conversation import as_object, readable, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
 from thoughtline.translation.notebook import NoteBook, find
@@ -206,7 +207,7 @@ class Answer:
 
     def _open_call(self, source: int, event: CallDelta) -> None:
         opened = self._enter("call", source)
-        name = self._way.ids.outward(event.id, f"{self._choice}.{self._calls}", event.name or "")
+        name = self._way.ids.outward(event.id, place_in(self._choice, self._calls), event.name or "")
         self._calls += 1
         call = self._way.tools.called(ToolCall(event.name or "", event.arguments, is_custom=event.is_custom))
         opened.call = CallDelta(

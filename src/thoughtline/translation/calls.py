@@ -195,6 +195,23 @@ class CallIds(NamedTuple):
         return wrapped if self.rule.takes(wrapped) else "tlh_" + _digest("outward", str(self.turn), name)[:32]
 
 
+def with_made_ids(items: Iterable[Item], ids: CallIds, choice: int) -> tuple[Item, ...]:
+    """An answer with the ids that the client gets for calls whose maker gave none: it will be known again by them."""
+    named, number = [], 0
+    for item in items:
+        if isinstance(item, ToolCall):
+            if not item.id:
+                item = replace(item, item_id=ids.outward(None, place_in(choice, number), item.name))
+            number += 1
+        named.append(item)
+    return tuple(named)
+
+
+def place_in(choice: int, number: int) -> str:
+    """What tells the calls of an answer apart."""
+    return f"{choice}.{number}"
+
+
 def with_own_ids(transcript: Transcript, records: Iterable[Record], ids: CallIds) -> Transcript:
     """The request with the ids its maker gave, where only a digest of them came back and a record tells."""
     known: dict[str, str] = {}

@@ -271,12 +271,13 @@ class _Work:
     def _call(self, turn: Turn, at: int, call: ToolCall) -> ToolCall:
         call = replace(call, name=self._tools.of_call(call.name, call.namespace), namespace=None)
         name = self._ids.call(call)
+        made = call.id if name is None else None  # what we once called it, for its maker gave no id
         arguments = call.arguments
         if call.is_custom and not self._has_custom:
-            return ToolCall(call.name, wrapped_text(arguments), name)
+            return ToolCall(call.name, wrapped_text(arguments), name, made)
         if self._to.is_object and not call.is_custom:
             arguments = self._object(turn, at, arguments)
-        return ToolCall(call.name, arguments, name, is_custom=call.is_custom)
+        return ToolCall(call.name, arguments, name, made, is_custom=call.is_custom)
 
     def _object(self, turn: Turn, at: int, arguments: str) -> str:
         made = as_object(arguments)

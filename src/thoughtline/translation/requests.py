@@ -7,7 +7,7 @@ and the same conversation translated again has the same keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -95,7 +95,7 @@ def translate_request(
     draft = Transcript(to, conversation.turns, body, is_reshaped=True)
     bodies = bodies_of(to)
     final = bodies.decode_request(bodies.encode_request(draft, contract.dialect), contract.dialect)
-    final = replace(final, model=model, is_streaming=streams)
+    final = _with_made_ids(replace(final, model=model, is_streaming=streams), draft)
     who = identity or Identity("")
     records = _records(final, conversation, who)
     used = frozenset(call.id for call in _calls(final) if call.id)
@@ -120,6 +120,20 @@ def _call_ids(transcript: Transcript) -> CallIds:
 
 def _calls(transcript: Transcript) -> Iterable[ToolCall]:
     return (item for turn in transcript.turns for item in turn.items if isinstance(item, ToolCall))
+
+
+def _with_made_ids(final: Transcript, draft: Transcript) -> Transcript:
+    """With the ids that we gave to calls whose maker gave none: not sent, they tell which answer a call is of."""
+    made = [call.item_id if call.id is None else None for call in _calls(draft)]
+    if not any(made) or len(made) != sum(1 for _ in _calls(final)):
+        return final
+    names = iter(made)
+    turns = tuple(replace(turn, items=tuple(_with_name(item, names) for item in turn.items)) for turn in final.turns)
+    return replace(final, turns=turns)
+
+
+def _with_name(item: Item, names: Iterator[str | None]) -> Item:
+    return replace(item, item_id=next(names) or item.item_id) if isinstance(item, ToolCall) else item
 
 
 def _refuse_what_is_kept(read: ReadOptions, to: FormatName) -> None:
