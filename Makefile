@@ -19,7 +19,7 @@ test: check
 
 clients: $(CLIENTS)
 
-# Claude Code, Codex and Gemini CLI from the npm registry, against the simulators. Loads 360 MB once, takes 900 MB of disk.
+# Nine coding agents from the npm registry, against the simulators. They take 2.3 GB of disk.
 test-clients: $(INSTALLED) $(CLIENTS)
 	$(BIN)/python -m pytest tests/clients -m ""
 

@@ -99,6 +99,7 @@ export COPILOT_MODEL=<model>
         "`COPILOT_PROVIDER_WIRE_API=responses` for Responses. With `COPILOT_PROVIDER_TYPE=anthropic`: no `/v1`.",
         "`COPILOT_OFFLINE=true` keeps it from GitHub.",
     ),
+    "1.0.102, by `make test-clients`",
 )
 
 CLINE = Client(
@@ -122,6 +123,7 @@ Model ID        <model>
     ),
     "Keeps reasoning on chat and Gemini; strips it on Anthropic and on Responses.",
     ("The command sets a base for OpenAI's kinds only; others: `baseUrl` in `~/.cline/data/settings/providers.json`.",),
+    "3.0.65, by `make test-clients`",
 )
 
 _OPENCODE_LINES = """
@@ -165,7 +167,7 @@ OPENCODE = Client(
         *_OPENCODE_NOTES,
         "`OPENCODE_DISABLE_MODELS_FETCH=1` keeps it from models.opencode.ai; packages it asks of npm even so.",
     ),
-    "1.18.33, by hand on 2026-11-15",
+    "1.18.33, by `make test-clients`",
 )
 
 KILO = Client(
@@ -233,7 +235,7 @@ qwen --auth-type openai
         "environment for the gateway too, whatever `NO_PROXY` says.",
         '`{"privacy": {"usageStatisticsEnabled": false}}` in `~/.qwen/settings.json` stops telemetry.',
     ),
-    "0.15.10 and 0.24.4, by hand on 2026-11-15",
+    "0.24.4, by `make test-clients`; 0.15.10, by hand on 2026-11-15",
 )
 
 CONTINUE = Client(
@@ -262,6 +264,7 @@ models:
     ),
     "Strips all reasoning.",
     ("Without `apiBase` the key goes to OpenAI.",),
+    "1.5.47, by `make test-clients`",
 )
 
 AIDER = Client(
@@ -325,5 +328,5 @@ PI = Client(
         "With `anthropic-messages` it asks Claude models that it does not know for a budget of thinking, which the "
         "newest refuse; with `openai-completions` the gateway asks as they want it.",
     ),
-    "0.73.1, by hand on 2026-11-15",
+    "0.73.1, by `make test-clients`",
 )
