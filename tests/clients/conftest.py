@@ -15,7 +15,7 @@ from tests.clients.programs import Place, Trap
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    """A home and a folder to work in, for one test. What still runs there afterwards is ended: Cline leaves a daemon."""
+    """A home and a folder to work in, for one test. What still runs there is ended: Cline leaves a daemon."""
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     work.mkdir()

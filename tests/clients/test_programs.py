@@ -29,13 +29,15 @@ pytestmark = pytest.mark.programs
 
 
 class Row(NamedTuple):
-    """A program, the provider that it talks to, and the model it asks for."""
+    """A program, the provider that it talks to, and the model it asks for. `refusals` are healed before the program
+    hears of them: each teaches what to leave out from then on."""
 
     program: Program
     simulator: str
     model: str
     profile: str | None = None
     formats: tuple[FormatName, ...] | None = None
+    refusals: int = 0
 
     @property
     def id(self) -> str:
@@ -57,8 +59,8 @@ ROWS = (
     Row(OPENCODE, "deepseek", "deepseek-v4-pro"),
     Row(OPENCODE_MESSAGES, "anthropic", "claude-opus-5-5", "bound"),
     Row(COPILOT_CLI, "deepseek", "deepseek-v4-pro"),
-    Row(COPILOT_CLI, "groq", "openai/gpt-oss-120b"),
-    Row(COPILOT_CLI, "mistral", "magistral-medium-2607"),
+    Row(COPILOT_CLI, "groq", "openai/gpt-oss-120b", refusals=2),
+    Row(COPILOT_CLI, "mistral", "magistral-medium-2607", refusals=2),
     Row(COPILOT_CLI_RESPONSES, "openai", "gpt-5.1"),
     Row(CLINE, "deepseek", "deepseek-v4-pro"),
     Row(CLINE_MESSAGES, "anthropic", "claude-opus-5-5", "bound"),
@@ -72,7 +74,6 @@ ROWS = (
     Row(CODEX, "anthropic", "claude-opus-5-5", "bound"),
     Row(CODEX, "gemini", "gemini-3-pro-preview"),
     Row(CODEX, "kimi", "kimi-k2.6"),
-    Row(CLAUDE_CODE, "openrouter", "deepseek/deepseek-v4-pro", formats=("openai_chat",)),
     Row(CLAUDE_CODE, "openrouter", "anthropic/claude-sonnet-4.5", formats=("openai_chat",)),
     Row(OPENCODE, "anthropic", "claude-opus-5-5", "bound"),
     Row(COPILOT_CLI, "gemini", "gemini-3-pro-preview"),
@@ -103,6 +104,7 @@ def test_a_task_with_tools(row: Row, place: Place) -> None:
         assert (place.work / "copy.txt").read_text() == "kept"
         turns = 5
 
-    assert upstream.refusals() == []
-    assert upstream.verdicts() == [["whole"] * before for before in range(turns)]
+    assert len(upstream.refusals()) == row.refusals
+    answered = [verdicts for verdicts, status in upstream.judged() if status == 200]
+    assert answered == [["whole"] * before for before in range(turns)]
     assert place.trap.strangers(row.program) == []

@@ -59,10 +59,16 @@ class Upstream(NamedTuple):
         said = [entry["refusal"] for entry in self.watched.app.simulation.log if entry["refusal"]]
         return said or [str(seen) for seen in self.watched.seen if not 200 <= seen.status < 300]
 
+    def judged(self) -> list[tuple[list[Verdict], int]]:
+        """The same as `verdicts`, each with the status of the answer."""
+        log = self.watched.app.simulation.log
+        return [
+            (entry["verdicts"], entry["status"]) for entry in log if entry["conversation"] == log[-1]["conversation"]
+        ]
+
     def verdicts(self) -> list[list[Verdict]]:
         """Of each request of the latest conversation: what became of the reasoning of each turn of the model."""
-        log = self.watched.app.simulation.log
-        return [entry["verdicts"] for entry in log if entry["conversation"] == log[-1]["conversation"]]
+        return [verdicts for verdicts, _ in self.judged()]
 
 
 def start(simulator: str, profile: str | None = None, script: str = "") -> Upstream:

@@ -116,10 +116,12 @@ def _hear_call(call: JsonObject) -> HeardCall:
 
 
 def _thoughts(message: JsonObject) -> tuple[str, ...]:
-    """Every carrier of reasoning that a chat message can have; an empty one carries none."""
+    """Every carrier of reasoning that a chat message can have; an empty one carries none, and neither does a copy of
+    `reasoning_content` in `reasoning`, as Qwen Code writes one: no server reads both."""
     found = [string(message.get(field)) for field in REASONING_FIELDS[:1] + REASONING_FIELDS[2:]]
     details = objects(message.get("reasoning_details"))
-    found += [canonical(entry) for entry in details] or [string(message.get("reasoning"))]
+    copy = string(message.get("reasoning"))
+    found += [canonical(entry) for entry in details] or ([] if copy in found else [copy])
     content = message.get("content")
     text = text_of(content)
     found.append(text.partition("</think>")[0].removeprefix("<think>") if text.startswith("<think>") else "")
