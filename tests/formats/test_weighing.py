@@ -28,8 +28,9 @@ def said(count: int) -> bytes:
         START + b'"",' * (weighing.MAX_VALUES + 1) + END,
         START + b'"\\"\\\\",{},' * MANY + END,
         b"[" * MANY * 3,
+        START + b'"' + b"\\n" * (weighing.MAX_ESCAPES + 1) + b'",' + END,
     ],
-    ids=["objects", "arrays", "numbers", "strings", "behind escapes", "deep"],
+    ids=["objects", "arrays", "numbers", "strings", "behind escapes", "deep", "escapes"],
 )
 def test_more_values_than_are_read(body: bytes) -> None:
     """Whatever they are."""

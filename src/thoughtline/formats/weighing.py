@@ -21,6 +21,10 @@ MAX_CONTAINERS = 100_000
 MAX_VALUES = 1_000_000
 """Commas of a body: lists of tokens are the longest that anybody sends."""
 
+MAX_ESCAPES = 4_000_000
+"""Backslashes of a body: a string is read in one go, and each of them makes that slower. Ten megabytes of source code,
+quoted twice, have a million."""
+
 _LIGHT_BYTES = 256 * 2**10
 _BRIEF_BYTES = 8 * 2**10
 _LIGHT_CONTAINERS = 1_000
@@ -46,19 +50,20 @@ def check_weight(body: bytes) -> None:
     """Raises `LimitExceeded` for a body of more values than are ever read."""
     if is_light(body):
         return
-    containers = values = 0
+    containers = values = escapes = 0
     is_inside = is_escaped = False
     for start in range(0, len(body), _PIECE):
         piece = body[start + is_escaped : start + _PIECE]
         is_escaped = (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1
         if b"\\" in piece:
+            escapes += piece.count(b"\\")
             piece = piece.replace(b"\\\\", b"").replace(b'\\"', b"")
         parts = piece.split(b'"')
         outside = b"".join(parts[is_inside::2])
         is_inside ^= len(parts) % 2 == 0
         containers += outside.count(b"{") + outside.count(b"[")
         values += outside.count(b",")
-        if containers > MAX_CONTAINERS or values > MAX_VALUES:
+        if containers > MAX_CONTAINERS or values > MAX_VALUES or escapes > MAX_ESCAPES:
             raise LimitExceeded("a conversation of more values than are read")
 
 
