@@ -16,10 +16,10 @@ from functools import partial
 import orjson
 
 from bench.measure import best_seconds
-from thoughtline.events import Event
 from thoughtline.formats import FORMATS
-from thoughtline.items import ReasoningText, ToolCall
-from thoughtline.turns import FormatName, Transcript
+from thoughtline.values.events import Event
+from thoughtline.values.items import ReasoningText, ToolCall
+from thoughtline.values.turns import FormatName, Transcript
 
 THOUGHT = (
     "The test fails because the fixture is built before the clock is patched. I should look at conftest first. " * 3

@@ -15,13 +15,13 @@ from msgspec import Raw
 
 from bench.measure import best_seconds
 from thoughtline.formats import FORMATS
-from thoughtline.items import ReasoningText
-from thoughtline.records import Key, Record
 from thoughtline.replay.capture import capture
 from thoughtline.replay.contracts import BY_NAME
 from thoughtline.replay.keys import Identity
 from thoughtline.replay.planner import Issuer, needs, plan
-from thoughtline.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
+from thoughtline.values.items import ReasoningText
+from thoughtline.values.records import Key, Record
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
 
 WHO = Identity("tenant")
 ISSUER = Issuer("deepseek", "host", "account", "deepseek-v4-pro")

@@ -22,9 +22,9 @@ from tests.gateway.forgetting import Forgetful
 from tests.gateway.world import Running, running
 from tests.sim.faces import CASES
 from tests.sim.serving import served
-from thoughtline.records import Record
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import LayeredStore, Saved, Store, StoreSettings, durable_store
+from thoughtline.values.records import Record
 
 DEEPSEEK = next(case for case in CASES if case.id.startswith("deepseek-openai_chat"))
 CONVERSATIONS = 4

@@ -32,8 +32,6 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from tests.stores.servers import Postgres, Valkey
-from thoughtline.items import ReasoningText, Text, ToolCall
-from thoughtline.records import Key, Record, RecordId, encode_record
 from thoughtline.stores import (
     LayeredStore,
     MemoryStore,
@@ -49,7 +47,9 @@ from thoughtline.stores import sqlite_work as work
 from thoughtline.stores.base import MAX_PER_KEY, RENEW_AFTER
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import DIGEST, Row, key_digest, rows_of, split
-from thoughtline.turns import Provenance
+from thoughtline.values.items import ReasoningText, Text, ToolCall
+from thoughtline.values.records import Key, Record, RecordId, encode_record
+from thoughtline.values.turns import Provenance
 
 SETTINGS = StoreSettings(
     memory_entries=10**9, memory_bytes=2**50, max_bytes=2**50, clean_seconds=1e9, timeout_seconds=60

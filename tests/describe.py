@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import asdict, replace
 
-from thoughtline.items import NO_RAW, Item, Seal, ToolResult, Unknown
-from thoughtline.turns import Reply, Transcript
+from thoughtline.values.items import NO_RAW, Item, Seal, ToolResult, Unknown
+from thoughtline.values.turns import Reply, Transcript
 
 
 def describe(item: Item) -> dict[str, Any]:

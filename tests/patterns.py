@@ -129,10 +129,10 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.replay.detection", "pattern"): [row[0] for row in (*detection.HOSTS, *detection.MODELS)],
         ("thoughtline.translation.effort", "self.models"): [row.models for row in rows if hasattr(row, "models")],
         # A test of its author's own against his own models.
-        ("thoughtline.handoff_eval", "check.matches"): [],
-        ("thoughtline.handoff_eval", "check.recalls"): [],
-        ("thoughtline.handoff_eval", "f'(?<!\\\\w){re.escape(known)}(?!\\\\w)'"): [],
-        ("thoughtline.sim.model", "piece.recalls"): [],
+        ("thoughtline.commands.handoff_eval", "check.matches"): [],
+        ("thoughtline.commands.handoff_eval", "check.recalls"): [],
+        ("thoughtline.commands.handoff_eval", "f'(?<!\\\\w){re.escape(known)}(?!\\\\w)'"): [],
+        ("thoughtline_sim.model", "piece.recalls"): [],
     }
 
 

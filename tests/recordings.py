@@ -19,7 +19,7 @@ import pytest
 from thoughtline import providers
 from thoughtline.formats import FORMATS, Format
 from thoughtline.providers import Dialect
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 FOLDER = Path(os.environ.get("THOUGHTLINE_RECORDINGS") or Path(__file__).parents[2] / "shared" / "recordings")
 

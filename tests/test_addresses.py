@@ -24,8 +24,8 @@ from thoughtline.addresses import (
     with_query_key,
 )
 from thoughtline.catalogue import PROVIDERS, Provider
-from thoughtline.errors import AddressError, AddressRefused
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import AddressError, AddressRefused
+from thoughtline.values.turns import FormatName
 
 
 def at(base: str, *formats: FormatName) -> Provider:

@@ -12,8 +12,9 @@ from tests.test_openrouter_codec import ENTRY, OPENROUTER, WHY
 from tests.wire_cases import RESPONSES, WireCase, name_of
 from thoughtline import providers
 from thoughtline.codecs import FormatReasoningCodec, ReasoningCodec, Thought, codec_for
-from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
-from thoughtline.items import (
+from thoughtline.providers import Dialect
+from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.items import (
     DEEPSEEK_V1,
     GOOGLE_GEMINI_V1,
     NO_RAW,
@@ -23,8 +24,7 @@ from thoughtline.items import (
     ReasoningSummary,
     ReasoningText,
 )
-from thoughtline.providers import Dialect
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 CODECS = [OPENROUTER, codec_for("deepseek"), codec_for("anthropic"), codec_for("gemini"), codec_for("openai")]
 NO_MESSAGE = [b"", b"{", b"\xff", b"5", b"null", b'{"role":"assistant"} x']

@@ -10,7 +10,7 @@ from thoughtline.replay.contracts import BY_NAME, Contract
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replayer import ContractBook
 from thoughtline.stores import MemoryStore, StoreSettings
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 LESSONS = Lessons(MemoryStore(StoreSettings(), lambda: 0.0), lambda: 0.0)
 

@@ -11,7 +11,7 @@ import pytest
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import CLIENTS
 from thoughtline.replay.rules import RULES
-from thoughtline.sim.simulators import SIMULATORS
+from thoughtline_sim.simulators import SIMULATORS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

@@ -6,9 +6,9 @@ import pytest
 
 from thoughtline import lessons
 from thoughtline.lessons import CONTRACTS, SEALS, TTL_SECONDS, Lessons
-from thoughtline.records import Key
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.stores import MemoryStore, StoreSettings
+from thoughtline.values.records import Key
 
 
 def correction(model: str, now: float) -> Correction:

@@ -12,7 +12,8 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.codecs import EMPTY_DETAILS, OpenRouterReasoningCodec, Thought
-from thoughtline.items import (
+from thoughtline.replay.turn_audit import ReplayContract, audit_replay
+from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     GOOGLE_GEMINI_V1,
     NO_RAW,
@@ -25,7 +26,6 @@ from thoughtline.items import (
     ReasoningText,
     Unknown,
 )
-from thoughtline.replay.turn_audit import ReplayContract, audit_replay
 
 OPENROUTER = OpenRouterReasoningCodec()
 BARE = b'{ "role":"assistant","content":"caf\\u00e9", "x":1e400,"x":[] }'

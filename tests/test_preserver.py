@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.errors import DecodeError
 from thoughtline.preserver import (
     ReasoningDetails,
     attach_to_tool_calls,
@@ -24,6 +23,7 @@ from thoughtline.preserver import (
     reasoning_request_params,
     requires_reasoning_preservation,
 )
+from thoughtline.values.errors import DecodeError
 
 # --- which models ----------------------------------------------------------------------------------------------------
 

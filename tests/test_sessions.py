@@ -8,7 +8,7 @@ import pytest
 
 from thoughtline.formats import FORMATS
 from thoughtline.sessions import Session, session_of, untold_session
-from thoughtline.turns import UNTOLD_SESSION, Provenance, Transcript
+from thoughtline.values.turns import UNTOLD_SESSION, Provenance, Transcript
 
 UUID = "0b2f9a3c-1d2e-4f5a-8b9c-0d1e2f3a4b5c"
 

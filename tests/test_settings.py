@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from tests.configuration.writing import HOME, NO_FLAGS, loaded, refused
 from thoughtline.catalogue import PROVIDERS, Timeouts
 from thoughtline.configuration.keys import CONTRACT, PROVIDER, PROVIDER_TABLES, ROUTE, TABLES, names
-from thoughtline.errors import SettingsError
 from thoughtline.replay.contracts import BY_NAME
 from thoughtline.settings import (
     FILE_NAME,
@@ -26,6 +25,7 @@ from thoughtline.settings import (
     overlooked_file,
     settings_file,
 )
+from thoughtline.values.errors import SettingsError
 
 
 @pytest.fixture

@@ -39,10 +39,10 @@ from thoughtline.replay.contracts import ROWS, Contract
 from thoughtline.replay.detection import ALIASES
 from thoughtline.replay.rules import RULES
 from thoughtline.settings import FILE_NAME, FILE_VARIABLE, defaults, example_settings
-from thoughtline.sim.exchange import Simulator
-from thoughtline.sim.script import WORDS
-from thoughtline.sim.simulators import SIMULATORS
 from thoughtline.translation.effort import BUDGETS, KNOBS, Knob
+from thoughtline_sim.exchange import Simulator
+from thoughtline_sim.script import WORDS
+from thoughtline_sim.simulators import SIMULATORS
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"

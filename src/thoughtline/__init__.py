@@ -10,22 +10,7 @@ put back, take out or report.
 
 from thoughtline.audit import audit
 from thoughtline.codecs import OpenRouterReasoningCodec, ReasoningCodec, codec_for
-from thoughtline.errors import DecodeError, EncodeError, Fault, ForeignSeal, LimitExceeded, ThoughtlineError
 from thoughtline.formats import FORMATS, Format
-from thoughtline.items import (
-    Item,
-    Reasoning,
-    ReasoningEncrypted,
-    ReasoningFormat,
-    ReasoningServerToolCall,
-    ReasoningSummary,
-    ReasoningText,
-    Seal,
-    Text,
-    ToolCall,
-    ToolResult,
-    Unknown,
-)
 from thoughtline.lessons import Lessons
 from thoughtline.preserver import (
     attach_to_tool_calls,
@@ -40,7 +25,6 @@ from thoughtline.preserver import (
     requires_reasoning_preservation,
 )
 from thoughtline.providers import Dialect
-from thoughtline.records import Key, Record
 from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
@@ -51,7 +35,23 @@ from thoughtline.replay.refusals import Correction, Refusal, classify, learn
 from thoughtline.replay.turn_audit import ReplayAudit, ReplayContract, audit_replay
 from thoughtline.replayer import ContractBook, Destination, Prepared, Replayer
 from thoughtline.stores import StoreSettings, open_store
-from thoughtline.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn, Usage
+from thoughtline.values.errors import DecodeError, EncodeError, Fault, ForeignSeal, LimitExceeded, ThoughtlineError
+from thoughtline.values.items import (
+    Item,
+    Reasoning,
+    ReasoningEncrypted,
+    ReasoningFormat,
+    ReasoningServerToolCall,
+    ReasoningSummary,
+    ReasoningText,
+    Seal,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from thoughtline.values.records import Key, Record
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn, Usage
 from thoughtline.watching import StreamWatch, Watch
 
 __all__ = [

@@ -13,8 +13,8 @@ from typing import Literal, assert_never
 from urllib.parse import quote, unquote, urlsplit
 
 from thoughtline.catalogue import Provider
-from thoughtline.errors import AddressError, AddressRefused
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import AddressError, AddressRefused
+from thoughtline.values.turns import FormatName
 
 Action = Literal["generate", "count_tokens"]
 

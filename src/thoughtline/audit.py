@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import msgspec
 
 from thoughtline.formats import FORMATS
-from thoughtline.records import Key, Record
 from thoughtline.replay.chains import proven
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.findings import Finding
@@ -15,7 +14,8 @@ from thoughtline.replay.keys import Identity, frame_of, walk
 from thoughtline.replay.matching import Match, match_step
 from thoughtline.replay.planner import Issuer
 from thoughtline.replay.rules import Case, check
-from thoughtline.turns import FormatName
+from thoughtline.values.records import Key, Record
+from thoughtline.values.turns import FormatName
 
 _TELLING: tuple[tuple[str, FormatName], ...] = (
     ("contents", "gemini_generate"),

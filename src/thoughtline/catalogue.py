@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from thoughtline.replay.detection import ALIASES
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 ContinuityWord = Literal["off", "handoff", "always"]
 TagWord = Literal["off", "markers", "lift"]

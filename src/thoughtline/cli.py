@@ -25,13 +25,13 @@ class Command(NamedTuple):
 
 
 def _audit_arguments(parser: argparse.ArgumentParser) -> None:
-    from thoughtline import audit_command
+    from thoughtline.commands import audit as audit_command
 
     audit_command.add_arguments(parser)
 
 
 def _audit(options: argparse.Namespace) -> int:
-    from thoughtline import audit_command
+    from thoughtline.commands import audit as audit_command
 
     return audit_command.run(options)
 
@@ -45,8 +45,8 @@ def _add_sim_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_sim(chosen: argparse.Namespace) -> int:
-    from thoughtline.sim.app import serve
-    from thoughtline.sim.simulators import SIMULATORS
+    from thoughtline_sim.app import serve
+    from thoughtline_sim.simulators import SIMULATORS
 
     if chosen.list:
         for each in SIMULATORS.values():
@@ -75,7 +75,7 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from thoughtline import serve_command
+    from thoughtline.commands import serve as serve_command
 
     return serve_command.run(options)
 
@@ -85,7 +85,7 @@ def _no_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_demo(chosen: argparse.Namespace) -> int:
-    from thoughtline.demo import run
+    from thoughtline.commands.demo import run
 
     return run()
 
@@ -139,19 +139,19 @@ def _add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_doctor(chosen: argparse.Namespace) -> int:
-    from thoughtline.doctor.report import run
+    from thoughtline.commands.doctor.report import run
 
     return run(chosen)
 
 
 def _cache_arguments(parser: argparse.ArgumentParser) -> None:
-    from thoughtline import cache_command
+    from thoughtline.commands import cache as cache_command
 
     cache_command.add_arguments(parser)
 
 
 def _cache(options: argparse.Namespace) -> int:
-    from thoughtline import cache_command
+    from thoughtline.commands import cache as cache_command
 
     return cache_command.run(options)
 
@@ -163,19 +163,19 @@ def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_keys(chosen: argparse.Namespace) -> int:
-    from thoughtline.keys_command import run
+    from thoughtline.commands.keys import run
 
     return run(chosen)
 
 
 def _add_eval_arguments(parser: argparse.ArgumentParser) -> None:
-    from thoughtline import handoff_eval
+    from thoughtline.commands import handoff_eval
 
     handoff_eval.add_arguments(parser)
 
 
 def _run_eval(chosen: argparse.Namespace) -> int:
-    from thoughtline import handoff_eval
+    from thoughtline.commands import handoff_eval
 
     return handoff_eval.run(chosen)
 

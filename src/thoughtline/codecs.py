@@ -20,7 +20,6 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline import providers
-from thoughtline.errors import DecodeError, EncodeError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.formats.json_text import (
     NULL,
@@ -35,9 +34,10 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.reasoning_details import decode_detail, encode_detail
-from thoughtline.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Seal, Text, ToolCall, Unknown
 from thoughtline.providers import Dialect
-from thoughtline.turns import FormatName, Transcript, Turn
+from thoughtline.values.errors import DecodeError, EncodeError
+from thoughtline.values.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Seal, Text, ToolCall, Unknown
+from thoughtline.values.turns import FormatName, Transcript, Turn
 
 Json: TypeAlias = bytes | dict[str, Any] | list[Any]
 Thought: TypeAlias = Reasoning | Unknown

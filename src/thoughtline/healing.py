@@ -12,15 +12,15 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import pattern_at
-from thoughtline.items import seal_of
 from thoughtline.lessons import TTL_SECONDS
-from thoughtline.records import Key
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target
 from thoughtline.replay.keys import seal_key
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.plans import Policy
 from thoughtline.replay.refusals import Correction, Refusal, also_named, classify, learn
+from thoughtline.values.items import seal_of
+from thoughtline.values.records import Key
 
 _MOST_PLACES = 1024
 """Elements that are looked at for a member whose place counts in a request that a relay wrote."""

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from thoughtline.errors import StoreError
-from thoughtline.records import Key
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.refusals import Correction
 from thoughtline.replay.visible import digest
 from thoughtline.stores import Clock, LayeredStore, Note, Store
+from thoughtline.values.errors import StoreError
+from thoughtline.values.records import Key
 
 CONTRACTS = "learned-contracts"
 SEALS = "refused-seals"

@@ -16,11 +16,11 @@ from typing import Any, TypeAlias, TypedDict, overload
 
 from msgspec import Raw
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats import openai_chat
 from thoughtline.formats.json_text import element_spans, encode, members, set_members, span_at
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.replay.inherit import inherit
+from thoughtline.values.errors import DecodeError
 
 JsonObject: TypeAlias = dict[str, Any]
 

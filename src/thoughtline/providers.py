@@ -12,7 +12,7 @@ from typing import Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.items import (
+from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     AZURE_OPENAI_RESPONSES_V1,
     COHERE_V2,

@@ -23,7 +23,6 @@ from thoughtline.continuity.checkpoints import known_steps, needs_of_all
 from thoughtline.continuity.handover import Handover, carry_on, recall, remember
 from thoughtline.continuity.injection import Quotation, Terms
 from thoughtline.continuity.memory import Memory
-from thoughtline.errors import DecodeError, EncodeError, LimitExceeded, StoreError
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.formats.halves import glanced
 from thoughtline.formats.leaving_out import without_members
@@ -31,7 +30,6 @@ from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conv
 from thoughtline.healing import Mended, Sent, mend
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.providers import Dialect
-from thoughtline.records import Key, Outcome, Record
 from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
 from thoughtline.replay.detection import Target, as_asked, provider_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
@@ -45,7 +43,9 @@ from thoughtline.replay.refusals import Correction
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.translation import CallIds, with_opened, with_own_ids
 from thoughtline.translation.tools import NO_NAMES, ToolNames
-from thoughtline.turns import FormatName, Transcript
+from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
+from thoughtline.values.records import Key, Outcome, Record
+from thoughtline.values.turns import FormatName, Transcript
 from thoughtline.working import Work, at_once
 
 MOST_HEALINGS = 2

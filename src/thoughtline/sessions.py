@@ -15,9 +15,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.halves import glanced
-from thoughtline.items import Text
 from thoughtline.replay.visible import digest
-from thoughtline.turns import UNTOLD_SESSION, Transcript
+from thoughtline.values.items import Text
+from thoughtline.values.turns import UNTOLD_SESSION, Transcript
 
 MAX_ID_CHARS = 256
 """As many as OpenRouter takes for its `session_id`; what is longer is told by its digest."""

@@ -25,12 +25,12 @@ from thoughtline.configuration.overlay import lay, lay_environment, spelled
 from thoughtline.configuration.provider_tables import ANY_CLIENT, read_providers
 from thoughtline.configuration.tables import given, read_table, read_value, table_at
 from thoughtline.configuration.tree import Given, Problems, Table, nearest, read_file
-from thoughtline.errors import Problem, SettingsError
-from thoughtline.options import MissingTools
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.detection import Target, provider_of
 from thoughtline.stores import DURABLE
 from thoughtline.stores.settings import StoreSettings, default_url
+from thoughtline.values.errors import Problem, SettingsError
+from thoughtline.values.options import MissingTools
 
 FILE_NAME = "thoughtline.toml"
 FILE_VARIABLE = "THOUGHTLINE_CONFIG"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from thoughtline.errors import StoreError
 from thoughtline.settings import FILE_NAME, FILE_VARIABLE, Flags
 from thoughtline.stores.settings import decode_duration
+from thoughtline.values.errors import StoreError
 
 MAX_NAME_LENGTH = 100
 

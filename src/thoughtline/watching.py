@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.continuity.tags import TagMode
-from thoughtline.errors import DecodeError, LimitExceeded
-from thoughtline.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
-from thoughtline.items import Item
-from thoughtline.records import Outcome, Record
 from thoughtline.replay.capture import captured_at, end_of
 from thoughtline.replay.keys import Spot
 from thoughtline.replayer import Prepared
 from thoughtline.sessions import untold_session
 from thoughtline.translation import with_made_ids
-from thoughtline.turns import Candidate, Finish, Provenance, Reply, Turn
+from thoughtline.values.errors import DecodeError, LimitExceeded
+from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
+from thoughtline.values.items import Item
+from thoughtline.values.records import Outcome, Record
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn
 
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""

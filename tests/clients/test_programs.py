@@ -23,7 +23,7 @@ from tests.clients.agents import (
 )
 from tests.clients.programs import Place, Program, Task, run
 from tests.clients.upstreams import reach, start
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 pytestmark = pytest.mark.programs
 

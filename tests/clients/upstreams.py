@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from tests.gateway.world import moved, running
 from tests.sim.serving import NOW, listening
 from thoughtline.settings import Settings
-from thoughtline.sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
-from thoughtline.sim.values import Verdict
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
+from thoughtline_sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
+from thoughtline_sim.values import Verdict
 
 
 class Seen(NamedTuple):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.configuration.writing import loaded, refused
 from thoughtline.configuration.keys import TABLES
-from thoughtline.errors import SettingsError
 from thoughtline.settings import Settings
+from thoughtline.values.errors import SettingsError
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from thoughtline.errors import SettingsError
 from thoughtline.settings import Flags, Settings, load_settings
+from thoughtline.values.errors import SettingsError
 
 HOME = Path("/nobody")
 NO_FLAGS = Flags()

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from thoughtline.events import Event, ItemDone, ReasoningDelta, TextDelta
 from thoughtline.formats import FORMATS
-from thoughtline.items import ReasoningText, Text
-from thoughtline.turns import FormatName
+from thoughtline.values.events import Event, ItemDone, ReasoningDelta, TextDelta
+from thoughtline.values.items import ReasoningText, Text
+from thoughtline.values.turns import FormatName
 
 Json = dict[str, Any]
 Quote = Callable[[str], str]

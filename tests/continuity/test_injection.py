@@ -10,7 +10,7 @@ import pytest
 from tests.continuity.world import encoded
 from thoughtline.continuity.injection import inject
 from thoughtline.formats import FORMATS
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 Json = dict[str, Any]
 TEXT = 'quoted\n```\nthought "1"\n```'

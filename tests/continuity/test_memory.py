@@ -8,9 +8,9 @@ from tests.continuity.world import CLAUDE, DEEPSEEK, Desk, Said, Ticking, at_des
 from thoughtline.continuity.checkpoints import Checkpoint
 from thoughtline.continuity.injection import NOTHING_TOLD
 from thoughtline.continuity.memory import MOST_PLACES, MOST_SESSIONS, SESSIONS, TTL_SECONDS, Line, Memory
-from thoughtline.errors import StoreUnavailable
-from thoughtline.records import Key, RecordId
 from thoughtline.stores import Note, Store, open_store
+from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.records import Key, RecordId
 
 
 def _line(session: str, *places: str, target: str = "b") -> Line:

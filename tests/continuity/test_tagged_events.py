@@ -11,10 +11,10 @@ from tests.continuity.streams import STREAMS, deltas_of, items_of, plain
 from tests.continuity.world import CLAUDE, DEEPSEEK, GEMINI, NOVA, OLLAMA, OPENAI, Model, Said, encoded, response
 from thoughtline.continuity.tagged_events import TaggedEvents, edit_body, edit_items, shown_items
 from thoughtline.continuity.tags import TagMode
-from thoughtline.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta, TurnDone
 from thoughtline.formats import FORMATS
-from thoughtline.items import ReasoningText, Seal, Text, ToolCall
-from thoughtline.turns import Finish, FormatName
+from thoughtline.values.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta, TurnDone
+from thoughtline.values.items import ReasoningText, Seal, Text, ToolCall
+from thoughtline.values.turns import Finish, FormatName
 
 TEXT = "a<think>b</think>c"
 EVERY = [DEEPSEEK, CLAUDE, GEMINI, OPENAI, OLLAMA, NOVA]

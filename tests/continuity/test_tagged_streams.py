@@ -14,7 +14,7 @@ from tests.continuity.streams import STREAMS, Quote, ascii_only, deltas_of, esca
 from thoughtline.continuity.tagged_streams import LIFTED_IN_PLACE, TaggedStream
 from thoughtline.continuity.tags import TagMode, split
 from thoughtline.formats.framing import MAX_EVENT_BYTES
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 TAGGED = 'Well:\n<think a="b">so "it" is\\</THINK> é🧠 `<think>` <'
 IN_PLACE = {name: row for name, row in STREAMS.items() if row[0] in LIFTED_IN_PLACE}

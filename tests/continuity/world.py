@@ -18,13 +18,13 @@ from thoughtline.continuity.handover import Handover, carry_on, recall, remember
 from thoughtline.continuity.injection import Quotation, Terms
 from thoughtline.continuity.memory import Memory
 from thoughtline.formats import FORMATS, BodyCodec
-from thoughtline.records import Record
 from thoughtline.replay.capture import capture
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.keys import Identity
 from thoughtline.replay.planner import Issuer, Needs, plan
 from thoughtline.stores import Store, open_store
-from thoughtline.turns import FormatName, Provenance, Transcript
+from thoughtline.values.records import Record
+from thoughtline.values.turns import FormatName, Provenance, Transcript
 
 Json = dict[str, Any]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtline.errors import DecodeError, LimitExceeded
 from thoughtline.formats.aws_event_stream import EventStream, Message, encode_message
+from thoughtline.values.errors import DecodeError, LimitExceeded
 
 TYPED = {":message-type": "event", ":event-type": "contentBlockDelta", "é": ""}
 GOOD = encode_message(TYPED, b'{"a":1}')

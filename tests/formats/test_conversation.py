@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from thoughtline.formats.conversation import encode_conversation, text_member
 from thoughtline.formats.json_text import NULL, element_spans, encode, is_given, members
-from thoughtline.items import Item, Seal, Text, Unknown
-from thoughtline.turns import SYSTEM_MEMBER, Transcript, Turn
+from thoughtline.values.items import Item, Seal, Text, Unknown
+from thoughtline.values.turns import SYSTEM_MEMBER, Transcript, Turn
 
 
 def encode_turn(turn: Turn, elements: Sequence[bytes]) -> list[bytes]:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from thoughtline.errors import LimitExceeded
 from thoughtline.formats.framing import Framing, JsonArray, JsonLines, ServerSentEvents, one_line, sse
+from thoughtline.values.errors import LimitExceeded
 
 BOM = b"\xef\xbb\xbf"
 

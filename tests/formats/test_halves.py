@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats import FORMATS, Format
 from thoughtline.formats.halves import MOST_ESCAPES, as_sent, readable
-from thoughtline.items import Text
 from thoughtline.replayer import guess_model
 from thoughtline.sessions import session_of
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.items import Text
 
 ROWS = [row for row in FORMATS.values() if row.bodies is not None]
 CUT = "the output was cut here: \ud83d"

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tests.describe import json_of
 from tests.wire_cases import REQUESTS, RESPONSES, STREAMS, WireCase
-from thoughtline.errors import DecodeError, Fault, LimitExceeded
 from thoughtline.formats import FORMATS, Format
 from thoughtline.formats.aws_event_stream import EventStream
 from thoughtline.formats.framing import JsonArray, JsonLines, ServerSentEvents
+from thoughtline.values.errors import DecodeError, Fault, LimitExceeded
 
 ROWS = list(FORMATS.values())
 WITH_BODIES = [row for row in ROWS if row.bodies is not None]

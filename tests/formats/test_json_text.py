@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError, EncodeError, LimitExceeded
 from thoughtline.formats.json_text import (
     NULL,
     Path,
@@ -30,6 +29,7 @@ from thoughtline.formats.json_text import (
     own,
     pointer,
 )
+from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded
 
 # --- problems and their places ---------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.json_text import (
     Path,
     element_spans,
@@ -22,6 +21,7 @@ from thoughtline.formats.json_text import (
     set_members,
     span_at,
 )
+from thoughtline.values.errors import DecodeError
 
 # --- spans -----------------------------------------------------------------------------------------------------------
 

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 
 from tests.describe import describe_reply, json_of
 from tests.wire_cases import REQUESTS, RESPONSES, STREAMS, WireCase, name_of
-from thoughtline.errors import EncodeError
-from thoughtline.events import Event
 from thoughtline.formats import FORMATS, BodyCodec, Format
 from thoughtline.formats.json_text import span_at
-from thoughtline.items import Item, ReasoningEncrypted, ReasoningFormat, ReasoningText, Seal, Text, ToolCall
 from thoughtline.replay.capture import fold
-from thoughtline.turns import Candidate, Finish, Reply, Transcript, Turn
+from thoughtline.values.errors import EncodeError
+from thoughtline.values.events import Event
+from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningFormat, ReasoningText, Seal, Text, ToolCall
+from thoughtline.values.turns import Candidate, Finish, Reply, Transcript, Turn
 
 requests = pytest.mark.parametrize("case", REQUESTS, ids=name_of)
 responses = pytest.mark.parametrize("case", RESPONSES, ids=name_of)

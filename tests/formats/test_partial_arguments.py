@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from thoughtline.errors import DecodeError, LimitExceeded
 from thoughtline.formats.gemini_generate.partial_arguments import MAX_INDEX, PartialArguments
+from thoughtline.values.errors import DecodeError, LimitExceeded
 
 Piece = tuple[str, str]
 

@@ -13,9 +13,9 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tests.describe import without_raw
-from thoughtline.errors import DecodeError, EncodeError
 from thoughtline.formats.reasoning_details import DetailsMerger, decode_detail, encode_detail
-from thoughtline.items import (
+from thoughtline.values.errors import DecodeError, EncodeError
+from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     GOOGLE_GEMINI_V1,
     OPENAI_RESPONSES_V1,

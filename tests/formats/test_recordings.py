@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from tests.describe import describe_reply, json_of, token
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
 from thoughtline.formats.openai_responses import decode_response
-from thoughtline.items import (
+from thoughtline.providers import Dialect
+from thoughtline.replay.capture import fold
+from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
     REASONING_KINDS,
     Item,
@@ -22,9 +24,7 @@ from thoughtline.items import (
     Unknown,
     seal_of,
 )
-from thoughtline.providers import Dialect
-from thoughtline.replay.capture import fold
-from thoughtline.turns import Reply, Transcript
+from thoughtline.values.turns import Reply, Transcript
 
 pytestmark = needs_recordings
 recordings = pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)

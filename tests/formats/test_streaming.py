@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtline.errors import DecodeError, Fault, LimitExceeded
-from thoughtline.events import Event, ItemDone, Other, TextDelta, TurnDone
 from thoughtline.formats import json_text
 from thoughtline.formats.framing import Framing, JsonArray, JsonLines, ServerSentEvents
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder, is_end_mark
-from thoughtline.items import Text
+from thoughtline.values.errors import DecodeError, Fault, LimitExceeded
+from thoughtline.values.events import Event, ItemDone, Other, TextDelta, TurnDone
+from thoughtline.values.items import Text
 
 
 class Word(msgspec.Struct):

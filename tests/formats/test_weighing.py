@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from thoughtline.errors import LimitExceeded
 from thoughtline.formats import weighing
 from thoughtline.formats.weighing import check_weight, decode_bounded, is_light
 from thoughtline.providers import REASONING_CONTENT
+from thoughtline.values.errors import LimitExceeded
 
 START, END = b'{"model":"m","messages":[', b"0]}"
 MANY = weighing.MAX_CONTAINERS + 1

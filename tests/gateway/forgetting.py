@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.sim.faces import Body, Case, Dialogue
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 Change = Callable[[Body, FormatName], None]
 """What a client does to a request before it sends it; the request is its own copy."""

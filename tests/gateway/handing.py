@@ -25,11 +25,11 @@ from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, U
 from thoughtline.catalogue import PROVIDERS, ContinuityWord
 from thoughtline.continuity.framing import HEADING
 from thoughtline.settings import ContinuitySettings, RouteSettings, Settings, TagMode
-from thoughtline.sim.app import SimulatorApp
-from thoughtline.sim.simulation import Request, Response, Simulation
-from thoughtline.sim.simulators import SIMULATORS
 from thoughtline.stores.settings import StoreSettings
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
+from thoughtline_sim.app import SimulatorApp
+from thoughtline_sim.simulation import Request, Response, Simulation
+from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]
 

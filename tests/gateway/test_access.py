@@ -8,11 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS, Provider
-from thoughtline.errors import Declined
-from thoughtline.fallover.health import Health
+from thoughtline.failover.health import Health
 from thoughtline.gateway.access import Caller, NoKeys, account_of, admit, keys_for, tenant_of
 from thoughtline.gateway.client_keys import ClientKey, make_secret
 from thoughtline.settings import Settings
+from thoughtline.values.errors import Declined
 
 ANN = ClientKey("id", "ann", "tenant-of-ann", 0.0)
 OURS = replace(PROVIDERS["deepseek"], api_keys=("provider-key",))

@@ -10,10 +10,10 @@ import pytest
 
 from tests.gateway.managing import CACHE, Managed, managed
 from thoughtline.gateway.admin.cache import entry_answer
-from thoughtline.items import ReasoningEncrypted, ReasoningSummary
-from thoughtline.records import Record, RecordId
 from thoughtline.stores import Entry
-from thoughtline.turns import Provenance
+from thoughtline.values.items import ReasoningEncrypted, ReasoningSummary
+from thoughtline.values.records import Record, RecordId
+from thoughtline.values.turns import Provenance
 
 STATS = {
     "memoryEntries",

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from tests.gateway.managing import Managed, managed
 from thoughtline.audit import audit
 from thoughtline.lessons import key_of
-from thoughtline.records import Key
 from thoughtline.replay.contracts import BY_NAME
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.settings import Settings
+from thoughtline.values.records import Key
 
 CONTRACTS = "/api/contracts"
 STRIPPED = {

@@ -9,9 +9,9 @@ from threading import Barrier
 
 import pytest
 
-from thoughtline.errors import SettingsError
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.settings import ServerSettings, Settings
+from thoughtline.values.errors import SettingsError
 
 
 def test_a_token_that_is_set_is_the_token(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.errors import StoreUnavailable
 from thoughtline.gateway.client_keys import NAMESPACE, ClientKeys, has_checksum, make_secret
 from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.stores import LayeredStore, MemoryStore, Note, Store, StoreSettings, durable_store, open_store
+from thoughtline.values.errors import StoreUnavailable
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 

@@ -17,7 +17,7 @@ from tests.translation.world import BODY_TYPES, Upstream
 from thoughtline.continuity.framing import HEADING
 from thoughtline.gateway.state import with_settings
 from thoughtline.settings import ContinuitySettings, Settings
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 PAIRS = list(itertools.permutations(BY_FORMAT.values(), 2))
 

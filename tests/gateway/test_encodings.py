@@ -12,8 +12,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.errors import DecodeError, LimitExceeded
 from thoughtline.gateway.encodings import Decompressor, unpacked
+from thoughtline.values.errors import DecodeError, LimitExceeded
 
 LIMIT = 1 << 20
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from tests.gateway.world import running
-from thoughtline.errors import StoreUnavailable
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.settings import Settings
 from thoughtline.stores import MemoryStore, Note, StoreSettings
+from thoughtline.values.errors import StoreUnavailable
 
 
 def test_replicas_that_begin_at_the_same_moment_seal_alike(shared_url: str) -> None:

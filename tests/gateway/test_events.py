@@ -18,12 +18,12 @@ import pytest
 
 from tests.gateway.managing import CACHE, TOKEN, Json, Managed, managed
 from tests.sim.serving import served
-from thoughtline.errors import Declined
 from thoughtline.gateway.admin.events import MAX_LISTENERS, events, require_room
 from thoughtline.gateway.bus import Bus, Counts
 from thoughtline.gateway.journal import MAX_WAITING, Journal, Line
 from thoughtline.settings import ServerSettings, Settings
 from thoughtline.stores.base import Counters
+from thoughtline.values.errors import Declined
 
 EVENTS = "/api/events"
 

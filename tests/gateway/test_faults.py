@@ -21,11 +21,11 @@ from tests.gateway.world import Running, moved, running
 from tests.sim.faces import CASES, HTTP
 from tests.sim.serving import served
 from thoughtline.catalogue import Timeouts
-from thoughtline.errors import StoreError, StoreUnavailable
 from thoughtline.gateway import proxy, relay
-from thoughtline.records import Key, Record
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import Found, LayeredStore, MemoryStore, Saved, StoreSettings
+from thoughtline.values.errors import StoreError, StoreUnavailable
+from thoughtline.values.records import Key, Record
 
 DEEPSEEK = next(case for case in CASES if case.id.startswith("deepseek-openai_chat"))
 CHAT = "/deepseek/v1/chat/completions"

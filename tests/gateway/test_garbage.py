@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from tests.doctor.scripted import closed_port
+from tests.commands.doctor.scripted import closed_port
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from thoughtline.errors import Declined
 from thoughtline.gateway.guard import FORGET_SECONDS, FREE_TRIES, MOST_ADDRESSES, MOST_WAITING, PAUSE_SECONDS, Guard
+from thoughtline.values.errors import Declined
 
 
 class World:

@@ -15,10 +15,10 @@ from tests.gateway.handing import BY_FORMAT, Stage, stage
 from tests.gateway.managing import TOKEN
 from thoughtline.cli import main
 from thoughtline.continuity.handoffs import report
-from thoughtline.items import ToolCall
-from thoughtline.records import Key, Outcome, Record, RecordId
 from thoughtline.settings import ContinuitySettings
-from thoughtline.turns import Provenance
+from thoughtline.values.items import ToolCall
+from thoughtline.values.records import Key, Outcome, Record, RecordId
+from thoughtline.values.turns import Provenance
 
 Json = dict[str, Any]
 

@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
+from thoughtline.commands.handoff_eval import decode_conversations, evaluate, shipped, simulated
+from thoughtline.commands.loopback import gateway_before, listening
 from thoughtline.continuity.framing import HEADING
-from thoughtline.handoff_eval import decode_conversations, evaluate, shipped, simulated
-from thoughtline.loopback import gateway_before, listening
-from thoughtline.sim.app import SimulatorApp, simulator_app
+from thoughtline_sim.app import SimulatorApp, simulator_app
 
 Json = dict[str, Any]
 

@@ -18,7 +18,7 @@ from tests.sim.faces import CASES, Body, Case
 from tests.sim.serving import served
 from thoughtline.catalogue import Provider
 from thoughtline.settings import ReplaySettings, Settings
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 
 def _unheard_of(start: str, model: str = "novel-9") -> Case:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.doctor.scripted import answering
+from tests.commands.doctor.scripted import answering
 from tests.gateway.world import Running, running
 from tests.sim.serving import served
 from thoughtline.catalogue import PROVIDERS

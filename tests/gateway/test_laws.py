@@ -16,7 +16,7 @@ from tests.gateway.forgetting import TEN_TURNS, Forgetful
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, HTTP, Body, Case, Dialogue
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 from thoughtline.watching import StreamWatch
 
 IDS = (

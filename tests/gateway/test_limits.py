@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.errors import Declined
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.client_keys import ClientKey
 from thoughtline.gateway.limits import Counts, KeyLimits, OwnCounts
 from thoughtline.gateway.shared_counts import FILE, SharedCounts
+from thoughtline.values.errors import Declined
 
 GONE = 2**22 + 1
 """No process has this number: Linux counts to 2^22 at most."""

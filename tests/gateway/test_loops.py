@@ -11,7 +11,7 @@ from tests.gateway.test_healing import told
 from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, Body, Case
 from tests.sim.serving import served
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 CLAUDE = [case for case in CASES if case.id.startswith(("anthropic-classic", "bedrock-bedrock_converse-us.anthropic"))]
 OFF: dict[str, Body] = {"anthropic_messages": {"thinking": {"type": "disabled"}}, "bedrock_converse": {}}

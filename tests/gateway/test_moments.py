@@ -23,9 +23,9 @@ from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, HTTP, Body, Call, Case
 from tests.sim.serving import served
 from thoughtline.gateway.journal import Line
-from thoughtline.records import Record
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import MemoryStore, Saved, StoreSettings
+from thoughtline.values.records import Record
 
 KILLS = 32
 TWO_TURNS = """How is the weather? {mark}

@@ -17,7 +17,7 @@ from tests.gateway.conftest import Gateways, provider_of
 from tests.gateway.forgetting import TEN_TURNS, TURNS, Change, Forgetful, forget_everything
 from tests.sim.faces import CASES, Body, Case
 from tests.sim.serving import served
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 STARTS = (
     "deepseek-openai_chat",

@@ -17,11 +17,11 @@ from tests.replay.test_provider_tools import puts_thoughts_first, puts_tools_las
 from tests.replay.turn_wires import Elements
 from tests.sim.serving import served
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.events import ItemDone
 from thoughtline.formats import FORMATS
-from thoughtline.items import ToolCall
 from thoughtline.settings import Settings
-from thoughtline.turns import FormatName
+from thoughtline.values.events import ItemDone
+from thoughtline.values.items import ToolCall
+from thoughtline.values.turns import FormatName
 
 TURN = """Look it up. {mark}
 script:

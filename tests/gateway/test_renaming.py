@@ -15,12 +15,12 @@ from tests.gateway.world import running
 from tests.sim.serving import NOW, listening
 from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Upstream
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.events import ItemDone
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.renaming import RenamedCalls
 from thoughtline.settings import Settings, TranslationSettings
-from thoughtline.sim.app import simulator_app
 from thoughtline.translation.tools import ClientTool, ToolNames
+from thoughtline.values.events import ItemDone
+from thoughtline_sim.app import simulator_app
 
 Json = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""`[routes.NAME]`: a model name that falls over, and what is for the client instead."""
+"""`[routes.NAME]`: a model name that fails over, and what is for the client instead."""
 
 from __future__ import annotations
 

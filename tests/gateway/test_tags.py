@@ -17,10 +17,10 @@ from tests.sim.faces import HTTP
 from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.gateway.tagging import TaggedAnswer
-from thoughtline.items import ReasoningSummary, ReasoningText, Text
 from thoughtline.providers import OPENAI_RESPONSES
 from thoughtline.settings import ContinuitySettings, Settings, TagMode
-from thoughtline.turns import FormatName
+from thoughtline.values.items import ReasoningSummary, ReasoningText, Text
+from thoughtline.values.turns import FormatName
 
 QUIET = ContinuitySettings()
 SAYS = 'Well, <Think a="1">inner words</think> so be it. `<think>` is a tag.'

@@ -15,8 +15,8 @@ from tests.translation.pairs import DIALOGUES, SCRIPTS, hold
 from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Json, Upstream
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.settings import Settings
-from thoughtline.sim.app import SimulatorApp, simulator_app
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
+from thoughtline_sim.app import SimulatorApp, simulator_app
 
 PATHS: dict[FormatName, str] = {
     "openai_chat": "/v1/chat/completions",

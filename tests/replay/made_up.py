@@ -22,7 +22,11 @@ from zlib import crc32
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.items import (
+from thoughtline.replay.capture import capture
+from thoughtline.replay.contracts import BY_NAME, Contract
+from thoughtline.replay.keys import Identity
+from thoughtline.replay.planner import Issuer, Needs, needs, plan
+from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     KIMI_V1,
     Item,
@@ -33,12 +37,8 @@ from thoughtline.items import (
     ToolResult,
     Unknown,
 )
-from thoughtline.records import Key, Record
-from thoughtline.replay.capture import capture
-from thoughtline.replay.contracts import BY_NAME, Contract
-from thoughtline.replay.keys import Identity
-from thoughtline.replay.planner import Issuer, Needs, needs, plan
-from thoughtline.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
+from thoughtline.values.records import Key, Record
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
 
 WORDS = ("go on", "list the files", "fix the test", "why?", "thanks", "again please")
 ANSWERS = ("", "Done.", "Let me look.", "It is fixed now.", "Hello!")

@@ -15,7 +15,7 @@ from tests.replay.world import (
     use,
     words,
 )
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 # --- the turns --------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from thoughtline.events import (
+from thoughtline.replay.capture import fold
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -19,9 +20,8 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.items import Item, ReasoningText, Text, ToolCall
-from thoughtline.replay.capture import fold
-from thoughtline.turns import Candidate, Finish, Reply, Turn, Usage
+from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
+from thoughtline.values.turns import Candidate, Finish, Reply, Turn, Usage
 
 STOP = Finish("stop", "end_turn")
 THOUGHT = ReasoningText("why", "c2ln")

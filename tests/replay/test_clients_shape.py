@@ -39,7 +39,7 @@ from tests.replay.world import (
     without_thinking,
     words,
 )
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 DEEPSEEK = ("deepseek", "deepseek-v4-pro")
 CLAUDE: tuple[str, str, FormatName] = ("anthropic", "claude-opus-4-5", "anthropic_messages")

@@ -6,7 +6,7 @@ import pytest
 
 from thoughtline.replay.contracts import BY_NAME, ROWS
 from thoughtline.replay.detection import ALIASES, HOSTS, Target, family_of, provider_of, resolve
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 CHAT: FormatName = "openai_chat"
 MESSAGES: FormatName = "anthropic_messages"

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from thoughtline.items import (
+from thoughtline.replay.inherit import inherit
+from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     DEEPSEEK_V1,
     GOOGLE_GEMINI_V1,
@@ -21,8 +22,7 @@ from thoughtline.items import (
     Unknown,
     reasoning_of,
 )
-from thoughtline.replay.inherit import inherit
-from thoughtline.turns import Turn
+from thoughtline.values.turns import Turn
 
 CALL = ToolCall("look", "{}", "call_1")
 

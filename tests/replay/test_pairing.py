@@ -7,8 +7,8 @@ import json
 import pytest
 from msgspec import Raw
 
-from thoughtline.items import Item, ReasoningEncrypted, ReasoningSummary, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.replay.pairing import name_of, named_as_shown, paired, unnamed
+from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningSummary, ReasoningText, Text, ToolCall, Unknown
 
 
 def rs(number: int, name: str | None = "own") -> ReasoningEncrypted:

@@ -47,8 +47,8 @@ from tests.replay.world import (
     without_thinking,
     words,
 )
-from thoughtline.items import ANTHROPIC_CLAUDE_V1, GOOGLE_GEMINI_V1, ReasoningText, Seal, ToolCall
 from thoughtline.replay.turn_audit import ReplayContract, audit_replay
+from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, GOOGLE_GEMINI_V1, ReasoningText, Seal, ToolCall
 
 REQUIRED = ReplayContract.REQUIRED_WITH_TOOLS
 MODELS = [

@@ -10,9 +10,7 @@ from msgspec.structs import replace
 
 from tests.formats.test_recordings import decode_reply, decode_request, facts
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
-from thoughtline.items import REASONING_KINDS, Item, Unknown, plain_token, seal_of
 from thoughtline.providers import Dialect
-from thoughtline.records import Key, Record
 from thoughtline.replay.capture import capture
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
@@ -21,7 +19,9 @@ from thoughtline.replay.matching import thought_of
 from thoughtline.replay.planner import Issuer, may_restore, needs, plan
 from thoughtline.replay.rules import Case, check
 from thoughtline.replay.weaving import without_reasoning
-from thoughtline.turns import Provenance, Transcript
+from thoughtline.values.items import REASONING_KINDS, Item, Unknown, plain_token, seal_of
+from thoughtline.values.records import Key, Record
+from thoughtline.values.turns import Provenance, Transcript
 
 pytestmark = needs_recordings
 PAIRED = [recording for recording in SUPPORTED if recording.pairs]

@@ -9,12 +9,12 @@ import pytest
 
 from thoughtline.audit import audit, guess_format
 from thoughtline.formats import FORMATS
-from thoughtline.records import Record
 from thoughtline.replay.capture import capture
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.planner import Issuer
 from thoughtline.replay.rules import RULES
-from thoughtline.turns import FormatName, Provenance
+from thoughtline.values.records import Record
+from thoughtline.values.turns import FormatName, Provenance
 
 SEAL = "EqQBCkgIBxABGAIiQL8sVQmT0F0w1x2y3z4A5B6C7D8E9F0="
 CALL: dict[str, Any] = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 from msgspec import Raw
 
-from thoughtline.items import ToolCall, ToolResult
 from thoughtline.replay import scopes
 from thoughtline.replay.contracts import BY_NAME
 from thoughtline.replay.scopes import required_turns
-from thoughtline.turns import Transcript, Turn
+from thoughtline.values.items import ToolCall, ToolResult
+from thoughtline.values.turns import Transcript, Turn
 
 
 def test_a_long_loop_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:

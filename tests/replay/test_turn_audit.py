@@ -7,8 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from thoughtline import items as kinds
-from thoughtline.items import (
+from thoughtline.replay import turn_audit
+from thoughtline.replay.turn_audit import (
+    EmptyCiphertext,
+    MissingPairingId,
+    MissingSignaturesForStrictProvider,
+    MixedMakers,
+    ReplayAudit,
+    ReplayContract,
+    ReplayViolation,
+    UnreadableDetail,
+    UnsignedFirstCall,
+    UnsignedText,
+    audit_replay,
+    replay_contract_of,
+)
+from thoughtline.values import items as kinds
+from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     AZURE_OPENAI_RESPONSES_V1,
     DEEPSEEK_V1,
@@ -31,21 +46,6 @@ from thoughtline.items import (
     ToolCall,
     ToolResult,
     Unknown,
-)
-from thoughtline.replay import turn_audit
-from thoughtline.replay.turn_audit import (
-    EmptyCiphertext,
-    MissingPairingId,
-    MissingSignaturesForStrictProvider,
-    MixedMakers,
-    ReplayAudit,
-    ReplayContract,
-    ReplayViolation,
-    UnreadableDetail,
-    UnsignedFirstCall,
-    UnsignedText,
-    audit_replay,
-    replay_contract_of,
 )
 
 STATELESS, WITH_TOOLS, ALWAYS = (

@@ -11,7 +11,10 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.items import (
+from thoughtline.replay import weaving
+from thoughtline.replay.visible import other_name
+from thoughtline.replay.weaving import same_reasoning, spread, weave
+from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
     REASONING_KINDS,
     Item,
@@ -24,9 +27,6 @@ from thoughtline.items import (
     Unknown,
     reasoning_of,
 )
-from thoughtline.replay import weaving
-from thoughtline.replay.visible import other_name
-from thoughtline.replay.weaving import same_reasoning, spread, weave
 
 SIGNED = Seal("EsA/+b==", GOOGLE_GEMINI_V1)
 SPELLED_ANEW = Seal("EsA_-b", GOOGLE_GEMINI_V1)

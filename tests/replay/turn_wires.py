@@ -28,7 +28,7 @@ from tests.replay.world import (
     words,
 )
 from thoughtline.formats.aws_event_stream import encode_message
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 Elements = list[Json]
 

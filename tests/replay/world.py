@@ -19,13 +19,13 @@ from msgspec import Raw
 from msgspec import structs as values
 
 from thoughtline.formats import FORMATS, BodyCodec
-from thoughtline.records import Key, Record, decode_record, encode_record
 from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.keys import Identity, evidence_of
 from thoughtline.replay.planner import Issuer, Plan, needs, plan
-from thoughtline.turns import FormatName, Provenance, Reply, Transcript
+from thoughtline.values.records import Key, Record, decode_record, encode_record
+from thoughtline.values.turns import FormatName, Provenance, Reply, Transcript
 
 Json = dict[str, Any]
 TENANT = "tenant"

@@ -13,7 +13,7 @@ from thoughtline import providers
 from thoughtline.formats import FORMATS, Format
 from thoughtline.providers import Dialect
 from thoughtline.replay.capture import fold
-from thoughtline.turns import FormatName, Reply
+from thoughtline.values.turns import FormatName, Reply
 
 Body = dict[str, Any]
 TOOLS = {"weather": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}

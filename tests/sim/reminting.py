@@ -12,14 +12,14 @@ import json
 from typing import Any
 
 from tests.recordings import Exchange
-from thoughtline.items import ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown, seal_of
 from thoughtline.replay.capture import fold
-from thoughtline.sim.ledger import StoredResponse
-from thoughtline.sim.simulation import Simulation
-from thoughtline.sim.tokens import ANTHROPIC, OPENAI, XAI
-from thoughtline.sim.wire import canonical_arguments, digest
-from thoughtline.sim.wires.generate import call_of, signature_of, spelling_for
-from thoughtline.turns import Reply
+from thoughtline.values.items import ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown, seal_of
+from thoughtline.values.turns import Reply
+from thoughtline_sim.ledger import StoredResponse
+from thoughtline_sim.simulation import Simulation
+from thoughtline_sim.tokens import ANTHROPIC, OPENAI, XAI
+from thoughtline_sim.wire import canonical_arguments, digest
+from thoughtline_sim.wires.generate import call_of, signature_of, spelling_for
 
 Body = dict[str, Any]
 

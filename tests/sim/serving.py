@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import uvicorn
 
-from thoughtline.sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
+from thoughtline_sim.app import Receive, Scope, Send, SimulatorApp, simulator_app
 
 NOW = 1_763_200_000.0
 

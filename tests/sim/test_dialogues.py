@@ -8,7 +8,7 @@ import pytest
 
 from tests.sim.faces import CASES, Case, Dialogue, converse, decoded, streamed, verdicts_of
 from thoughtline import providers
-from thoughtline.items import ToolCall, reasoning_of, seal_of
+from thoughtline.values.items import ToolCall, reasoning_of, seal_of
 
 SIX_TURNS = """How is the weather? {mark}
 script:

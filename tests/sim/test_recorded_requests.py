@@ -15,8 +15,8 @@ import pytest
 from tests import recordings
 from tests.recordings import Exchange, Recording
 from tests.sim.reminting import Reminter
-from thoughtline.sim import SIMULATORS, Request, Response, Simulation
-from thoughtline.sim.simulation import account_of
+from thoughtline_sim import SIMULATORS, Request, Response, Simulation
+from thoughtline_sim.simulation import account_of
 
 SIMULATOR_OF: dict[tuple[str, str], str] = {
     ("anthropic", "anthropic"): "anthropic",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.sim.model import Offer, play, sample, turns_said
-from thoughtline.sim.script import WORDS, read_script
-from thoughtline.sim.values import Call, Heard, Piece, Redacted, Say, Step, Think, Tool
-from thoughtline.sim.wire import Json
+from thoughtline_sim.model import Offer, play, sample, turns_said
+from thoughtline_sim.script import WORDS, read_script
+from thoughtline_sim.values import Call, Heard, Piece, Redacted, Say, Step, Think, Tool
+from thoughtline_sim.wire import Json
 
 SCRIPTS: dict[str, tuple[str, tuple[Piece, ...]]] = {
     "think and say": ("think: hm\nsay: yes", (Think("hm"), Say("yes"))),

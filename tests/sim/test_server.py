@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.sim.faces import CASES, HTTP, Case, Dialogue, streamed
 from tests.sim.serving import served
 from tests.sim.violations import called, case_of
-from thoughtline.sim import SIMULATORS, Request
+from thoughtline_sim import SIMULATORS, Request
 
 DEEPSEEK = case_of("deepseek")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.sim.tokens import ANTHROPIC, ANTHROPIC_BOUND, GEMINI, GEMINI_2_5, OPENAI, XAI, Mint, Spelling
+from thoughtline_sim.tokens import ANTHROPIC, ANTHROPIC_BOUND, GEMINI, GEMINI_2_5, OPENAI, XAI, Mint, Spelling
 
 MINT = Mint(b"secret", random.Random(1).randbytes)
 CLAIMS = {"text": "a thought", "item": "rs_1"}

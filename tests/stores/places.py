@@ -13,10 +13,10 @@ import asyncpg
 import redis
 from redis.asyncio import Redis
 
-from thoughtline.items import ReasoningText, Text, ToolCall
-from thoughtline.records import Key, Record, RecordId
 from thoughtline.stores import LayeredStore, MemoryStore, Store, StoreSettings, durable_store
-from thoughtline.turns import Provenance
+from thoughtline.values.items import ReasoningText, Text, ToolCall
+from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.turns import Provenance
 
 SETTINGS = StoreSettings(clean_seconds=3600, timeout_seconds=10)
 START = 1_800_000_000.0

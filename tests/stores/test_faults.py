@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, found, lineage, sqlite_url, turn
 from tests.stores.servers import Postgres, Valkey
-from thoughtline.errors import StoreUnavailable
 from thoughtline.stores import Filter, LayeredStore, Saved, StoreSettings, durable_store, open_store
+from thoughtline.values.errors import StoreUnavailable
 
 QUICK = replace(SETTINGS, timeout_seconds=1.0)
 NOBODY = 65534

@@ -13,12 +13,12 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, visible
-from thoughtline.errors import StoreUnavailable
-from thoughtline.records import Key, Record
 from thoughtline.stores import Filter, Found, LayeredStore, Note, Saved, Store, durable_store, sqlite
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.layered import PROBE
 from thoughtline.stores.waiting import MAX_SECONDS, Waiting
+from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.records import Key, Record
 
 
 class Gate:

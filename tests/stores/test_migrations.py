@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from tests.stores.places import SETTINGS, START, Place, found, sqlite_url, turn, wipe
-from thoughtline.errors import NewerStore
-from thoughtline.records import Record
 from thoughtline.stores import Note, durable_store, open_store, postgres_schema, redis, sqlite_schema, sqlite_work
 from thoughtline.stores.migrations import Migration
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import row_of, split
+from thoughtline.values.errors import NewerStore
+from thoughtline.values.records import Record
 
 STEPS = [sqlite_schema.MIGRATIONS, postgres_schema.MIGRATIONS, redis.MIGRATIONS]
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, Place, found, sqlite_url, turn
-from thoughtline.errors import DecodeError, StoreRefused, WrongKey
-from thoughtline.records import encode_record
 from thoughtline.stores import open_store
 from thoughtline.stores.packing import COMPRESS_ABOVE, MAX_UNPACKED, Packer, decode_key
+from thoughtline.values.errors import DecodeError, StoreRefused, WrongKey
+from thoughtline.values.records import encode_record
 
 A, B, C = (b64encode(bytes([letter]) * 32).decode() for letter in b"ABC")
 WORDS = "the quick brown fox jumps over the lazy dog and thinks about it "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.errors import StoreRefused
 from thoughtline.stores.paging import (
     MAX_NUMBER,
     decode_cursor,
@@ -12,6 +11,7 @@ from thoughtline.stores.paging import (
     encode_cursor,
     encode_pair_cursor,
 )
+from thoughtline.values.errors import StoreRefused
 
 HOSTILE = ["", ":", "x", "-1", "1.5", "nan:00", "inf:00", "-inf:ff", "1e400:00", "1:zz", "1:", "1:0", "1_0:00", " 1:00"]
 HOSTILE += ["1:0 0", "0x10:00", "٣:00", "٣", str(MAX_NUMBER + 1), "9" * 19, "9" * 30, "9" * 30 + ":00"]

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.errors import StoreRefused
 from thoughtline.stores import (
     StoreSettings,
     decode_duration,
@@ -21,6 +20,7 @@ from thoughtline.stores import (
     keys_from_environment,
     open_store,
 )
+from thoughtline.values.errors import StoreRefused
 
 
 @pytest.mark.parametrize(

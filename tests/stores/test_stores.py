@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, turn, visible
-from thoughtline.errors import StoreRefused
-from thoughtline.items import ReasoningText
-from thoughtline.records import Key, Record
 from thoughtline.stores import Filter, Note, Saved, Share
 from thoughtline.stores.background import EARLY
 from thoughtline.stores.base import MAX_PAGE, MAX_PER_KEY
+from thoughtline.values.errors import StoreRefused
+from thoughtline.values.items import ReasoningText
+from thoughtline.values.records import Key, Record
 
 DAY = 86400.0
 PATIENCE_SECONDS = 60

@@ -13,11 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, found, place, sqlite_url, turn
-from thoughtline.errors import StoreUnavailable
 from thoughtline.stores import Filter
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit
 from thoughtline.stores.uses import MAX_RENEWALS, MAX_REPACKED_BYTES, Uses
+from thoughtline.values.errors import StoreUnavailable
 
 QUICK = replace(SETTINGS, timeout_seconds=2.0)
 KEY = b64encode(b"K" * 32).decode()

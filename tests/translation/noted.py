@@ -15,7 +15,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.aws_event_stream import encode_message
 from thoughtline.translation import StreamTranslator, Translated, Way, stream_reply, translate_reply, whole_reply
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.turns import FormatName, Reply
+from thoughtline.values.turns import FormatName, Reply
 
 Json = dict[str, Any]
 BEFORE, CITED, AFTER = "Look: é ", "warm.", " Bye."

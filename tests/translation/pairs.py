@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.translation.world import BODY_TYPES, UPSTREAMS, Client, Lane, Upstream
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 TURNS = 10
 PAGE = Path(__file__).parents[2] / "docs" / "translation-pairs.md"

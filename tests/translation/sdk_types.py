@@ -12,7 +12,7 @@ import openai.types.responses
 from google.genai import types as google
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 _RESPONSE_EVENT: TypeAdapter[Any] = TypeAdapter(openai.types.responses.ResponseStreamEvent)
 _MESSAGE_EVENT: TypeAdapter[Any] = TypeAdapter(anthropic.types.RawMessageStreamEvent)

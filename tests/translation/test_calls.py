@@ -11,11 +11,11 @@ from msgspec import Raw
 
 from thoughtline import providers
 from thoughtline.formats import FORMATS
-from thoughtline.items import ToolCall, ToolResult
 from thoughtline.providers import Dialect
-from thoughtline.records import Record, RecordId
 from thoughtline.translation.calls import CallIds, OutgoingIds, fitted, rule_of, unwrapped, upstream_rule, with_own_ids
-from thoughtline.turns import FormatName, Provenance, Transcript, Turn
+from thoughtline.values.items import ToolCall, ToolResult
+from thoughtline.values.records import Record, RecordId
+from thoughtline.values.turns import FormatName, Provenance, Transcript, Turn
 
 PATTERNS: list[tuple[FormatName, Dialect, str]] = [
     ("anthropic_messages", providers.ANTHROPIC, r"[a-zA-Z0-9_-]{1,64}"),

@@ -11,10 +11,10 @@ from tests.translation.noted import Source, events_of, gathered, made_stream, me
 from tests.translation.sdk_types import check_body, check_request, check_stream
 from tests.translation.test_requests import BY_FORMAT, body_of, transcript_of, translated, user
 from tests.translation.world import BODY_TYPES
-from thoughtline.errors import Untranslatable
 from thoughtline.formats import FORMATS
 from thoughtline.translation import translate_request
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import Untranslatable
+from thoughtline.values.turns import FormatName
 
 Json = dict[str, Any]
 SEALED = "gAAAAABpSEALED=="

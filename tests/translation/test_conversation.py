@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.translation.test_requests import BY_FORMAT, CALL, PNG, TOOL, body_of, chat, translated, user
-from thoughtline.items import ReasoningText, Text, ToolCall, ToolResult
 from thoughtline.translation import TranslatedRequest
-from thoughtline.turns import FormatName
+from thoughtline.values.items import ReasoningText, Text, ToolCall, ToolResult
+from thoughtline.values.turns import FormatName
 
 Json = dict[str, Any]
 

@@ -12,9 +12,9 @@ from tests.translation.test_requests import body_of, chat, translated, user
 from tests.translation.test_streams import ANSWER, TOOL_CALLS, USAGE, way_to
 from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Lane, Upstream
 from thoughtline.formats import FORMATS
-from thoughtline.items import ReasoningEncrypted, ReasoningSummary, ReasoningText, Text, ToolCall
 from thoughtline.translation import stream_reply, translate_error, translate_reply
-from thoughtline.turns import Candidate, Finish, FormatName, Reply, Turn
+from thoughtline.values.items import ReasoningEncrypted, ReasoningSummary, ReasoningText, Text, ToolCall
+from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Turn
 
 Json = dict[str, Any]
 DEEPSEEK, OPENAI, ANTHROPIC, GEMINI = UPSTREAMS[:4]

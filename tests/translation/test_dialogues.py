@@ -6,7 +6,7 @@ import pytest
 
 from tests.translation.pairs import DIALOGUES, PAGE, Dialogue, hold, row
 from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, UPSTREAMS, Lane, Upstream
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 pairs = pytest.mark.parametrize(
     ("upstream", "client"),

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.options import EFFORTS, Effort, Thinking
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.translation.effort import BUDGETS, KNOBS, Settled, effort_of, knob_for, settle
-from thoughtline.turns import FormatName
+from thoughtline.values.options import EFFORTS, Effort, Thinking
+from thoughtline.values.turns import FormatName
 
 HIGH = Thinking("on", "high")
 OFF = Thinking("off", "none")

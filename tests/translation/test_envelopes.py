@@ -11,10 +11,10 @@ from msgspec import Raw
 
 from tests.translation.pairs import Dialogue, hold
 from tests.translation.world import UPSTREAMS, Client, Lane
-from thoughtline.items import ANTHROPIC_CLAUDE_V1, ReasoningText, Seal, ToolCall, is_envelope
-from thoughtline.records import Key
 from thoughtline.translation.envelopes import Opened, Sealer
-from thoughtline.turns import Provenance
+from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ReasoningText, Seal, ToolCall, is_envelope
+from thoughtline.values.records import Key
+from thoughtline.values.turns import Provenance
 
 WHERE = Provenance("tenant", "anthropic", "https://h", "account", "m", "m", "anthropic_messages", "anthropic")
 THOUGHT = ReasoningText(

@@ -14,9 +14,9 @@ from google import genai
 from google.genai import errors as google_errors
 
 from tests.translation.world import BODY_TYPES
-from thoughtline.errors import DecodeError, Untranslatable
 from thoughtline.translation import error_body, translate_error
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import DecodeError, Untranslatable
+from thoughtline.values.turns import FormatName
 
 SENTENCE = "The `reasoning_content` in the thinking mode must be passed back to the API."
 ENVELOPES: dict[str, Any] = {

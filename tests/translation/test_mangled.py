@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from tests.translation.world import UPSTREAMS, Upstream
 from tests.wire_cases import REQUESTS
-from thoughtline.errors import Fault, ThoughtlineError
 from thoughtline.formats import FORMATS
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.translation import translate_request
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import Fault, ThoughtlineError
+from thoughtline.values.turns import FormatName
 
 TEXTS = ["", "\0", "\u2028", "é", "{", "tlx0_!!", "tlh_x", "TLT1abcd", "x" * 70, "data:;base64,"]
 JUNK: st.SearchStrategy[Any] = st.one_of(

@@ -44,7 +44,7 @@ from tests.translation.noted import (
 from tests.translation.sdk_types import check_body, check_stream
 from tests.translation.world import BODY_TYPES
 from thoughtline.translation import Translated
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 Write = Callable[[Source, FormatName], Translated]
 writes = pytest.mark.parametrize("write", [*WHOLE, *STREAMED])

@@ -11,7 +11,12 @@ from tests.translation.sdk_types import check_body, check_stream
 from tests.translation.world import BODY_TYPES, KEY, NOW, TENANT
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, is_json
-from thoughtline.items import (
+from thoughtline.replay.capture import fold
+from thoughtline.replay.visible import canonical_json
+from thoughtline.translation import Sealer, Sealing, StreamTranslator, Way, stream_reply, translate_reply
+from thoughtline.translation.calls import CallIds, rule_of
+from thoughtline.translation.conversation import readable
+from thoughtline.values.items import (
     NO_RAW,
     REASONING_KINDS,
     Item,
@@ -23,12 +28,7 @@ from thoughtline.items import (
     is_envelope,
     seal_of,
 )
-from thoughtline.replay.capture import fold
-from thoughtline.replay.visible import canonical_json
-from thoughtline.translation import Sealer, Sealing, StreamTranslator, Way, stream_reply, translate_reply
-from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.conversation import readable
-from thoughtline.turns import FormatName, Provenance, Reply
+from thoughtline.values.turns import FormatName, Provenance, Reply
 
 pytestmark = needs_recordings
 recordings = pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)

@@ -11,7 +11,7 @@ from tests.translation.noted import ANNOTATION, LOCATION, URL, URL_CITATION, ope
 from tests.translation.sdk_types import check_request
 from tests.translation.test_requests import BY_FORMAT, body_of, chat, translated, user
 from thoughtline.translation import TranslatedRequest
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 Json = dict[str, Any]
 LOGPROBS = "message.output_text.logprobs"

@@ -13,15 +13,15 @@ from tests.translation.sdk_types import check_request
 from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
 from tests.wire_cases import REQUESTS, WireCase
 from tests.wire_cases import name_of as case_name
-from thoughtline.errors import DecodeError, Untranslatable
 from thoughtline.formats import FORMATS
-from thoughtline.items import Item, Text, ToolCall, Unknown
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.visible import canonical_json
 from thoughtline.translation import TranslatedRequest, runs, translate_request
 from thoughtline.translation.conversation import refusal_of
 from thoughtline.translation.envelopes import letters_of
-from thoughtline.turns import FormatName, Transcript
+from thoughtline.values.errors import DecodeError, Untranslatable
+from thoughtline.values.items import Item, Text, ToolCall, Unknown
+from thoughtline.values.turns import FormatName, Transcript
 
 Json = dict[str, Any]
 BY_FORMAT: dict[FormatName, Upstream] = {upstream.format: upstream for upstream in UPSTREAMS}

@@ -17,7 +17,10 @@ from msgspec import Raw
 from tests.translation.sdk_types import check_stream, payloads
 from tests.translation.test_streams import ANSWER, STREAM, TOOL_CALLS, USAGE, clients, translated, way_to
 from tests.translation.world import NOW
-from thoughtline.events import (
+from thoughtline.formats import FORMATS
+from thoughtline.translation import Way
+from thoughtline.translation.outward import Outward
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -28,11 +31,8 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats import FORMATS
-from thoughtline.items import Text
-from thoughtline.translation import Way
-from thoughtline.translation.outward import Outward
-from thoughtline.turns import Finish, FormatName
+from thoughtline.values.items import Text
+from thoughtline.values.turns import Finish, FormatName
 
 
 def test_chat_streams_end_as_chat_clients_expect() -> None:

@@ -11,9 +11,7 @@ from msgspec import Raw
 from tests.translation.sdk_types import check_body, check_stream, payloads
 from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, NOW, UPSTREAMS, Client, Lane, Upstream
 from thoughtline import providers
-from thoughtline.events import CallDelta, Event, ItemDone, Other, Started, TextDelta, TurnDone
 from thoughtline.formats import FORMATS
-from thoughtline.items import DEEPSEEK_V1, REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.replay.capture import fold
 from thoughtline.translation import (
     StreamTranslator,
@@ -27,7 +25,9 @@ from thoughtline.translation import (
 )
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.outward import Outward
-from thoughtline.turns import Candidate, Finish, FormatName, Reply, Turn, Usage
+from thoughtline.values.events import CallDelta, Event, ItemDone, Other, Started, TextDelta, TurnDone
+from thoughtline.values.items import DEEPSEEK_V1, REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
+from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Turn, Usage
 
 clients = pytest.mark.parametrize("to", BODY_TYPES)
 TOOL_CALLS = Finish("tool_calls", "tool_calls")

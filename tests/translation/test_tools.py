@@ -9,15 +9,15 @@ import pytest
 
 from tests.translation.test_requests import BY_FORMAT, body_of, translated
 from tests.translation.world import BODY_TYPES
-from thoughtline.errors import Untranslatable
 from thoughtline.formats import FORMATS
-from thoughtline.items import ToolCall
-from thoughtline.options import FunctionTool
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import adapt
 from thoughtline.translation.tools import names_for, qualified, unwrapped_text, wrapped_text
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import Untranslatable
+from thoughtline.values.items import ToolCall
+from thoughtline.values.options import FunctionTool
+from thoughtline.values.turns import FormatName
 
 Json = dict[str, Any]
 SCHEMA = {"type": "object", "properties": {}}

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 from tests.replay.world import Store
 from tests.sim.faces import TOOLS, WIRES, Call
-from thoughtline.errors import ThoughtlineError
-from thoughtline.events import Event
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
 from thoughtline.replay.capture import capture, fold
@@ -24,8 +22,6 @@ from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, frame_of, walk
 from thoughtline.replay.planner import Issuer, Plan, needs, plan
-from thoughtline.sim.simulation import Request, Response, Simulation
-from thoughtline.sim.simulators import SIMULATORS
 from thoughtline.translation import (
     Sealer,
     Sealing,
@@ -38,7 +34,11 @@ from thoughtline.translation import (
     translate_request,
     with_opened,
 )
-from thoughtline.turns import FormatName, Provenance, Reply
+from thoughtline.values.errors import ThoughtlineError
+from thoughtline.values.events import Event
+from thoughtline.values.turns import FormatName, Provenance, Reply
+from thoughtline_sim.simulation import Request, Response, Simulation
+from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]
 TENANT = "tenant"

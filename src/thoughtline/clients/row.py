@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 Language = Literal["shell", "json", "toml", "yaml", "python", "words"]
 

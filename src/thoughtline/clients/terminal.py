@@ -6,7 +6,7 @@ Settings and habits were seen of the running programs, or read in their makers' 
 from __future__ import annotations
 
 from thoughtline.clients.row import SHELL, Client, Step
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 CLAUDE_CODE = Client(
     "claude-code",

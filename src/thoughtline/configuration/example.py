@@ -36,7 +36,7 @@ timeout = { connect = "5s", first_byte = "2m", read = "1m", total = "1h" }
 bases = { anthropic_messages = "http://127.0.0.1:8000/anthropic" }
 paths = { openai_chat = "/chat/completions" }
 
-[routes.smart]                          # the model `smart`: falls over in order
+[routes.smart]                          # the model `smart`: fails over in order
 targets = ["deepseek/deepseek-v4-pro", "anthropic/claude-opus-5-5"]
 weights = [3, 1]
 continuity = "handoff"

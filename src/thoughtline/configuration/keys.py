@@ -24,11 +24,11 @@ from thoughtline.configuration.kinds import (
     some_of,
     whole,
 )
-from thoughtline.options import MissingTools
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import BY_NAME, Rung, Scope, Takes
 from thoughtline.replay.contracts import Kind as ContractKind
-from thoughtline.turns import FormatName
+from thoughtline.values.options import MissingTools
+from thoughtline.values.turns import FormatName
 
 PREFIX = "THOUGHTLINE_"
 

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from thoughtline.addresses import host_name
-from thoughtline.errors import StoreRefused
 from thoughtline.stores.settings import decode_duration, decode_size
+from thoughtline.values.errors import StoreRefused
 
 Converter: TypeAlias = Callable[[object, bool], object]
 """A value as it was written, and whether it came as text whatever it means. Raises one of `NOT_OF_KIND`."""

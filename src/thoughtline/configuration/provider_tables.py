@@ -14,7 +14,7 @@ from thoughtline.configuration.kinds import DURATION, NOT_OF_KIND, PATH, URL, Ki
 from thoughtline.configuration.tables import given, read_table, read_value, table_at, tables_of
 from thoughtline.configuration.tree import Problems, Table, nearest
 from thoughtline.replay.detection import ALIASES
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 RESERVED = frozenset({"v1", "v1beta", "api", "healthz", "readyz", "metrics", "assets"})
 """First segments of the gateway's own addresses, where a provider's name stands too."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias, Union
 
 from thoughtline.configuration.toml_lines import KeyPath, key_lines
-from thoughtline.errors import Problem
+from thoughtline.values.errors import Problem
 
 _VARIABLE = re.compile(r"\$\$|\$\{(?P<name>[^}:]*)(?::-(?P<default>[^}]*))?\}|\$\{[^}]*\}?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -13,8 +13,6 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.items import REASONING_KINDS, Item, ReasoningSummary, ReasoningText, seal_of
-from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.chains import proven
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
@@ -23,7 +21,9 @@ from thoughtline.replay.matching import Found, Match, match_merged, match_step
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
 from thoughtline.replay.weaving import has_sentinel, is_filler
-from thoughtline.turns import Transcript
+from thoughtline.values.items import REASONING_KINDS, Item, ReasoningSummary, ReasoningText, seal_of
+from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.turns import Transcript
 
 MOST_CHECKPOINTS = 100
 """Of one session (design of the product): more can't be quoted within any model's attention."""

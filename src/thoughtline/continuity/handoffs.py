@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from thoughtline.items import ToolCall, ToolResult
-from thoughtline.records import Key, Outcome, Record
 from thoughtline.replay.keys import evidence_of
-from thoughtline.turns import Transcript
+from thoughtline.values.items import ToolCall, ToolResult
+from thoughtline.values.records import Key, Outcome, Record
+from thoughtline.values.turns import Transcript
 
 NEXT_TURNS = 3
 CHARS_OF_A_TOKEN = 4

@@ -18,7 +18,7 @@ from thoughtline.replay.contracts import Contract
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
-from thoughtline.turns import Transcript
+from thoughtline.values.turns import Transcript
 from thoughtline.working import Work, at_once
 
 

@@ -19,15 +19,15 @@ from msgspec import Struct
 
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, Known, checkpoint_of
 from thoughtline.continuity.injection import NOTHING_TOLD, Terms, Told
-from thoughtline.errors import StoreError
-from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.keys import Identity, evidence_of
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
 from thoughtline.replay.visible import digest, packed
 from thoughtline.sessions import untold_session
 from thoughtline.stores import Clock, Filter, Note, Store
-from thoughtline.turns import Transcript
+from thoughtline.values.errors import StoreError
+from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.turns import Transcript
 
 SESSIONS = "continuity"
 MOST_SESSIONS = 1000

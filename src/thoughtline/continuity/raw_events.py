@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Protocol
 
-from thoughtline.errors import LimitExceeded
 from thoughtline.formats.framing import MAX_EVENT_BYTES
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.turns import FormatName
 
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _LINE_END = re.compile(rb"\r\n|\n|\r")

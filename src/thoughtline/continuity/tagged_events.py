@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from thoughtline.continuity.tagged_streams import LIFTED_IN_PLACE, edit_whole
 from thoughtline.continuity.tags import Run, Scanner, TagMode, split
-from thoughtline.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta, TurnDone
 from thoughtline.formats import FORMATS
-from thoughtline.items import NO_RAW, UNKNOWN_FORMAT, Item, ReasoningFormat, ReasoningText, Text
 from thoughtline.providers import Dialect
-from thoughtline.turns import FormatName, Reply
+from thoughtline.values.events import CallDelta, Event, ItemDone, ReasoningDelta, TextDelta, TurnDone
+from thoughtline.values.items import NO_RAW, UNKNOWN_FORMAT, Item, ReasoningFormat, ReasoningText, Text
+from thoughtline.values.turns import FormatName, Reply
 
 
 class _OpenText:

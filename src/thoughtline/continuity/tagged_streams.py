@@ -14,10 +14,10 @@ from typing import NamedTuple, Protocol
 from thoughtline.continuity.raw_events import RawEvent, SplitsEvents, splitter_for
 from thoughtline.continuity.tagged_texts import EVERY, Reading, TextKey, read_event, read_whole
 from thoughtline.continuity.tags import Run, Scanner, TagMode, Verdict
-from thoughtline.errors import LimitExceeded
 from thoughtline.formats.framing import one_line
 from thoughtline.formats.json_text import encode, member_spans, set_members, span_at
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.turns import FormatName
 
 _UNITS = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from thoughtline.formats.json_text import Path
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 TextKey: TypeAlias = tuple[str | int, ...]
 Json: TypeAlias = Any

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from thoughtline.events import Event
 from thoughtline.formats import (
     ai_sdk_ui,
     anthropic_messages,
@@ -36,7 +35,8 @@ from thoughtline.providers import (
     REASONING_CONTENT,
     Dialect,
 )
-from thoughtline.turns import FormatName, Reply, Transcript
+from thoughtline.values.events import Event
+from thoughtline.values.turns import FormatName, Reply, Transcript
 
 
 class DecodesStream(Protocol):

@@ -12,7 +12,7 @@ import struct
 from binascii import crc32
 from typing import NamedTuple
 
-from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.values.errors import DecodeError, LimitExceeded
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
 

@@ -21,8 +21,8 @@ from thoughtline.formats.json_text import (
     members,
     set_members,
 )
-from thoughtline.items import Item, Text, Unknown
-from thoughtline.turns import SYSTEM_MEMBER, Transcript, Turn
+from thoughtline.values.items import Item, Text, Unknown
+from thoughtline.values.turns import SYSTEM_MEMBER, Transcript, Turn
 
 EncodeTurn = Callable[[Turn, Sequence[bytes]], list[bytes]]
 """A turn and the elements it was decoded from (none if it is new) to the elements it is now."""

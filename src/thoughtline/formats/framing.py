@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from thoughtline.errors import LimitExceeded
 from thoughtline.formats.json_text import escape_line_breaks
+from thoughtline.values.errors import LimitExceeded
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
 """Largest single event. Images come base64 in one event (Gemini, about 10 MB seen); a stream that never ends an event

@@ -17,9 +17,9 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from thoughtline.errors import DecodeError
 from thoughtline.providers import Dialect
-from thoughtline.turns import Transcript
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.turns import Transcript
 
 T = TypeVar("T")
 Decode = Callable[[bytes, Dialect], Transcript]

@@ -14,7 +14,7 @@ from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar
 import msgspec
 from msgspec import Raw
 
-from thoughtline.errors import DecodeError, EncodeError, LimitExceeded
+from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded
 
 T = TypeVar("T")
 P = ParamSpec("P")

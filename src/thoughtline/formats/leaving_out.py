@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.json_text import NULL, decode_list, element_spans, encode, is_array, members, set_members
+from thoughtline.values.errors import DecodeError
 
 _ESSENTIAL = frozenset(
     {

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Raw
 
 from thoughtline.formats.json_text import decode, encode, is_given, members, pointer
-from thoughtline.items import Unknown
-from thoughtline.options import Media, Options, ReadOptions, ResultContent, WrittenOptions
+from thoughtline.values.items import Unknown
+from thoughtline.values.options import Media, Options, ReadOptions, ResultContent, WrittenOptions
 
 T = TypeVar("T")
 _NO_OPTIONS = Options()

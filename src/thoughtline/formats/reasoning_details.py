@@ -10,9 +10,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from thoughtline.errors import EncodeError
 from thoughtline.formats.json_text import decode_kind, encode, members, object_of
-from thoughtline.items import (
+from thoughtline.values.errors import EncodeError
+from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     MINIMAX_RESPONSE_V1,
     UNKNOWN_FORMAT,

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 
 import msgspec
 
-from thoughtline.errors import DecodeError, EncodeError, LimitExceeded
-from thoughtline.events import Event, ItemDone
 from thoughtline.formats.framing import Framing
+from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded
+from thoughtline.values.events import Event, ItemDone
 
 _END_MARKS = (b"[DONE]", b"")
 

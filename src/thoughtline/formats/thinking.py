@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from thoughtline.formats.json_text import NULL
-from thoughtline.turns import ThinkingSwitch
+from thoughtline.values.turns import ThinkingSwitch
 
 _OFF_WORDS = ("none", "off", "disabled", "false", "disable")
 _NESTED = ("type", "enabled", "effort", "thinkingConfig", "thinking_config", "thinking", "enable_thinking")

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import encode, is_given
-from thoughtline.notes import NO_NOTES, Notes, Token
+from thoughtline.values.notes import NO_NOTES, Notes, Token
 
 
 class _Likely(Struct, gc=False):

@@ -7,10 +7,10 @@ them. What is light is worked on at once; what is not belongs into a thread, whe
 
 from __future__ import annotations
 
-from thoughtline.errors import LimitExceeded
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
-from thoughtline.turns import FormatName, Transcript
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.turns import FormatName, Transcript
 
 MAX_TURNS = 25_000
 """Ten thousand exchanges of a user and a model are within it: no context window holds so many."""

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from thoughtline.catalogue import Provider
-from thoughtline.errors import Declined
-from thoughtline.fallover.health import Health
+from thoughtline.failover.health import Health
 from thoughtline.gateway.client_keys import ClientKey, has_checksum
 from thoughtline.gateway.door import check_head, is_direct, is_this_machine, is_website, peer_of
 from thoughtline.gateway.headers import credentials_of
 from thoughtline.settings import ServerSettings, Settings
+from thoughtline.values.errors import Declined
 
 
 class KnowsKeys(Protocol):

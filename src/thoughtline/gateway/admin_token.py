@@ -8,8 +8,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from thoughtline.errors import Problem, SettingsError
 from thoughtline.settings import Settings
+from thoughtline.values.errors import Problem, SettingsError
 
 FILE_NAME = "admin-token"
 _LEAST_LENGTH = 16

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from thoughtline.errors import Declined, SettingsError, StoreError, ThoughtlineError
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
@@ -26,6 +25,7 @@ from thoughtline.gateway.relay import tell
 from thoughtline.gateway.routing import MAX_PATH_BYTES, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State, with_shared
+from thoughtline.values.errors import Declined, SettingsError, StoreError, ThoughtlineError
 
 log = logging.getLogger(__name__)
 

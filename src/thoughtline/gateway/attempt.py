@@ -20,8 +20,7 @@ from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
-from thoughtline.errors import LimitExceeded, ThoughtlineError
-from thoughtline.fallover.failures import Failure, failure_of
+from thoughtline.failover.failures import Failure, failure_of
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.access import Caller, account_of
@@ -55,7 +54,8 @@ from thoughtline.sessions import Session
 from thoughtline.translation import Sealer
 from thoughtline.translation.own_format import adapt
 from thoughtline.translation.tools import NO_NAMES
-from thoughtline.turns import Provenance
+from thoughtline.values.errors import LimitExceeded, ThoughtlineError
+from thoughtline.values.turns import Provenance
 from thoughtline.watching import provenance_of
 
 MAX_REFUSAL_BYTES = 4 * 2**20

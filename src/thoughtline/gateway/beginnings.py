@@ -10,11 +10,11 @@ import asyncio
 
 import msgspec
 
-from thoughtline.errors import DecodeError
-from thoughtline.fallover.failures import Failure, failure_of
+from thoughtline.failover.failures import Failure, failure_of
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream, Message
 from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.values.errors import DecodeError
 
 LOOKED_AT_BYTES = 64 * 2**10
 _MARKS = (b'"error"', b'"base_resp"', b'"__type"')

@@ -6,12 +6,12 @@ import time
 
 from msgspec.structs import replace
 
-from thoughtline.errors import Problem, SettingsError, StoreError
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.settings import Settings, check_exposure
 from thoughtline.stores import durable_store, open_store
+from thoughtline.values.errors import Problem, SettingsError, StoreError
 
 
 def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None) -> Settings:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from thoughtline.catalogue import Provider, canonical_name
 from thoughtline.continuity.handoffs import failed_results
-from thoughtline.errors import Declined, DecodeError
-from thoughtline.fallover.health import Health
+from thoughtline.failover.health import Health
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import Caller, keys_for
@@ -16,7 +15,8 @@ from thoughtline.gateway.routing import Route
 from thoughtline.replayer import Replayer
 from thoughtline.sessions import untold_session
 from thoughtline.settings import RouteSettings, Settings
-from thoughtline.turns import FormatName, Provenance
+from thoughtline.values.errors import Declined, DecodeError
+from thoughtline.values.turns import FormatName, Provenance
 
 if TYPE_CHECKING:
     from thoughtline.gateway.attempt import Incoming

@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from thoughtline.addresses import host_name
-from thoughtline.errors import Declined
 from thoughtline.gateway.headers import CREDENTIALS, query_keys
 from thoughtline.settings import ServerSettings, is_loopback
+from thoughtline.values.errors import Declined
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 """What only this machine can be called: no DNS server of somebody else's is asked for these."""

@@ -9,7 +9,7 @@ from typing import Protocol
 import brotli
 import zstandard
 
-from thoughtline.errors import DecodeError, LimitExceeded
+from thoughtline.values.errors import DecodeError, LimitExceeded
 
 ACCEPTED = frozenset({"gzip", "deflate", "br", "zstd", "identity"})
 MAX_RATIO = 100

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 import secrets
 
-from thoughtline.errors import StoreError
 from thoughtline.settings import Settings
 from thoughtline.stores import Note, Store
+from thoughtline.values.errors import StoreError
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.formats.json_text import encode
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import Declined, ThoughtlineError
+from thoughtline.values.turns import FormatName
 
 Json: TypeAlias = dict[str, Any]
 

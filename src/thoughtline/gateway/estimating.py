@@ -16,7 +16,7 @@ import string
 import msgspec
 
 from thoughtline.formats.json_text import encode, members
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 ESTIMATE_HEADER = (b"x-thoughtline-estimate", b"true")
 

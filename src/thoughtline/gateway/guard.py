@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from thoughtline.errors import Declined
+from thoughtline.values.errors import Declined
 
 FREE_TRIES = 10
 """Wrong tokens that an address may show before each further one has to wait."""

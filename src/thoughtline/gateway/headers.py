@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
-from thoughtline.records import Outcome
-from thoughtline.turns import FormatName
+from thoughtline.values.records import Outcome
+from thoughtline.values.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.catalogue import PROVIDERS, Provider
-from thoughtline.errors import Declined
 from thoughtline.formats.json_text import is_given
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import Declined
+from thoughtline.values.turns import FormatName
 
 _NOTHING = Raw(b"null")
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
-from thoughtline.errors import LimitExceeded
 from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.asgi import Receive, read_body
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.routing import Route
 from thoughtline.replayer import Replayer, first_model, guess_model
 from thoughtline.sessions import Session, session_of
+from thoughtline.values.errors import LimitExceeded
 
 
 class Taken(NamedTuple):

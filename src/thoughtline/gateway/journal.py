@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.records import Outcome
+from thoughtline.values.records import Outcome
 
 MAX_WAITING = 256
 """Lines that a slow listener may be behind; then it loses the oldest, and is told how many."""

@@ -16,14 +16,14 @@ from functools import partial
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import Declined, StoreError
 from thoughtline.formats.halves import readable
 from thoughtline.formats.json_text import array, elements, is_array, is_given, members, object_of, set_members
-from thoughtline.items import Unknown
-from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.visible import digest
 from thoughtline.stores import Store
-from thoughtline.turns import Provenance
+from thoughtline.values.errors import Declined, StoreError
+from thoughtline.values.items import Unknown
+from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.turns import Provenance
 from thoughtline.working import Work, at_once
 
 KIND = "conversation"

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from thoughtline.errors import Declined
 from thoughtline.gateway.client_keys import ClientKey
+from thoughtline.values.errors import Declined
 
 WINDOW_SECONDS = 60.0
 

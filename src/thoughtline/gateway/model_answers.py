@@ -19,7 +19,7 @@ from thoughtline.gateway.model_lists import Shape, models_body, names_in, paged,
 from thoughtline.gateway.state import State
 from thoughtline.gateway.upstream import UpstreamCut
 from thoughtline.translation import translate_error
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 _FORMATS: dict[Shape, FormatName] = {
     "openai": "openai_chat",

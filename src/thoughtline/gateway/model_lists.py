@@ -11,13 +11,13 @@ import msgspec
 
 from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider
-from thoughtline.errors import ThoughtlineError
 from thoughtline.formats.json_text import encode
 from thoughtline.gateway.headers import request_headers
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse, Upstreams
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import ThoughtlineError
+from thoughtline.values.turns import FormatName
 
 TIMEOUT_SECONDS = 5.0
 FRESH_SECONDS = 60.0

@@ -14,9 +14,9 @@ from msgspec import Raw, Struct
 
 from thoughtline.catalogue import ContentWord
 from thoughtline.continuity.raw_events import RawEvent, splitter_for
-from thoughtline.errors import LimitExceeded
 from thoughtline.formats.framing import one_line
 from thoughtline.formats.json_text import NULL, encode, is_array, is_given, members, replace_at, set_members
+from thoughtline.values.errors import LimitExceeded
 
 HEADER = b"x-thoughtline-content"
 """`native` or `plain`; anything else says nothing."""

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import passthrough_address
 from thoughtline.catalogue import Provider
-from thoughtline.errors import Declined, ThoughtlineError
-from thoughtline.fallover.failures import Failure, failure_of_error, falls_over
+from thoughtline.failover.failures import Failure, failure_of_error, falls_over
 from thoughtline.formats import aws_event_stream
 from thoughtline.gateway.access import Caller, let_in
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
@@ -43,11 +42,12 @@ from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import TranslatingRelay, client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.records import Outcome
 from thoughtline.replayer import MAX_FINDINGS, Prepared
 from thoughtline.sessions import Session
 from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
+from thoughtline.values.errors import Declined, ThoughtlineError
+from thoughtline.values.records import Outcome
 from thoughtline.watching import StreamWatch, Watch
 
 _STREAMS = ("text/event-stream", "application/x-ndjson", aws_event_stream.CONTENT_TYPE, "application/jsonl")

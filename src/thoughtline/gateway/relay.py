@@ -16,7 +16,6 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.weighing import is_light
 from thoughtline.gateway.asgi import Message, Send
 from thoughtline.gateway.departure import Departure
@@ -26,6 +25,7 @@ from thoughtline.gateway.headers import Headers, with_store
 from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.replay.findings import Finding
+from thoughtline.values.errors import DecodeError
 from thoughtline.watching import MAX_BYTES, StreamWatch, Watch
 from thoughtline.working import Work, at_once
 

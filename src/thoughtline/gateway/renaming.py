@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.continuity.raw_events import RawEvent, splitter_for
-from thoughtline.errors import LimitExceeded
 from thoughtline.formats.json_text import NULL, array, elements, encode, is_given, members, object_of, set_members
-from thoughtline.items import ToolCall
 from thoughtline.translation.tools import ToolNames
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.items import ToolCall
 
 _MARK = b"function_call"
 _GROWS = "response.function_call_arguments.delta"

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
 from thoughtline.replay.detection import ALIASES
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 MAX_PATH_BYTES = 2 * 2**10
 """The longest that clients ask for have an ARN of AWS in them, and are a tenth of it."""

@@ -8,8 +8,8 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
-from thoughtline.errors import Declined
 from thoughtline.gateway.access import KnowsKeys
+from thoughtline.values.errors import Declined
 
 _BASIC = re.compile(r"\bbasic\s+([A-Za-z0-9+/]+)", re.IGNORECASE)
 """Also behind another scheme, which is what becomes of it for a provider of another format."""

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import uvicorn
 from msgspec.structs import replace
 
-from thoughtline.errors import Declined, ThoughtlineError
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.checking import checked
@@ -29,6 +28,7 @@ from thoughtline.gateway.state import State, make_state, with_settings
 from thoughtline.gateway.supervisor import Supervisor
 from thoughtline.settings import Flags, Settings, data_directory, load_settings
 from thoughtline.stores import open_store
+from thoughtline.values.errors import Declined, ThoughtlineError
 
 GRACE_SECONDS = 30
 """How long streams may go on after a stop was asked for."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from thoughtline import providers as dialects
 from thoughtline.catalogue import Provider
-from thoughtline.fallover.health import Health
+from thoughtline.failover.health import Health
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.departure import Abandoned

@@ -20,8 +20,8 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import Process
 
-from thoughtline.errors import ThoughtlineError
 from thoughtline.gateway.journal import Journal
+from thoughtline.values.errors import ThoughtlineError
 
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 1.0, 60.0
 START_SECONDS = 60.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from thoughtline.continuity.tagged_events import TaggedEvents, edit_body
 from thoughtline.continuity.tagged_streams import LIFTED_IN_PLACE, FiltersStream, TaggedStream
 from thoughtline.continuity.tags import TagMode
-from thoughtline.errors import DecodeError
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.turns import FormatName
 
 
 class TaggedAnswer:

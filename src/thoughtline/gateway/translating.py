@@ -14,8 +14,6 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from thoughtline.continuity.injection import Terms
-from thoughtline.errors import Declined, DecodeError, EncodeError, LimitExceeded, ThoughtlineError
-from thoughtline.events import CallDelta, Event, ReasoningDelta, TextDelta
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight, decode_bounded
 from thoughtline.gateway.asgi import Send
@@ -25,8 +23,6 @@ from thoughtline.gateway.headers import Headers, with_findings
 from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.relay import LONG_BYTES, MAX_WHOLE_BYTES, Keep, Relay
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
-from thoughtline.options import MissingTools
-from thoughtline.records import Key
 from thoughtline.replay.keys import Identity
 from thoughtline.replayer import Carried, Destination, Prepared, Replayer
 from thoughtline.translation import (
@@ -42,7 +38,11 @@ from thoughtline.translation import (
     whole_reply,
 )
 from thoughtline.translation.calls import rule_of
-from thoughtline.turns import FormatName, Reply
+from thoughtline.values.errors import Declined, DecodeError, EncodeError, LimitExceeded, ThoughtlineError
+from thoughtline.values.events import CallDelta, Event, ReasoningDelta, TextDelta
+from thoughtline.values.options import MissingTools
+from thoughtline.values.records import Key
+from thoughtline.values.turns import FormatName, Reply
 from thoughtline.watching import Watch, provenance_of
 from thoughtline.working import Work, at_once
 

@@ -20,8 +20,8 @@ from pyreqwest.request import StreamRequest
 from pyreqwest.response import Response
 
 from thoughtline.catalogue import Provider, Timeouts
-from thoughtline.errors import Declined
 from thoughtline.gateway.neighbours import Neighbours
+from thoughtline.values.errors import Declined
 
 _IDLE_SECONDS = 90.0
 _STALE_SECONDS, _MOST_STALE = 1.0, 3

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from thoughtline.items import Item, ToolCall, ToolResult
-from thoughtline.records import Record
 from thoughtline.replay.visible import is_same_call
-from thoughtline.turns import Turn
+from thoughtline.values.items import Item, ToolCall, ToolResult
+from thoughtline.values.records import Record
+from thoughtline.values.turns import Turn
 
 _SMUGGLED = "__thought__"
 """LiteLLM hides Gemini's signature in the id of a call, behind this."""

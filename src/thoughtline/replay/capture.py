@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from thoughtline.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
-from thoughtline.items import Item, ReasoningText
-from thoughtline.notes import NO_NOTES, Notes
-from thoughtline.records import Outcome, Record, RecordId, encode_record
 from thoughtline.replay.keys import Identity, Spot, frame_of, walk
 from thoughtline.replay.visible import digest
-from thoughtline.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
+from thoughtline.values.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
+from thoughtline.values.items import Item, ReasoningText
+from thoughtline.values.notes import NO_NOTES, Notes
+from thoughtline.values.records import Outcome, Record, RecordId, encode_record
+from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
 
 def fold(events: Iterable[Event], format: FormatName) -> Reply:

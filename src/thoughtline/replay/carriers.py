@@ -7,10 +7,10 @@ blank for instance, in the one that this server used last.
 
 from __future__ import annotations
 
-from thoughtline.items import Item, ToolCall
-from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.plans import Issuer
+from thoughtline.values.items import Item, ToolCall
+from thoughtline.values.records import Record
 
 MOVABLE = frozenset(
     {"reasoning_content", "reasoning", "reasoning_text", "thinking", "think_tags", "mistral_chunks", "cohere_chunks"}

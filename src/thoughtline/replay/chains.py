@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from thoughtline.items import ToolCall, ToolResult
-from thoughtline.records import Key, Record
 from thoughtline.replay.keys import (
     Identity,
     Step,
@@ -24,6 +22,8 @@ from thoughtline.replay.keys import (
 )
 from thoughtline.replay.matching import MOST_PER_KEY, Found, Match, looks_of, match_merged, match_step
 from thoughtline.replay.visible import result_text
+from thoughtline.values.items import ToolCall, ToolResult
+from thoughtline.values.records import Key, Record
 
 _LONGEST_NOTICE = 300
 _NOTICE = re.compile(

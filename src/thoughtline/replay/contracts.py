@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
-from thoughtline.options import FUNCTIONS_ONLY, ToolRange
 from thoughtline.providers import Dialect
-from thoughtline.turns import FormatName, Transcript
+from thoughtline.values.options import FUNCTIONS_ONLY, ToolRange
+from thoughtline.values.turns import FormatName, Transcript
 
 Kind = Literal["presence", "authenticity", "advisory", "forbidden"]
 Scope = Literal[

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
-from thoughtline.options import ALL_TOOLS, FUNCTIONS_ONLY, ToolRange
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract
-from thoughtline.turns import FormatName
+from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, ToolRange
+from thoughtline.values.turns import FormatName
 
 ALIASES = {
     "moonshot": "kimi",

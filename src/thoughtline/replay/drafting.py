@@ -7,20 +7,7 @@ from collections.abc import Set
 import msgspec
 from msgspec.structs import replace
 
-from thoughtline.items import (
-    REASONING_KINDS,
-    Item,
-    ReasoningEncrypted,
-    ReasoningText,
-    Text,
-    ToolCall,
-    Unknown,
-    is_envelope,
-    reasoning_of,
-    seal_of,
-)
 from thoughtline.providers import KIMI
-from thoughtline.records import Record
 from thoughtline.replay.call_names import CallNames, unrepeated
 from thoughtline.replay.carriers import MOVABLE, Carriers
 from thoughtline.replay.contracts import Contract, Rung
@@ -43,7 +30,20 @@ from thoughtline.replay.weaving import (
     with_sentinel,
     without_reasoning,
 )
-from thoughtline.turns import Transcript
+from thoughtline.values.items import (
+    REASONING_KINDS,
+    Item,
+    ReasoningEncrypted,
+    ReasoningText,
+    Text,
+    ToolCall,
+    Unknown,
+    is_envelope,
+    reasoning_of,
+    seal_of,
+)
+from thoughtline.values.records import Record
+from thoughtline.values.turns import Transcript
 
 _TWINS = frozenset(("reasoning_content", "reasoning"))
 

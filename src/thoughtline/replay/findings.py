@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from thoughtline.turns import FormatName, Turn
+from thoughtline.values.turns import FormatName, Turn
 
 RuleCode = Literal[
     "missing",

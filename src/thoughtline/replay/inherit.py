@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from thoughtline.items import ReasoningText, ToolCall, Unknown, reasoning_of, seal_of
 from thoughtline.replay.contracts import Rung
-from thoughtline.turns import Turn
+from thoughtline.values.items import ReasoningText, ToolCall, Unknown, reasoning_of, seal_of
+from thoughtline.values.turns import Turn
 
 
 def inheriting(ladder: tuple[Rung, ...]) -> tuple[Rung, ...]:

@@ -26,8 +26,6 @@ from typing import Literal, NamedTuple, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.items import Item, Text, ToolCall, ToolResult, plain_token, seal_of
-from thoughtline.records import Key, Record
 from thoughtline.replay.outlines import Mark, Outline
 from thoughtline.replay.visible import (
     Visible,
@@ -41,7 +39,9 @@ from thoughtline.replay.visible import (
     visible_of,
     without_cache_marks,
 )
-from thoughtline.turns import Transcript, Turn
+from thoughtline.values.items import Item, Text, ToolCall, ToolResult, plain_token, seal_of
+from thoughtline.values.records import Key, Record
+from thoughtline.values.turns import Transcript, Turn
 
 Evidence = Literal["lineage", "outline", "call", "item", "seal", "context", "before", "session", "place", "prefix"]
 EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from thoughtline import providers as dialects
 from thoughtline.providers import Carrier, Dialect, written_in
-from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.detection import Target
 from thoughtline.replay.refusals import Correction, Evidence
+from thoughtline.values.records import Record
 
 FILLERS = ("", " ", ".")
 """From the least to the most; after the last one, thinking is paused."""

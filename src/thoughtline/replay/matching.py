@@ -12,18 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from thoughtline.items import (
-    Item,
-    ReasoningSummary,
-    ReasoningText,
-    Text,
-    ToolCall,
-    Unknown,
-    plain_token,
-    reasoning_of,
-    seal_of,
-)
-from thoughtline.records import Key, Record
 from thoughtline.replay.keys import (
     Evidence,
     Identity,
@@ -36,6 +24,18 @@ from thoughtline.replay.keys import (
     said_by_results,
 )
 from thoughtline.replay.visible import Visible, is_same_call, result_text, shows, shows_glued, visible_of
+from thoughtline.values.items import (
+    Item,
+    ReasoningSummary,
+    ReasoningText,
+    Text,
+    ToolCall,
+    Unknown,
+    plain_token,
+    reasoning_of,
+    seal_of,
+)
+from thoughtline.values.records import Key, Record
 
 Found = Mapping[Key, Sequence[Record]]
 Rank = tuple[int, ...]

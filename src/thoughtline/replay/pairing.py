@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from thoughtline.items import (
+from thoughtline.replay.visible import other_name
+from thoughtline.replay.weaving import essence, groups
+from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
     ReasoningEncrypted,
@@ -22,8 +24,6 @@ from thoughtline.items import (
     Unknown,
     reasoning_of,
 )
-from thoughtline.replay.visible import other_name
-from thoughtline.replay.weaving import essence, groups
 
 _THOUGHTS = (ReasoningText, ReasoningSummary, ReasoningEncrypted)
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from thoughtline.replay.contracts import Contract
-from thoughtline.turns import Transcript
+from thoughtline.values.turns import Transcript
 
 Member = tuple[str, bytes | None]
 """A top-level member of a request and its JSON; None takes it out."""

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from thoughtline.records import Key
 from thoughtline.replay.chains import proven
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.drafting import Draft
 from thoughtline.replay.keys import Identity, Spot, Step, frame_of, walk
 from thoughtline.replay.matching import Found, match_by_lineage
 from thoughtline.replay.plans import Counts, Issuer, Plan, Policy
-from thoughtline.turns import Transcript
+from thoughtline.values.records import Key
+from thoughtline.values.turns import Transcript
 
 __all__ = ["Counts", "Issuer", "Needs", "Plan", "Policy", "may_restore", "needs", "plan"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.records import Key, Record
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding
-from thoughtline.turns import Transcript, Turn
+from thoughtline.values.records import Key, Record
+from thoughtline.values.turns import Transcript, Turn
 
 
 class Issuer(Struct, frozen=True, gc=False):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, seal_of
-from thoughtline.records import Record
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.pairing import named_as_shown, paired
 from thoughtline.replay.visible import visible_of
 from thoughtline.replay.weaving import same_reasoning, spread, weave
-from thoughtline.turns import FormatName
+from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, seal_of
+from thoughtline.values.records import Record
+from thoughtline.values.turns import FormatName
 
 Items = tuple[Item, ...]
 

@@ -12,7 +12,15 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from thoughtline.items import (
+from thoughtline.replay.answers import answer_to
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.findings import Finding, RuleCode, place_of
+from thoughtline.replay.keys import Step
+from thoughtline.replay.pairing import followers
+from thoughtline.replay.plans import Issuer, is_issued_by
+from thoughtline.replay.scopes import required_turns
+from thoughtline.replay.weaving import has_sentinel, is_filler
+from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
     ReasoningEncrypted,
@@ -22,16 +30,8 @@ from thoughtline.items import (
     reasoning_of,
     seal_of,
 )
-from thoughtline.records import Record
-from thoughtline.replay.answers import answer_to
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.findings import Finding, RuleCode, place_of
-from thoughtline.replay.keys import Step
-from thoughtline.replay.pairing import followers
-from thoughtline.replay.plans import Issuer, is_issued_by
-from thoughtline.replay.scopes import required_turns
-from thoughtline.replay.weaving import has_sentinel, is_filler
-from thoughtline.turns import Transcript, Turn
+from thoughtline.values.records import Record
+from thoughtline.values.turns import Transcript, Turn
 
 _BASE64 = re.compile(r"^[A-Za-z0-9+/_-]+={0,2}$")
 _SHORTEST_SEAL = 16

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thoughtline.items import ToolCall, ToolResult
 from thoughtline.replay.contracts import Contract
-from thoughtline.turns import Transcript, Turn
+from thoughtline.values.items import ToolCall, ToolResult
+from thoughtline.values.turns import Transcript, Turn
 
 
 def required_turns(transcript: Transcript, contract: Contract, assistant: Sequence[int]) -> tuple[int, ...]:

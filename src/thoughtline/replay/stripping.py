@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from thoughtline.items import (
+from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
     ReasoningText,
@@ -17,7 +17,7 @@ from thoughtline.items import (
     reasoning_of,
     seal_of,
 )
-from thoughtline.records import Record
+from thoughtline.values.records import Record
 
 
 def without_record(items: Sequence[Item], record: Record) -> tuple[Item, ...]:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from thoughtline.items import (
+from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     AZURE_OPENAI_RESPONSES_V1,
     BEDROCK_OPENAI_RESPONSES_V1,

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from thoughtline.items import Item, Text, ToolCall, ToolResult, Unknown, plain_token
-from thoughtline.turns import Turn
+from thoughtline.values.items import Item, Text, ToolCall, ToolResult, Unknown, plain_token
+from thoughtline.values.turns import Turn
 
 
 class VisibleCall(NamedTuple):

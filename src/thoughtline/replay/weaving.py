@@ -8,7 +8,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from thoughtline.items import (
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.visible import is_part_of, other_name, other_value, visible_call
+from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
     NO_RAW,
     REASONING_KINDS,
@@ -25,8 +27,6 @@ from thoughtline.items import (
     plain_token,
     seal_of,
 )
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.visible import is_part_of, other_name, other_value, visible_call
 
 _SENTINEL = "skip_thought_signature_validator"
 SENTINELS = frozenset(

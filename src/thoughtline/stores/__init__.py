@@ -19,7 +19,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias, cast
 from urllib.parse import parse_qs
 
-from thoughtline.errors import StoreRefused
 from thoughtline.stores.base import (
     Clock,
     Deletion,
@@ -38,6 +37,7 @@ from thoughtline.stores.layered import LayeredStore
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.settings import StoreSettings, decode_duration, decode_size, default_url, keys_from_environment
+from thoughtline.values.errors import StoreRefused
 
 if TYPE_CHECKING:
     from thoughtline.stores.sqlite import Synchronous

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from thoughtline.errors import StoreError
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.errors import StoreError
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.errors import StoreRefused
-from thoughtline.records import Key, Record
+from thoughtline.values.errors import StoreRefused
+from thoughtline.values.records import Key, Record
 
 Clock: TypeAlias = Callable[[], float]
 """Seconds since the epoch."""

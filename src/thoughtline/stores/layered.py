@@ -20,8 +20,6 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from thoughtline.errors import StoreError, StoreUnavailable
-from thoughtline.records import Key, Record
 from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
     MAX_PAGE,
@@ -42,6 +40,8 @@ from thoughtline.stores.base import (
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.waiting import Waiting
+from thoughtline.values.errors import StoreError, StoreUnavailable
+from thoughtline.values.records import Key, Record
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thoughtline.records import Key, Record
 from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
@@ -26,6 +25,7 @@ from thoughtline.stores.base import (
 from thoughtline.stores.memory_index import Held, MemoryIndex
 from thoughtline.stores.paging import decode_cursor, encode_cursor
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.records import Key, Record
 
 
 class MemoryStore:

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from thoughtline.records import Key, Record, RecordId, encode_record
 from thoughtline.stores.base import MAX_PER_KEY, Filter, Found, newest_first
+from thoughtline.values.records import Key, Record, RecordId, encode_record
 
 Place: TypeAlias = tuple[str, RecordId]
 """A record's tenant and id."""

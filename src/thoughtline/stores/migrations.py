@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from thoughtline.errors import NewerStore
+from thoughtline.values.errors import NewerStore
 
 
 class Migration(Struct, frozen=True):

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import zstandard
 
-from thoughtline.errors import DecodeError, StoreRefused, WrongKey
-from thoughtline.records import Record, decode_record, encode_record
+from thoughtline.values.errors import DecodeError, StoreRefused, WrongKey
+from thoughtline.values.records import Record, decode_record, encode_record
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

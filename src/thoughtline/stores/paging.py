@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from thoughtline.errors import StoreRefused
+from thoughtline.values.errors import StoreRefused
 
 MAX_NUMBER = 2**63 - 1
 """What a column of whole numbers holds: beyond it a database has an error, which would look like a failure of it."""

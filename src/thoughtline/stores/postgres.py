@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from thoughtline.errors import StoreUnavailable
-from thoughtline.records import Key, Record
 from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
@@ -46,6 +44,8 @@ from thoughtline.stores.rows import (
 )
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.uses import Uses
+from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.records import Key, Record
 
 Result = TypeVar("Result")
 

@@ -18,8 +18,6 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 
-from thoughtline.errors import StoreUnavailable
-from thoughtline.records import Key, Record
 from thoughtline.stores import redis_scripts as scripts
 from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
@@ -59,6 +57,8 @@ from thoughtline.stores.rows import (
     unpack_or_count,
 )
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.records import Key, Record
 
 Command: TypeAlias = tuple[Any, ...]
 Client: TypeAlias = "Redis | RedisCluster"

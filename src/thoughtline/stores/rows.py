@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from thoughtline.errors import DecodeError, WrongKey
-from thoughtline.records import Key, Record
 from thoughtline.stores.base import Counters, Deletion, Entry, Filter, Found, Page, Stats, newest_first, shares
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import encode_cursor
+from thoughtline.values.errors import DecodeError, WrongKey
+from thoughtline.values.records import Key, Record
 
 DIGEST = 16
 

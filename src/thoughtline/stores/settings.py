@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from thoughtline.errors import StoreRefused
+from thoughtline.values.errors import StoreRefused
 
 KEY_VARIABLE = "THOUGHTLINE_ENCRYPTION_KEY"
 PREVIOUS_KEY_VARIABLE = "THOUGHTLINE_PREVIOUS_ENCRYPTION_KEY"

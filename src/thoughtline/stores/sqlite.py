@@ -15,8 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from thoughtline.errors import StoreUnavailable
-from thoughtline.records import Key, Record
 from thoughtline.stores import sqlite_work as work
 from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
@@ -39,6 +37,8 @@ from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import Writer, unavailable
 from thoughtline.stores.uses import Uses
+from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.records import Key, Record
 
 Result = TypeVar("Result")
 Synchronous = Literal["normal", "full"]

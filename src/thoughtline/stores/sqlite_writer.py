@@ -17,7 +17,7 @@ from operator import attrgetter
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from thoughtline.errors import StoreUnavailable
+from thoughtline.values.errors import StoreUnavailable
 
 Result = TypeVar("Result")
 Part = TypeVar("Part")

@@ -12,9 +12,9 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from itertools import islice
 
-from thoughtline.records import Key, Record, encode_record
 from thoughtline.stores.base import MAX_PER_KEY, Filter
 from thoughtline.stores.memory_index import Place
+from thoughtline.values.records import Key, Record, encode_record
 
 MAX_ENTRIES = 10_000
 MAX_BYTES = 64 * 2**20

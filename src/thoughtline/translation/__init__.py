@@ -10,7 +10,6 @@ What is remembered of a translated exchange is the upstream's view of it: `captu
 The next request, translated by the same rules, has the same keys.
 """
 
-from thoughtline.items import is_envelope
 from thoughtline.translation.calls import CallIds, with_made_ids, with_own_ids
 from thoughtline.translation.envelopes import Sealer
 from thoughtline.translation.errors import error_body, translate_error
@@ -25,6 +24,7 @@ from thoughtline.translation.replies import (
 )
 from thoughtline.translation.requests import TranslatedRequest, translate_request, with_opened
 from thoughtline.translation.ways import Sealing, Way
+from thoughtline.values.items import is_envelope
 
 __all__ = [
     "CallIds",

@@ -11,9 +11,18 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from thoughtline.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
 from thoughtline.formats.json_text import is_json
-from thoughtline.items import (
+from thoughtline.replay.findings import Finding
+from thoughtline.translation.calls import place_in
+from thoughtline.translation.conversation import as_object, readable, refusal_of
+from thoughtline.translation.envelopes import Place, letters_of
+from thoughtline.translation.notebook import NoteBook, find
+from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
+from thoughtline.translation.spokes import SPOKES
+from thoughtline.translation.tools import wrapped_text
+from thoughtline.translation.ways import Held, Way
+from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
+from thoughtline.values.items import (
     NO_RAW,
     REASONING_KINDS,
     Item,
@@ -26,17 +35,8 @@ from thoughtline.items import (
     ToolCall,
     Unknown,
 )
-from thoughtline.notes import NO_NOTES, Notes
-from thoughtline.replay.findings import Finding
-from thoughtline.translation.calls import place_in
-from thoughtline.translation.conversation import as_object, readable, refusal_of
-from thoughtline.translation.envelopes import Place, letters_of
-from thoughtline.translation.notebook import NoteBook, find
-from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
-from thoughtline.translation.spokes import SPOKES
-from thoughtline.translation.tools import wrapped_text
-from thoughtline.translation.ways import Held, Way
-from thoughtline.turns import Finish
+from thoughtline.values.notes import NO_NOTES, Notes
+from thoughtline.values.turns import Finish
 
 _SAME_WORDS = ("anthropic_messages", "bedrock_converse")
 """Formats that share their words for why a turn ended."""

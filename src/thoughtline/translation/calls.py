@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.items import Item, ToolCall, ToolResult
 from thoughtline.providers import COPILOT, MISTRAL, NO_REASONING, REASONING_DETAILS, Dialect
-from thoughtline.records import Record
-from thoughtline.turns import FormatName, Transcript
+from thoughtline.values.items import Item, ToolCall, ToolResult
+from thoughtline.values.records import Record
+from thoughtline.values.turns import FormatName, Transcript
 
 _WRAPPED = re.compile(r"tlx[0-9a-f]+_([A-Za-z0-9_-]+)\Z")
 _MADE = "tln_"

@@ -13,9 +13,16 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from thoughtline.errors import Untranslatable
 from thoughtline.formats.json_text import NULL, is_given, is_json, members
-from thoughtline.items import (
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.findings import Finding, place_of
+from thoughtline.translation.calls import OutgoingIds, upstream_rule
+from thoughtline.translation.envelopes import NO_SEALER, Opened, Sealer
+from thoughtline.translation.runs import Part, Placed, in_runs
+from thoughtline.translation.spokes import SPOKES, Spoke
+from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
+from thoughtline.values.errors import Untranslatable
+from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
     Reasoning,
@@ -29,15 +36,8 @@ from thoughtline.items import (
     is_envelope,
     seal_of,
 )
-from thoughtline.options import Media, ResultContent
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.findings import Finding, place_of
-from thoughtline.translation.calls import OutgoingIds, upstream_rule
-from thoughtline.translation.envelopes import NO_SEALER, Opened, Sealer
-from thoughtline.translation.runs import Part, Placed, in_runs
-from thoughtline.translation.spokes import SPOKES, Spoke
-from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
-from thoughtline.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
+from thoughtline.values.options import Media, ResultContent
+from thoughtline.values.turns import NOWHERE, SYSTEM_MEMBER, FormatName, Transcript, Turn
 
 NOTES_STAY = "citations and probabilities of earlier words are not sent: they are for the client"
 _OPENING = "(The conversation goes on.)"

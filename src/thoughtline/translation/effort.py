@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.options import EFFORTS, Effort, Thinking
 from thoughtline.providers import REASONING_DETAILS
 from thoughtline.replay.contracts import Contract
+from thoughtline.values.options import EFFORTS, Effort, Thinking
 
 BUDGETS: dict[Effort, int] = {
     "none": 0,

@@ -23,9 +23,9 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from thoughtline.items import ENVELOPE_MARK, Item, is_envelope
-from thoughtline.records import Key
-from thoughtline.turns import Provenance
+from thoughtline.values.items import ENVELOPE_MARK, Item, is_envelope
+from thoughtline.values.records import Key
+from thoughtline.values.turns import Provenance
 
 Place: TypeAlias = tuple[int, int]
 

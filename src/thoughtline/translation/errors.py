@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from thoughtline.errors import ThoughtlineError
 from thoughtline.formats.json_text import encode
-from thoughtline.options import ProviderError
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import ThoughtlineError
+from thoughtline.values.options import ProviderError
+from thoughtline.values.turns import FormatName
 
 _ANTHROPIC_KINDS = {
     400: "invalid_request_error",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thoughtline.items import Text
-from thoughtline.notes import NO_NOTES, Citation, Notes, Token, run_of, together
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.spokes import SPOKES
 from thoughtline.translation.ways import Way
+from thoughtline.values.items import Text
+from thoughtline.values.notes import NO_NOTES, Citation, Notes, Token, run_of, together
 
 _LONGEST = 64
 """No kind of item has a longer name; one that has is a provider's mistake, and goes into no log."""

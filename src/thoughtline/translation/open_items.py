@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from thoughtline.events import CallDelta
-from thoughtline.notes import Notes, Token
 from thoughtline.translation.ways import Held
+from thoughtline.values.events import CallDelta
+from thoughtline.values.notes import Notes, Token
 
 OpenKind: TypeAlias = Literal["text", "reasoning", "call"]
 

@@ -11,7 +11,11 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from thoughtline.events import (
+from thoughtline.replay.findings import Finding
+from thoughtline.translation.answers import Answer
+from thoughtline.translation.errors import error_in_stream
+from thoughtline.translation.ways import Way
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -24,12 +28,8 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.items import NO_RAW
-from thoughtline.replay.findings import Finding
-from thoughtline.translation.answers import Answer
-from thoughtline.translation.errors import error_in_stream
-from thoughtline.translation.ways import Way
-from thoughtline.turns import FormatName
+from thoughtline.values.items import NO_RAW
+from thoughtline.values.turns import FormatName
 
 _ONE_ANSWER = ("anthropic_messages", "openai_responses", "ollama_chat", "bedrock_converse")
 _PREFIXES: dict[FormatName, str] = {

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -26,7 +25,6 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.openai_responses.options import TOOL_ITEMS, decode_tools, kind_of
-from thoughtline.options import BuiltInTool, CustomTool, FunctionTool, MissingTools, ToolRange
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.tools import (
@@ -37,7 +35,9 @@ from thoughtline.translation.tools import (
     names_for,
     wrapped_text,
 )
-from thoughtline.turns import FormatName
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.options import BuiltInTool, CustomTool, FunctionTool, MissingTools, ToolRange
+from thoughtline.values.turns import FormatName
 
 _CALL_ITEMS = ("function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output")
 _OF_A_TOOL = ("_call_output", "_call", "_output")

@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
 from thoughtline.formats import FORMATS
-from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text
-from thoughtline.options import ProviderError
 from thoughtline.replay.capture import fold
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.errors import encode_error, error_object
 from thoughtline.translation.outward import Outward
 from thoughtline.translation.spokes import bodies_of
 from thoughtline.translation.ways import Way
-from thoughtline.turns import Candidate, FormatName, Reply
+from thoughtline.values.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
+from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text
+from thoughtline.values.options import ProviderError
+from thoughtline.values.turns import Candidate, FormatName, Reply
 
 _ONE_FIELD = ("openai_chat", "ollama_chat")
 """Formats whose message has one field for all its text and one for all its reasoning."""

@@ -12,12 +12,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.errors import Untranslatable
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
-from thoughtline.items import REASONING_KINDS, Item, Text, ToolCall
-from thoughtline.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
-from thoughtline.records import Key, Record, RecordId
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, walk
@@ -32,7 +28,11 @@ from thoughtline.translation.runs import Placed
 from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
 from thoughtline.translation.spokes import SPOKES, bodies_of
 from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
-from thoughtline.turns import FormatName, Transcript
+from thoughtline.values.errors import Untranslatable
+from thoughtline.values.items import REASONING_KINDS, Item, Text, ToolCall
+from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
+from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.turns import FormatName, Transcript
 
 _NO_FORCED_TOOL = (*CLAUDE, *DEEPSEEK, "kimi")
 """Where a tool can't be forced on a model that thinks: Anthropic's, DeepSeek's and Moonshot's refusals."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.items import Item, ReasoningText, Role, Text, ToolCall
 from thoughtline.translation.envelopes import Opened, Place, letters_of
+from thoughtline.values.items import Item, ReasoningText, Role, Text, ToolCall
 
 EncodeWords = Callable[[str], Item]
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.options import Options
 from thoughtline.replay.contracts import Contract
+from thoughtline.values.options import Options
 
 CLAUDE = ("anthropic", "anthropic-adaptive", "anthropic-bound", "bedrock-claude")
 DEEPSEEK = ("deepseek", "deepseek-anthropic", "deepseek-responses", "deepseek-v3.2")

@@ -16,11 +16,11 @@ from thoughtline.formats.openai_chat import notes as chat_notes
 from thoughtline.formats.openai_chat import options as openai_chat
 from thoughtline.formats.openai_responses import notes as responses_notes
 from thoughtline.formats.openai_responses import options as openai_responses
-from thoughtline.items import Text, ToolResult, Unknown
-from thoughtline.notes import NO_NOTES, Notes
-from thoughtline.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
 from thoughtline.providers import Dialect
-from thoughtline.turns import FormatName
+from thoughtline.values.items import Text, ToolResult, Unknown
+from thoughtline.values.notes import NO_NOTES, Notes
+from thoughtline.values.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
+from thoughtline.values.turns import FormatName
 
 
 def _no_notes(item: Text) -> Notes:

@@ -16,10 +16,13 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.errors import Untranslatable
 from thoughtline.formats.json_text import encode, members
-from thoughtline.items import ToolCall, ToolResult
-from thoughtline.options import (
+from thoughtline.replay.contracts import Contract
+from thoughtline.replay.findings import Finding
+from thoughtline.translation.spokes import Spoke
+from thoughtline.values.errors import Untranslatable
+from thoughtline.values.items import ToolCall, ToolResult
+from thoughtline.values.options import (
     BuiltInTool,
     CustomTool,
     FunctionTool,
@@ -29,10 +32,7 @@ from thoughtline.options import (
     Tool,
     ToolChoice,
 )
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.findings import Finding
-from thoughtline.translation.spokes import Spoke
-from thoughtline.turns import Turn
+from thoughtline.values.turns import Turn
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What OpenAI, Anthropic and Bedrock take as the name of a tool; Gemini and Ollama take more."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from thoughtline.items import Item
 from thoughtline.providers import Dialect
-from thoughtline.records import Key
 from thoughtline.translation.calls import CallIds
 from thoughtline.translation.envelopes import Opened, Place, Sealer
 from thoughtline.translation.tools import NO_NAMES, ToolNames
-from thoughtline.turns import FormatName, Provenance
+from thoughtline.values.items import Item
+from thoughtline.values.records import Key
+from thoughtline.values.turns import FormatName, Provenance
 
 Slot = Literal["block", "element", "call", "none"]
 """Where a client's format has room for a token: on a block or an element of reasoning, on a call, nowhere."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from thoughtline.sim.simulation import Request, Simulation
-from thoughtline.sim.simulators import SIMULATORS
+from thoughtline_sim.simulation import Request, Simulation
+from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]
 HI = [{"role": "user", "content": "hi"}]

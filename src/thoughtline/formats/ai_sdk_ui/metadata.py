@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from msgspec import Raw, Struct
 
-from thoughtline.errors import EncodeError
 from thoughtline.formats.json_text import array, encode, object_of
 from thoughtline.formats.reasoning_details import encode_detail
-from thoughtline.items import (
+from thoughtline.values.errors import EncodeError
+from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     AZURE_OPENAI_RESPONSES_V1,
     GOOGLE_GEMINI_V1,

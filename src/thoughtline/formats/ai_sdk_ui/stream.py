@@ -8,14 +8,25 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import LimitExceeded
-from thoughtline.events import CallDelta, Event, Failed, ItemDone, Other, ReasoningDelta, Started, TextDelta, TurnDone
 from thoughtline.formats.ai_sdk_ui.metadata import Metadata
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, encode, is_given
 from thoughtline.formats.reasoning_details import decode_detail
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
-from thoughtline.items import (
+from thoughtline.providers import AI_SDK, Dialect
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+)
+from thoughtline.values.items import (
     Item,
     ReasoningEncrypted,
     ReasoningSummary,
@@ -24,8 +35,7 @@ from thoughtline.items import (
     ToolCall,
     Unknown,
 )
-from thoughtline.providers import AI_SDK, Dialect
-from thoughtline.turns import Finish, FinishReason
+from thoughtline.values.turns import Finish, FinishReason
 
 MAX_PARTS = 10_000
 """No message has so many parts; a stream that opens more is not one."""

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple, assert_never
 
-from thoughtline.errors import EncodeError
-from thoughtline.events import (
+from thoughtline.formats.ai_sdk_ui.metadata import (
+    encode_encrypted,
+    encode_entry,
+    encode_seal,
+    encode_stored,
+    encode_text,
+)
+from thoughtline.formats.ai_sdk_ui.stream import REASONS
+from thoughtline.formats.framing import sse
+from thoughtline.formats.json_text import arguments_object, encode, is_json, object_of
+from thoughtline.providers import AI_SDK, Dialect
+from thoughtline.values.errors import EncodeError
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -18,17 +29,7 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.ai_sdk_ui.metadata import (
-    encode_encrypted,
-    encode_entry,
-    encode_seal,
-    encode_stored,
-    encode_text,
-)
-from thoughtline.formats.ai_sdk_ui.stream import REASONS
-from thoughtline.formats.framing import sse
-from thoughtline.formats.json_text import arguments_object, encode, is_json, object_of
-from thoughtline.items import (
+from thoughtline.values.items import (
     Item,
     ReasoningEncrypted,
     ReasoningServerToolCall,
@@ -38,8 +39,7 @@ from thoughtline.items import (
     ToolCall,
     Unknown,
 )
-from thoughtline.providers import AI_SDK, Dialect
-from thoughtline.turns import Finish
+from thoughtline.values.turns import Finish
 
 _NATIVE = {reason: native for native, reason in REASONS.items()}
 

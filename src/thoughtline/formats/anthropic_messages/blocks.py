@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.formats.json_text import NULL, arguments_object, decode_kind, encode, is_given, object_of, set_members
-from thoughtline.items import (
+from thoughtline.providers import Dialect
+from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.items import (
     UNKNOWN_FORMAT,
     Item,
     ReasoningEncrypted,
@@ -17,7 +18,6 @@ from thoughtline.items import (
     ToolResult,
     Unknown,
 )
-from thoughtline.providers import Dialect
 
 
 class _Block(Struct, gc=False):

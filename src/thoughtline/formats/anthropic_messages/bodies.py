@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.anthropic_messages.blocks import decode_blocks, encode_block
 from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage, encode_finish, encode_usage
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import Item, Role, Text
 from thoughtline.providers import ANTHROPIC, Dialect
-from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.items import Item, Role, Text
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import encode
-from thoughtline.items import Text, Unknown
-from thoughtline.notes import NO_NOTES, Citation, Notes
+from thoughtline.values.items import Text, Unknown
+from thoughtline.values.notes import NO_NOTES, Citation, Notes
 
 
 class _Citation(Struct, gc=False):

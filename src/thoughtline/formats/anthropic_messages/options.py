@@ -18,8 +18,9 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.option_members import Reader, Writer, hold_media, text_of
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import ToolResult, Unknown
-from thoughtline.options import (
+from thoughtline.providers import Dialect
+from thoughtline.values.items import ToolResult, Unknown
+from thoughtline.values.options import (
     EFFORTS,
     WEB_SEARCH,
     BuiltInTool,
@@ -37,7 +38,6 @@ from thoughtline.options import (
     WrittenOptions,
     WrittenResult,
 )
-from thoughtline.providers import Dialect
 
 _ANY_OBJECT = b'{"type":"object","properties":{}}'
 _NOT_AT_THE_TOP = ("oneOf", "allOf", "anyOf", "$schema")

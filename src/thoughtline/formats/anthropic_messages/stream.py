@@ -5,19 +5,6 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import LimitExceeded
-from thoughtline.events import (
-    CallDelta,
-    Event,
-    Failed,
-    ItemDone,
-    Other,
-    ReasoningDelta,
-    Started,
-    TextDelta,
-    TurnDone,
-    UsageReported,
-)
 from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
 from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage, together
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
@@ -33,9 +20,22 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
-from thoughtline.items import Item, ToolCall
 from thoughtline.providers import ANTHROPIC, Dialect
-from thoughtline.turns import Finish
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.values.items import Item, ToolCall
+from thoughtline.values.turns import Finish
 
 MAX_BLOCKS = 10_000
 """No answer has so many blocks; a stream that opens more is not one."""

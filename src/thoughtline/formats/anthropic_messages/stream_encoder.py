@@ -6,7 +6,13 @@ from typing import Literal, assert_never
 
 from msgspec import Raw
 
-from thoughtline.events import (
+from thoughtline.formats.anthropic_messages.blocks import encode_block
+from thoughtline.formats.anthropic_messages.usage import encode_finish, encode_usage
+from thoughtline.formats.framing import sse
+from thoughtline.formats.json_text import NULL, Json, elements, encode, is_array, members, object_of, set_members
+from thoughtline.formats.streaming import BlockCursor
+from thoughtline.providers import ANTHROPIC, Dialect
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -19,14 +25,8 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.anthropic_messages.blocks import encode_block
-from thoughtline.formats.anthropic_messages.usage import encode_finish, encode_usage
-from thoughtline.formats.framing import sse
-from thoughtline.formats.json_text import NULL, Json, elements, encode, is_array, members, object_of, set_members
-from thoughtline.formats.streaming import BlockCursor
-from thoughtline.items import Item, ReasoningText, Text, ToolCall
-from thoughtline.providers import ANTHROPIC, Dialect
-from thoughtline.turns import Finish, Usage
+from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
+from thoughtline.values.turns import Finish, Usage
 
 _GROWS = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
 _PING = sse(b'{"type": "ping"}', "ping")

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import NULL, decode, encode, members, set_members
-from thoughtline.turns import Finish, FinishReason, Usage
+from thoughtline.values.turns import Finish, FinishReason, Usage
 
 
 class _Details(Struct, gc=False):

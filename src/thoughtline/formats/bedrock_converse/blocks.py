@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.formats.bedrock_converse.notes import Piece
 from thoughtline.formats.json_text import NULL, arguments_object, array, decode, encode, is_given, members, object_of
-from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, ToolResult, Unknown
 from thoughtline.providers import Dialect
+from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, ToolResult, Unknown
 
 
 # The members are spelled as the wire spells them.

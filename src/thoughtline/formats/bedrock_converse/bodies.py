@@ -21,9 +21,9 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import Role
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
-from thoughtline.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
+from thoughtline.values.items import Role
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 _REASONS: dict[str, FinishReason] = {

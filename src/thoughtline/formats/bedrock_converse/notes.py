@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import array, elements, encode, members, object_of
-from thoughtline.items import Text
-from thoughtline.notes import NO_NOTES, Citation, Notes
+from thoughtline.values.items import Text
+from thoughtline.values.notes import NO_NOTES, Citation, Notes
 
 
 class Piece(Struct, gc=False):

@@ -11,8 +11,9 @@ from msgspec import Raw, Struct
 from thoughtline.formats.json_text import NULL, array, decode, decode_list, encode, is_given, members, object_of
 from thoughtline.formats.option_members import Reader, Writer, hold_media, text_of
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
-from thoughtline.options import (
+from thoughtline.providers import Dialect
+from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
+from thoughtline.values.options import (
     BuiltInTool,
     FunctionTool,
     JsonPart,
@@ -28,7 +29,6 @@ from thoughtline.options import (
     WrittenOptions,
     WrittenResult,
 )
-from thoughtline.providers import Dialect
 
 # The members are spelled as the wire spells them.
 

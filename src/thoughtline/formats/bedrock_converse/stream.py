@@ -5,8 +5,15 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError, LimitExceeded
-from thoughtline.events import (
+from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
+from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
+from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
+from thoughtline.formats.bedrock_converse.notes import cited_block
+from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
+from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
+from thoughtline.providers import BEDROCK_CLAUDE, Dialect
+from thoughtline.values.errors import DecodeError, LimitExceeded
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -18,15 +25,8 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
-from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
-from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
-from thoughtline.formats.bedrock_converse.notes import cited_block
-from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
-from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
-from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown
-from thoughtline.providers import BEDROCK_CLAUDE, Dialect
-from thoughtline.turns import Finish
+from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown
+from thoughtline.values.turns import Finish
 
 MAX_BLOCKS = 10_000
 """No answer has so many blocks; a stream that opens more is not one."""

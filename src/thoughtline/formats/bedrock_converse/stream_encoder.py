@@ -6,8 +6,15 @@ from typing import assert_never
 
 import msgspec
 
-from thoughtline.errors import EncodeError
-from thoughtline.events import (
+from thoughtline.formats.aws_event_stream import encode_message
+from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
+from thoughtline.formats.bedrock_converse.bodies import encode_finish, encode_usage
+from thoughtline.formats.bedrock_converse.notes import citations_of
+from thoughtline.formats.json_text import encode, object_of
+from thoughtline.formats.streaming import BlockCursor
+from thoughtline.providers import BEDROCK_CLAUDE, Dialect
+from thoughtline.values.errors import EncodeError
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -20,14 +27,7 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.aws_event_stream import encode_message
-from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
-from thoughtline.formats.bedrock_converse.bodies import encode_finish, encode_usage
-from thoughtline.formats.bedrock_converse.notes import citations_of
-from thoughtline.formats.json_text import encode, object_of
-from thoughtline.formats.streaming import BlockCursor
-from thoughtline.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
-from thoughtline.providers import BEDROCK_CLAUDE, Dialect
+from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
 
 
 class StreamEncoder:

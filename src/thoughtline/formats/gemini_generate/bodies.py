@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
@@ -28,9 +27,10 @@ from thoughtline.formats.json_text import (
     span_at,
 )
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import Item, Role, Text
 from thoughtline.providers import GEMINI, Dialect
-from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.items import Item, Role, Text
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
 _ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "tool", "system": "system", "": "user"}
 _WIRE_ROLES: dict[Role, str] = {"assistant": "model"}

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import NULL, encode, is_given, members, object_of
-from thoughtline.items import Item, Text
-from thoughtline.notes import NO_NOTES, Citation, Notes, Token, placed, together
+from thoughtline.values.items import Item, Text
+from thoughtline.values.notes import NO_NOTES, Citation, Notes, Token, placed, together
 
 _NOTED = ("groundingChunks", "groundingSupports")
 

@@ -11,8 +11,9 @@ from msgspec import Raw, Struct
 from thoughtline.formats.gemini_generate.schemas import json_schema
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
 from thoughtline.formats.option_members import Reader, Writer, hold_media, text_of
-from thoughtline.items import ToolResult, Unknown
-from thoughtline.options import (
+from thoughtline.providers import Dialect
+from thoughtline.values.items import ToolResult, Unknown
+from thoughtline.values.options import (
     EFFORTS,
     WEB_SEARCH,
     BuiltInTool,
@@ -30,7 +31,6 @@ from thoughtline.options import (
     WrittenOptions,
     WrittenResult,
 )
-from thoughtline.providers import Dialect
 
 _JSON = "application/json"
 

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError, LimitExceeded
 from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.values.errors import DecodeError, LimitExceeded
 
 MAX_INDEX = 10_000
 """An array index beyond this would be filled up with nulls: more than any call has."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
@@ -20,8 +19,9 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
-from thoughtline.items import Item, ReasoningText, Seal, Text, ToolCall, ToolResult, Unknown
 from thoughtline.providers import Dialect
+from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.items import Item, ReasoningText, Seal, Text, ToolCall, ToolResult, Unknown
 
 _SIGNATURES = ("thoughtSignature", "thought_signature")
 _NOT_A_KIND = frozenset({"thought", "videoMetadata", "video_metadata", "partMetadata", *_SIGNATURES})

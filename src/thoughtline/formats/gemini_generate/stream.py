@@ -10,8 +10,16 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.errors import LimitExceeded
-from thoughtline.events import (
+from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, JsonArray, ServerSentEvents
+from thoughtline.formats.gemini_generate.notes import Noting, decode_notes
+from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
+from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
+from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage
+from thoughtline.formats.json_text import NULL, is_given, members, set_members
+from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.providers import GEMINI, Dialect
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -24,16 +32,8 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, JsonArray, ServerSentEvents
-from thoughtline.formats.gemini_generate.notes import Noting, decode_notes
-from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
-from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
-from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage
-from thoughtline.formats.json_text import NULL, is_given, members, set_members
-from thoughtline.formats.streaming import PayloadStreamDecoder
-from thoughtline.items import NO_RAW, Item, ReasoningText, Text, ToolCall
-from thoughtline.notes import Notes, together
-from thoughtline.providers import GEMINI, Dialect
+from thoughtline.values.items import NO_RAW, Item, ReasoningText, Text, ToolCall
+from thoughtline.values.notes import Notes, together
 
 MAX_CANDIDATES = 128
 

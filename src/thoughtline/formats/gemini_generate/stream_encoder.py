@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
-from thoughtline.events import (
+from thoughtline.formats.framing import sse
+from thoughtline.formats.gemini_generate.notes import encode_notes, encode_tokens
+from thoughtline.formats.gemini_generate.parts import encode_part
+from thoughtline.formats.gemini_generate.usage import encode_finish, encode_usage
+from thoughtline.formats.json_text import array, encode, object_of
+from thoughtline.providers import GEMINI, Dialect
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -17,14 +23,8 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.framing import sse
-from thoughtline.formats.gemini_generate.notes import encode_notes, encode_tokens
-from thoughtline.formats.gemini_generate.parts import encode_part
-from thoughtline.formats.gemini_generate.usage import encode_finish, encode_usage
-from thoughtline.formats.json_text import array, encode, object_of
-from thoughtline.items import Item, ReasoningText, Seal, Text, ToolCall
-from thoughtline.notes import NO_NOTES, Notes, Token
-from thoughtline.providers import GEMINI, Dialect
+from thoughtline.values.items import Item, ReasoningText, Seal, Text, ToolCall
+from thoughtline.values.notes import NO_NOTES, Notes, Token
 
 
 class StreamEncoder:

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import decode, encode
-from thoughtline.items import Item, ToolCall
-from thoughtline.turns import Finish, FinishReason, Usage
+from thoughtline.values.items import Item, ToolCall
+from thoughtline.values.turns import Finish, FinishReason, Usage
 
 
 class _Usage(Struct, gc=False):

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.formats import think_tags
 from thoughtline.formats.conversation import encode_conversation, text_member
 from thoughtline.formats.json_text import (
@@ -26,10 +25,11 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.formats.token_lists import decode_tokens, encode_tokens
-from thoughtline.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
-from thoughtline.notes import Token
 from thoughtline.providers import OLLAMA, Dialect
-from thoughtline.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
+from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
+from thoughtline.values.notes import Token
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}

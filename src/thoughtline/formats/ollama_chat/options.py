@@ -8,8 +8,9 @@ from msgspec import Raw, Struct
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of
 from thoughtline.formats.option_members import Reader, Writer, media_of, said_of
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import ToolResult, Unknown
-from thoughtline.options import (
+from thoughtline.providers import Dialect
+from thoughtline.values.items import ToolResult, Unknown
+from thoughtline.values.options import (
     EFFORTS,
     BuiltInTool,
     FunctionTool,
@@ -23,7 +24,6 @@ from thoughtline.options import (
     WrittenOptions,
     WrittenResult,
 )
-from thoughtline.providers import Dialect
 
 _PLAIN = ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
 

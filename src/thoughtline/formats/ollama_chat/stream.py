@@ -6,20 +6,6 @@ from typing import assert_never
 
 from msgspec import Raw
 
-from thoughtline.errors import EncodeError
-from thoughtline.events import (
-    CallDelta,
-    Event,
-    Failed,
-    ItemDone,
-    Noted,
-    Other,
-    ReasoningDelta,
-    Started,
-    TextDelta,
-    TurnDone,
-    UsageReported,
-)
 from thoughtline.formats import think_tags
 from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines, one_line
 from thoughtline.formats.json_text import NULL, is_given, object_of
@@ -35,10 +21,24 @@ from thoughtline.formats.ollama_chat.chat import (
 )
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.formats.token_lists import decode_tokens
-from thoughtline.items import Item, ReasoningText, Text, ToolCall
-from thoughtline.notes import NO_NOTES, Notes, Token, together
 from thoughtline.providers import OLLAMA, Dialect
-from thoughtline.turns import Finish, Turn, Usage
+from thoughtline.values.errors import EncodeError
+from thoughtline.values.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Noted,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
+from thoughtline.values.notes import NO_NOTES, Notes, Token, together
+from thoughtline.values.turns import Finish, Turn, Usage
 
 
 class StreamDecoder(PayloadStreamDecoder):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.events import Event, TurnDone, UsageReported
 from thoughtline.formats.json_text import NULL, decode, is_given
 from thoughtline.formats.openai_chat.draft import FunctionDelta, MessageDraft, ToolCallDelta
 from thoughtline.formats.openai_chat.notes import OWN_CITATIONS
 from thoughtline.formats.openai_chat.usage import decode_finish
-from thoughtline.notes import Notes
-from thoughtline.turns import Usage
+from thoughtline.values.events import Event, TurnDone, UsageReported
+from thoughtline.values.notes import Notes
+from thoughtline.values.turns import Usage
 
 
 class _Content(Struct, gc=False):

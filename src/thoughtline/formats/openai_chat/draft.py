@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from msgspec import Raw, Struct
 
-from thoughtline.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta
 from thoughtline.formats import think_tags
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.messages import (
@@ -22,9 +21,10 @@ from thoughtline.formats.openai_chat.messages import (
 )
 from thoughtline.formats.openai_chat.notes import decode_annotations, decode_logprobs, with_addresses
 from thoughtline.formats.reasoning_details import DetailsMerger
-from thoughtline.items import Item, ReasoningText, Text
-from thoughtline.notes import Notes, Token, together
 from thoughtline.providers import Dialect
+from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta
+from thoughtline.values.items import Item, ReasoningText, Text
+from thoughtline.values.notes import Notes, Token, together
 
 _MOST_TELLINGS = 16
 """How often the reasoning of one answer is told before its end: each costs as much as it is long."""

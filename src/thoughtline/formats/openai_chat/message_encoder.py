@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from msgspec import Raw
 
-from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.formats import think_tags
 from thoughtline.formats.json_text import (
     NULL,
@@ -29,7 +28,9 @@ from thoughtline.formats.openai_chat.messages import (
     text_of,
 )
 from thoughtline.formats.reasoning_details import encode_detail
-from thoughtline.items import (
+from thoughtline.providers import Dialect
+from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
     REASONING_KINDS,
     Item,
@@ -44,7 +45,6 @@ from thoughtline.items import (
     Unknown,
     reasoning_of,
 )
-from thoughtline.providers import Dialect
 
 _FIELDS = (
     "reasoning_content",

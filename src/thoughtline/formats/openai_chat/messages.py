@@ -25,7 +25,8 @@ from thoughtline.formats.json_text import (
     object_of,
 )
 from thoughtline.formats.reasoning_details import decode_detail
-from thoughtline.items import (
+from thoughtline.providers import Dialect
+from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
     Item,
     Reasoning,
@@ -39,7 +40,6 @@ from thoughtline.items import (
     ToolResult,
     Unknown,
 )
-from thoughtline.providers import Dialect
 
 ROLES: dict[str, Role] = {
     "system": "system",

@@ -7,7 +7,7 @@ from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import NULL, encode, is_given, object_of
 from thoughtline.formats.token_lists import decode_tokens, encode_tokens
-from thoughtline.notes import NO_NOTES, Citation, Notes, Token, placed, together
+from thoughtline.values.notes import NO_NOTES, Citation, Notes, Token, placed, together
 
 _EMPTY = (b"[]", b"null", b"{}")
 OWN_CITATIONS = "citations in a shape of their own"

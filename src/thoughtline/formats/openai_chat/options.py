@@ -8,8 +8,9 @@ from msgspec import Raw, Struct
 from thoughtline.formats.json_text import NULL, array, decode, decode_content, encode, is_given, members, object_of
 from thoughtline.formats.option_members import Reader, Writer, data_url, media_of, said_of, split_data_url
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import ToolResult, Unknown
-from thoughtline.options import (
+from thoughtline.providers import COHERE, MISTRAL, NO_REASONING, Dialect
+from thoughtline.values.items import ToolResult, Unknown
+from thoughtline.values.options import (
     EFFORTS,
     BuiltInTool,
     CustomTool,
@@ -28,7 +29,6 @@ from thoughtline.options import (
     WrittenOptions,
     WrittenResult,
 )
-from thoughtline.providers import COHERE, MISTRAL, NO_REASONING, Dialect
 
 _PLAIN = (
     "temperature",

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.json_text import NULL, decode
 from thoughtline.formats.openai_chat.message_encoder import encode_message, with_reasoning
 from thoughtline.formats.openai_chat.messages import ROLES, Message, carriers_of, decode_items
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import REASONING_CONTENT, Dialect, written_in
-from thoughtline.turns import ThinkingSwitch, Transcript, Turn
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.turns import ThinkingSwitch, Transcript, Turn
 
 
 class _Request(Struct, gc=False):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -24,9 +23,10 @@ from thoughtline.formats.openai_chat.message_encoder import encode_message
 from thoughtline.formats.openai_chat.messages import Message, carrier_among, decode_items, told_in
 from thoughtline.formats.openai_chat.notes import decode_notes, encode_annotations, encode_logprobs
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
-from thoughtline.items import Item, ReasoningText, Text
 from thoughtline.providers import REASONING_CONTENT, Dialect
-from thoughtline.turns import Candidate, Finish, Reply, Turn
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.items import Item, ReasoningText, Text
+from thoughtline.values.turns import Candidate, Finish, Reply, Turn
 
 
 class _Choice(Struct, gc=False):

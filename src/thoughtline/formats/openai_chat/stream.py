@@ -8,8 +8,6 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import LimitExceeded
-from thoughtline.events import Event, Failed, Other, Started, TurnDone, UsageReported
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.cohere import is_cohere_event, take_cohere_event
@@ -17,6 +15,8 @@ from thoughtline.formats.openai_chat.draft import Delta, MessageDraft
 from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.providers import REASONING_CONTENT, Dialect
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.events import Event, Failed, Other, Started, TurnDone, UsageReported
 
 MAX_CHOICES = 128
 """OpenAI allows `n` up to 128; an index beyond that is no choice."""

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from thoughtline.errors import EncodeError
-from thoughtline.events import (
+from thoughtline.formats.framing import one_line, sse
+from thoughtline.formats.json_text import array, encode, members, object_of
+from thoughtline.formats.openai_chat.message_encoder import encode_call, encode_message
+from thoughtline.formats.openai_chat.notes import encode_annotations, encode_logprobs
+from thoughtline.formats.openai_chat.usage import encode_finish, encode_usage
+from thoughtline.formats.reasoning_details import encode_detail
+from thoughtline.providers import REASONING_CONTENT, Dialect
+from thoughtline.values.errors import EncodeError
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -18,15 +25,8 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.framing import one_line, sse
-from thoughtline.formats.json_text import array, encode, members, object_of
-from thoughtline.formats.openai_chat.message_encoder import encode_call, encode_message
-from thoughtline.formats.openai_chat.notes import encode_annotations, encode_logprobs
-from thoughtline.formats.openai_chat.usage import encode_finish, encode_usage
-from thoughtline.formats.reasoning_details import encode_detail
-from thoughtline.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
-from thoughtline.notes import NO_NOTES, Token
-from thoughtline.providers import REASONING_CONTENT, Dialect
+from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
+from thoughtline.values.notes import NO_NOTES, Token
 
 
 def _head_of(started: Started) -> bytes:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError
 from thoughtline.formats.conversation import encode_conversation, text_member
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.openai_responses.elements import (
@@ -20,9 +19,10 @@ from thoughtline.formats.openai_responses.elements import (
 )
 from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage, encode_status, encode_usage
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import Item, Role, Text
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
-from thoughtline.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.items import Item, Role, Text
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
 
 class _Request(Struct, gc=False):

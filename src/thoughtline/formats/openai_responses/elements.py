@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -25,7 +24,9 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
-from thoughtline.items import (
+from thoughtline.providers import Dialect
+from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.items import (
     NO_RAW,
     REASONING_KINDS,
     Item,
@@ -40,7 +41,6 @@ from thoughtline.items import (
     ToolResult,
     Unknown,
 )
-from thoughtline.providers import Dialect
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 _KNOWN = (

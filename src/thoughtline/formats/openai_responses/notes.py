@@ -7,8 +7,8 @@ from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import NULL, array, encode, is_given, object_of
 from thoughtline.formats.token_lists import decode_tokens, encode_tokens
-from thoughtline.items import Text
-from thoughtline.notes import NO_NOTES, Citation, Notes, placed, together
+from thoughtline.values.items import Text
+from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed, together
 
 
 class _Annotation(Struct, gc=False):

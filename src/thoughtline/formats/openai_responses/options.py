@@ -21,8 +21,9 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.option_members import Reader, Writer, data_url, hold_media, said_of, split_data_url
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.items import Text, ToolResult, Unknown
-from thoughtline.options import (
+from thoughtline.providers import Dialect
+from thoughtline.values.items import Text, ToolResult, Unknown
+from thoughtline.values.options import (
     EFFORTS,
     WEB_SEARCH,
     BuiltInTool,
@@ -40,7 +41,6 @@ from thoughtline.options import (
     WrittenOptions,
     WrittenResult,
 )
-from thoughtline.providers import Dialect
 
 _LOGPROBS = "message.output_text.logprobs"
 _ASKED_ANYWAY = (_LOGPROBS, "reasoning.encrypted_content")

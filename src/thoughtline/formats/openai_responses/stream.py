@@ -8,8 +8,16 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.errors import DecodeError, LimitExceeded
-from thoughtline.events import (
+from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
+from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given
+from thoughtline.formats.openai_responses.bodies import response_decoder
+from thoughtline.formats.openai_responses.elements import Element, decode_answer_element, element_decoder
+from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage
+from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
+from thoughtline.formats.token_lists import decode_tokens
+from thoughtline.providers import OPENAI_RESPONSES, Dialect
+from thoughtline.values.errors import DecodeError, LimitExceeded
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -21,15 +29,7 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
-from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given
-from thoughtline.formats.openai_responses.bodies import response_decoder
-from thoughtline.formats.openai_responses.elements import Element, decode_answer_element, element_decoder
-from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage
-from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
-from thoughtline.formats.token_lists import decode_tokens
-from thoughtline.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall
-from thoughtline.providers import OPENAI_RESPONSES, Dialect
+from thoughtline.values.items import Item, ReasoningSummary, ReasoningText, Text, ToolCall
 
 MAX_ELEMENTS = 10_000
 """No answer has so many elements; a stream that opens more is not one."""

@@ -6,8 +6,14 @@ from typing import assert_never
 
 from msgspec import Raw
 
-from thoughtline.errors import EncodeError
-from thoughtline.events import (
+from thoughtline.formats.framing import sse
+from thoughtline.formats.json_text import Json, array, elements, encode, members, object_of, set_members
+from thoughtline.formats.openai_responses.elements import UNSAID, complete_element, encode_elements, encode_reasoning
+from thoughtline.formats.openai_responses.usage import encode_status, encode_usage
+from thoughtline.formats.token_lists import encode_tokens
+from thoughtline.providers import OPENAI_RESPONSES, Dialect
+from thoughtline.values.errors import EncodeError
+from thoughtline.values.events import (
     CallDelta,
     Event,
     Failed,
@@ -20,14 +26,8 @@ from thoughtline.events import (
     TurnDone,
     UsageReported,
 )
-from thoughtline.formats.framing import sse
-from thoughtline.formats.json_text import Json, array, elements, encode, members, object_of, set_members
-from thoughtline.formats.openai_responses.elements import UNSAID, complete_element, encode_elements, encode_reasoning
-from thoughtline.formats.openai_responses.usage import encode_status, encode_usage
-from thoughtline.formats.token_lists import encode_tokens
-from thoughtline.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Text, ToolCall
-from thoughtline.providers import OPENAI_RESPONSES, Dialect
-from thoughtline.turns import Finish, Usage
+from thoughtline.values.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Text, ToolCall
+from thoughtline.values.turns import Finish, Usage
 
 _Members = list[tuple[str, Json | None]]
 _EMPTY_PART = b'{"type":"output_text","text":"","annotations":[]}'

@@ -12,11 +12,11 @@ import hmac
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
-from thoughtline.errors import Declined
 from thoughtline.gateway.admin.requests import Request
 from thoughtline.gateway.door import is_direct, is_website
 from thoughtline.gateway.headers import ADMIN_COOKIE, credential_of
 from thoughtline.gateway.state import State
+from thoughtline.values.errors import Declined
 
 COOKIE = ADMIN_COOKIE
 COOKIE_SECONDS = 30 * 86400

@@ -9,7 +9,7 @@ from msgspec import Struct
 from thoughtline.catalogue import ContentWord, ContinuityWord
 from thoughtline.replay.findings import Finding
 from thoughtline.settings import ContinuityMode, TagMode
-from thoughtline.turns import FormatName
+from thoughtline.values.turns import FormatName
 
 
 class Answer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

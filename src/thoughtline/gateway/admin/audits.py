@@ -10,8 +10,8 @@ from msgspec import Raw, Struct
 
 from thoughtline.audit import audit
 from thoughtline.catalogue import canonical_name
-from thoughtline.errors import Declined, DecodeError
 from thoughtline.gateway.admin.answers import Audit
+from thoughtline.values.errors import Declined, DecodeError
 
 RequestFormat = Literal[
     "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate", "ollama_chat", "bedrock_converse"

@@ -6,13 +6,15 @@ from typing import TypeVar, assert_never
 
 from msgspec import Struct
 
-from thoughtline.errors import Declined, StoreRefused
 from thoughtline.gateway.admin import answers
 from thoughtline.gateway.admin.answers import CacheEntry, CachePage, CacheStats, Done, SessionTurn, moment
 from thoughtline.gateway.bus import Counts
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.state import State
-from thoughtline.items import (
+from thoughtline.stores import Entry, Filter, Page, Stats
+from thoughtline.stores.base import MAX_PAGE
+from thoughtline.values.errors import Declined, StoreRefused
+from thoughtline.values.items import (
     Reasoning,
     ReasoningEncrypted,
     ReasoningServerToolCall,
@@ -20,9 +22,7 @@ from thoughtline.items import (
     ReasoningText,
     reasoning_of,
 )
-from thoughtline.records import Outcome
-from thoughtline.stores import Entry, Filter, Page, Stats
-from thoughtline.stores.base import MAX_PAGE
+from thoughtline.values.records import Outcome
 
 Turn = TypeVar("Turn", bound=SessionTurn)
 

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from thoughtline.errors import Declined, StoreError, ThoughtlineError
 from thoughtline.gateway.admin.access import require_admin, require_metrics_reader
 from thoughtline.gateway.admin.answers import Failure, Problem
 from thoughtline.gateway.admin.requests import Request, Stream, Whole, decode_query
@@ -23,6 +22,7 @@ from thoughtline.gateway.door import check_head, peer_of
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.state import State
+from thoughtline.values.errors import Declined, StoreError, ThoughtlineError
 
 log = logging.getLogger(__name__)
 

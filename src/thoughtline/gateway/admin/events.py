@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator
 
 import msgspec
 
-from thoughtline.errors import Declined
 from thoughtline.gateway.journal import Journal
+from thoughtline.values.errors import Declined
 
 KEEP_ALIVE_SECONDS = 15.0
 MAX_LISTENERS = 64

@@ -5,9 +5,9 @@ from __future__ import annotations
 from thoughtline.continuity.handoffs import Handoffs, report
 from thoughtline.gateway.admin.answers import HandoffReport, HandoffRow
 from thoughtline.gateway.state import State
-from thoughtline.records import Record
 from thoughtline.stores import Filter
 from thoughtline.stores.base import MAX_PAGE
+from thoughtline.values.records import Record
 
 MOST_TURNS = 2000
 """Turns that are looked at, newest first: ten pages of the store."""

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo
 
-from thoughtline.errors import Declined
 from thoughtline.gateway.state import State
+from thoughtline.values.errors import Declined
 
 MAX_PARAMETER_CHARS = 1024
 _INTEGER = re.compile(r"([+-]?)0*(0|[1-9][0-9]*)")

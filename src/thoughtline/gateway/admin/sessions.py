@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from thoughtline.errors import Declined
 from thoughtline.gateway.admin.answers import SessionPage, SessionRow, SessionView, moment
 from thoughtline.gateway.admin.cache import entries_page, turn_answer
 from thoughtline.gateway.state import State
 from thoughtline.stores import Filter
 from thoughtline.stores.base import MAX_PAGE
+from thoughtline.values.errors import Declined
 
 
 class SessionsQuery(Struct, frozen=True, rename="camel"):

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 import msgspec
 
 from thoughtline.catalogue import Provider
-from thoughtline.errors import Declined, SettingsError
 from thoughtline.gateway import shared_settings
 from thoughtline.gateway.admin.answers import (
     ContentView,
@@ -25,6 +24,7 @@ from thoughtline.gateway.masking import MASK, masked, masked_url
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State
 from thoughtline.settings import Settings
+from thoughtline.values.errors import Declined, SettingsError
 
 HAS_CONTINUITY = True
 """What `[continuity]` and `[tags]` say is done."""

@@ -1,0 +1,249 @@
+"""`thoughtline cache`: what is remembered, over the admin API of a running gateway or straight from a store."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlencode
+
+import msgspec
+from pyreqwest.client import ClientBuilder
+from pyreqwest.exceptions import PyreqwestError
+from rich.console import Console
+from rich.table import Table
+
+from thoughtline.addresses import own_url
+from thoughtline.gateway.admin.answers import CachePage, CacheStats
+from thoughtline.gateway.admin.cache import entry_answer, stats_answer
+from thoughtline.gateway.admin_token import admin_token
+from thoughtline.gateway.bus import Counts
+from thoughtline.settings import Settings, data_directory, load_settings
+from thoughtline.settings_options import add_config_option, flags_of
+from thoughtline.stores import Filter, Store, durable_store
+from thoughtline.stores.base import MAX_PAGE
+from thoughtline.values.errors import Declined, ThoughtlineError
+
+DONE, NOT_FOUND, FAILED = 0, 1, 2
+_PATH = "/api/cache/reasoning"
+_FILTERS = ("provider", "model", "session", "tenant", "call")
+_TABLE_WIDTH = 132
+_LONGEST_NAME = 24
+"""Models, sessions and calls have names of any length; with this all else has room in the table."""
+
+
+class Cache(Protocol):
+    """Where what is remembered can be looked at."""
+
+    async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage: ...
+
+    async def clear(self, where: Filter) -> int: ...
+
+
+class StoreCache:
+    """A store itself, whether a gateway runs or not."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
+        page = await self._store.list_entries(where, limit, cursor)
+        stats = stats_answer(await self._store.stats(), Counts())
+        return CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor)
+
+    async def clear(self, where: Filter) -> int:
+        return await self._store.delete(where)
+
+
+class GatewayCache:
+    """A running gateway, asked as an administrator."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self._url = url.rstrip("/") + _PATH
+        self._token = token
+
+    async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
+        query = {**_query(where), "limit": str(limit), **({"cursor": cursor} if cursor else {})}
+        return msgspec.json.decode(await self._ask("GET", query), type=CachePage)
+
+    async def clear(self, where: Filter) -> int:
+        answer = msgspec.json.decode(await self._ask("DELETE", _query(where)), type=dict[str, int])
+        return next(iter(answer.values()))
+
+    async def _ask(self, method: str, query: dict[str, str]) -> bytes:
+        async with ClientBuilder().build() as client:
+            request = client.request(method, f"{self._url}?{urlencode(query)}").bearer_auth(self._token)
+            try:
+                response = await request.build().send()
+            except PyreqwestError:
+                raise Declined(
+                    502,
+                    "no_gateway",
+                    f"No gateway answers at {self._url}.",
+                    "Start it, name it with --url, or use --store.",
+                ) from None
+            body = (await response.bytes()).to_bytes()
+        if response.status != 200:
+            raise Declined(
+                response.status, "refused", f"The gateway answers {response.status}.", _remedy(response.status)
+            )
+        return body
+
+
+def _query(where: Filter) -> dict[str, str]:
+    named = {
+        "provider": where.provider,
+        "model": where.model,
+        "session": where.session,
+        "tenant": where.tenant,
+        "toolCallId": where.call_id,
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _remedy(status: int) -> str:
+    return "Give its admin token with --token." if status == 401 else ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=list(_ACTIONS), help="what to do")
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="for show: a tool call's id, or the beginning of an entry's"
+    )
+    parser.add_argument("--url", help="a running gateway (default: the one of the settings)")
+    parser.add_argument(
+        "--token", help="its admin token (default: that of the settings, else the one made at its first start)"
+    )
+    add_config_option(parser)
+    parser.add_argument("--store", metavar="URL", help="look into this store instead of asking a gateway")
+    for name in _FILTERS:
+        parser.add_argument(
+            f"--{name}", metavar=name.upper(), help=f"only of this {'tool call' if name == 'call' else name}"
+        )
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many entries to list (default: 20)")
+    parser.add_argument("--json", action="store_true", help="as JSON, as the admin API gives it")
+    parser.add_argument("--yes", action="store_true", help="clear without asking")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit status: 0 done, 1 there is nothing of the kind, 2 it can't be done."""
+    try:
+        settings = load_settings(options.config, os.environ, flags_of(options), Path.home())
+        return asyncio.run(_run(settings, options))
+    except ThoughtlineError as error:
+        sys.stderr.write(f"thoughtline cache: {error} {getattr(error, 'remedy', '')}".rstrip() + "\n")
+        return FAILED
+
+
+async def _run(settings: Settings, options: argparse.Namespace) -> int:
+    async with _opened(settings, options) as cache:
+        return await _ACTIONS[options.action](cache, options)
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, options: argparse.Namespace) -> AsyncIterator[Cache]:
+    if options.store is None:
+        token = options.token or admin_token(settings, data_directory(os.environ, Path.home()))
+        yield GatewayCache(options.url or own_url(settings.server.host, settings.server.port), token)
+        return
+    store = durable_store(settings.store_url, settings.store, time.time)
+    await store.open()
+    try:
+        yield StoreCache(store)
+    finally:
+        await store.close()
+
+
+def _where(options: argparse.Namespace) -> Filter:
+    return Filter(options.tenant, options.provider, options.model, options.session, options.call)
+
+
+async def _stats(cache: Cache, options: argparse.Namespace) -> int:
+    page = await cache.page(_where(options), 1, None)
+    if options.json:
+        return _told(page.stats)
+    _show_stats(page.stats)
+    return DONE
+
+
+async def _list(cache: Cache, options: argparse.Namespace) -> int:
+    page = await cache.page(_where(options), min(max(options.limit, 1), MAX_PAGE), None)
+    if options.json:
+        return _told(page)
+    table = Table(box=None)
+    for name in ("id", "made", "provider", "model", "session", "call", "characters"):
+        table.add_column(name, no_wrap=True)
+    for entry in page.entries:
+        names = (_cut(name) for name in (entry.model, entry.session or "—", entry.tool_call_id or "—"))
+        table.add_row(entry.id[:12], _minute(entry.created_at), entry.provider, *names, str(entry.char_count))
+    console = Console(file=sys.stdout, highlight=False)
+    console.width = max(console.width, _TABLE_WIDTH)
+    console.print(table)
+    return DONE
+
+
+async def _show(cache: Cache, options: argparse.Namespace) -> int:
+    """One turn: by its call's id, else by the beginning of its own, looked for page by page."""
+    if not options.id:
+        raise Declined(400, "id_missing", "Which one?", "Name a tool call's id, or an entry's from `cache list`.")
+    page = await cache.page(Filter(call_id=options.id), 1, None)
+    entries, cursor = page.entries, None
+    while not entries:
+        page = await cache.page(_where(options), MAX_PAGE, cursor)
+        entries = [entry for entry in page.entries if entry.id.startswith(options.id)]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    if not entries:
+        sys.stderr.write("thoughtline cache: nothing of that id is remembered\n")
+        return NOT_FOUND
+    return _told(entries[0])
+
+
+async def _clear(cache: Cache, options: argparse.Namespace) -> int:
+    where = _where(options)
+    what = "everything" if where == Filter() else "all of that"
+    if not options.yes:
+        sys.stderr.write(f"Forget {what}? [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            return NOT_FOUND
+    sys.stdout.write(f"{await cache.clear(where)} turns forgotten\n")
+    return DONE
+
+
+_ACTIONS = {"stats": _stats, "list": _list, "show": _show, "clear": _clear}
+
+
+def _told(value: object) -> int:
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    return DONE
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+
+
+def _minute(moment: datetime | None) -> str:
+    return "—" if moment is None else moment.strftime("%Y-%m-%d %H:%M")
+
+
+def _show_stats(stats: CacheStats) -> None:
+    told = {
+        "turns": f"{stats.total_entries} ({stats.memory_entries} in memory, {stats.db_entries} on disk)",
+        "characters": str(stats.total_chars),
+        "looked up": f"{stats.hits} found, {stats.misses} not; {stats.replays} replayed ({stats.replay_rate})",
+        "oldest": _minute(stats.oldest_entry),
+        "newest": _minute(stats.newest_entry),
+    }
+    for name, share in (*stats.by_provider.items(), *stats.by_model.items()):
+        told[f"  {name}"] = f"{share.entries} turns, {share.chars} characters"
+    for name, text in told.items():
+        sys.stdout.write(f"{name:24} {text}\n")

@@ -1,0 +1,117 @@
+"""`thoughtline demo`: a strict provider, the gateway and a client that forgets, all in one process and off the network.
+
+The same client talks to the provider twice: directly, until it is refused, and through the gateway, to the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+from pyreqwest.client import ClientBuilder
+from rich.console import Console
+from rich.table import Table
+
+from thoughtline.commands.loopback import gateway_before, listening
+from thoughtline_sim.app import simulator_app
+
+Json: TypeAlias = dict[str, Any]
+
+TURNS = 5
+MODEL = "deepseek-v4-pro"
+_SHELL: Json = {
+    "type": "function",
+    "function": {
+        "name": "shell",
+        "description": "Run a command.",
+        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+    },
+}
+_OPENING = "Why does the build fail? Find out with the shell, then say it in one sentence."
+
+
+class Step(NamedTuple):
+    """What one request came to."""
+
+    status: int
+    sent: str
+    got: str
+    restored: str
+
+
+async def play(url: str, turns: int = TURNS) -> list[Step]:
+    """A client that forgets: it keeps what a model says and calls, and drops what it thought."""
+    history: list[Json] = [{"role": "user", "content": _OPENING}]
+    steps = []
+    async with ClientBuilder().build() as client:
+        for _ in range(turns):
+            request = client.post(f"{url}/v1/chat/completions").bearer_auth("demo-key")
+            body = {"model": MODEL, "messages": history, "tools": [_SHELL]}
+            response = await request.body_json(body).build().send()
+            answer = msgspec.json.decode((await response.bytes()).to_bytes())
+            header = response.get_header("x-thoughtline-replay") or ""
+            steps.append(_step(response.status, history, answer, header))
+            if response.status != 200:
+                break
+            history += _continued(answer["choices"][0]["message"])
+    return steps
+
+
+def _continued(message: Json) -> list[Json]:
+    """The history goes on: the model's message without its reasoning, and what its calls gave."""
+    kept = {name: value for name, value in message.items() if name != "reasoning_content"}
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "error: missing header zlib.h"}
+        for call in message.get("tool_calls") or []
+    ]
+    return [kept, *(results or [{"role": "user", "content": "Are you sure? Look once more."}])]
+
+
+def _step(status: int, history: list[Json], answer: Json, header: str) -> Step:
+    turns = sum(1 for message in history if message["role"] == "assistant")
+    sent = f"messages: {len(history)}, of the model: {turns}"
+    if status != 200:
+        return Step(status, sent, answer["error"]["message"], "")
+    message = answer["choices"][0]["message"]
+    calls = ", ".join(call["function"]["name"] for call in message.get("tool_calls") or [])
+    thought = len(message.get("reasoning_content") or "")
+    got = f"calls {calls}" if calls else "answers"
+    return Step(status, sent, f"thinks {thought} characters, {got}", header.partition(",")[0])
+
+
+async def both() -> tuple[list[Step], list[Step]]:
+    """The same conversation, directly and through the gateway."""
+    async with (
+        listening(simulator_app("deepseek", seed=1)) as provider,
+        listening(gateway_before({"deepseek": provider}, "deepseek")) as gateway,
+    ):
+        return await play(provider), await play(gateway)
+
+
+def show(console: Console, direct: list[Step], through: list[Step]) -> None:
+    table = Table(title="a strict DeepSeek, and a client that drops reasoning", show_lines=True)
+    table.add_column("request")
+    table.add_column("directly", overflow="fold", ratio=1)
+    table.add_column("through thoughtline", overflow="fold", ratio=1)
+    for number, step in enumerate(through):
+        other = direct[number] if number < len(direct) else None
+        table.add_row(step.sent, _cell(other), _cell(step))
+    console.print(table, highlight=False)
+    if all(step.status == 200 for step in through) and any(step.status != 200 for step in direct):
+        console.print("The same client, the same provider. Start your own: [bold]thoughtline serve[/bold]")
+
+
+def _cell(step: Step | None) -> str:
+    if step is None:
+        return "[dim]the session is over[/dim]"
+    if step.status != 200:
+        return f"[bold red]{step.status}[/bold red] {step.got}"
+    restored = f" [cyan]{step.restored}[/cyan]" if step.restored else ""
+    return f"[bold green]{step.status}[/bold green] {step.got}{restored}"
+
+
+def run() -> int:
+    direct, through = asyncio.run(both())
+    show(Console(), direct, through)
+    return 0 if all(step.status == 200 for step in through) else 1

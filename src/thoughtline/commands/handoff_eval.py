@@ -1,0 +1,351 @@
+"""`thoughtline eval handoff`: does a model that takes over do better with what the one before thought?
+
+Each conversation begins with one target and ends with another, as a client that drops reasoning has it; a checker looks
+at the last answer. It is played with checkpoints off, with `handoff` and with `always`, and the report says how many
+passed, what it cost in tokens, and how long the second target took. Without a gateway's address it is all played in
+this process, with simulators for both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import re
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import msgspec
+from msgspec import Struct
+from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.exceptions import PyreqwestError
+from rich.console import Console
+from rich.table import Table
+
+from thoughtline.commands.loopback import gateway_before, listening
+from thoughtline_sim.app import simulator_app
+from thoughtline_sim.simulators import SIMULATORS
+
+Json: TypeAlias = dict[str, Any]
+EvalMode = Literal["off", "handoff", "always"]
+MODES: tuple[EvalMode, ...] = get_args(EvalMode)
+SHIPPED = "handoff_conversations.jsonl"
+_CHECKPOINTS = re.compile(r"checkpoints=(\d+)")
+
+
+class Unreadable(Exception):
+    """A file of conversations that is none: the line and what is wrong with it."""
+
+
+class Check(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the last answer must be like: exactly one of these.
+
+    `recalls` is a pattern whose first match in the reasoning of the first target must stand in the answer.
+    """
+
+    contains: str = ""
+    matches: str = ""
+    recalls: str = ""
+
+
+class Conversation(Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of the file. The first `handoff_after` turns go to the first target, the others to the second.
+
+    `script` says what simulators answer; real providers never see it.
+    """
+
+    id: str
+    turns: tuple[str, ...]
+    handoff_after: int
+    check: Check
+    system: str = ""
+    script: str = ""
+
+
+class Outcome(Struct, frozen=True):
+    """What became of one conversation in one mode. Tokens and times are those of the second target."""
+
+    conversation: str
+    mode: EvalMode
+    passed: bool
+    statuses: tuple[int, ...]
+    checkpoints: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    milliseconds: tuple[float, ...] = ()
+    problem: str = ""
+
+
+class Summary(Struct, frozen=True):
+    """All conversations in one mode."""
+
+    mode: EvalMode
+    conversations: int
+    passed: int
+    failed_requests: int
+    checkpoints: int
+    input_tokens: int
+    output_tokens: int
+    median_ms: float
+
+
+class Report(Struct, frozen=True):
+    source: str
+    target: str
+    summaries: tuple[Summary, ...]
+    outcomes: tuple[Outcome, ...]
+
+
+class Place(NamedTuple):
+    """Where requests go, what is shown there, and how hard the first target is asked to think (empty: not asked)."""
+
+    url: str
+    key: str = ""
+    sends_scripts: bool = False
+    effort: str = ""
+
+
+# --- conversations ----------------------------------------------------------------------------------------------------
+
+
+def shipped() -> bytes:
+    return resources.files("thoughtline").joinpath(SHIPPED).read_bytes()
+
+
+def decode_conversations(data: bytes) -> list[Conversation]:
+    """Conversations of a JSONL file."""
+    found = []
+    for number, line in enumerate(data.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(_checked(msgspec.json.decode(line, type=Conversation)))
+        except (msgspec.DecodeError, UnicodeDecodeError, ValueError, re.error) as error:
+            raise Unreadable(f"line {number}: {error}") from None
+    if not found:
+        raise Unreadable("no conversations")
+    return found
+
+
+def _checked(one: Conversation) -> Conversation:
+    check = one.check
+    if sum(map(bool, (check.contains, check.matches, check.recalls))) != 1:
+        raise ValueError("check has exactly one of contains, matches and recalls")
+    if not 0 < one.handoff_after < len(one.turns):
+        raise ValueError("handoff_after is at least 1 and less than the number of turns")
+    re.compile(check.matches or check.recalls)
+    return one
+
+
+def is_passed(check: Check, answer: str, thoughts: Sequence[str]) -> bool:
+    """Whether an answer is what the check asks for."""
+    if check.contains:
+        return check.contains.lower() in answer.lower()
+    if check.matches:
+        return re.search(check.matches, answer, re.DOTALL) is not None
+    known = next((found[0] for text in thoughts if (found := re.search(check.recalls, text))), None)
+    return known is not None and re.search(rf"(?<!\w){re.escape(known)}(?!\w)", answer, re.IGNORECASE) is not None
+
+
+# --- playing ----------------------------------------------------------------------------------------------------------
+
+
+async def evaluate(place: Place, source: str, target: str, conversations: Sequence[Conversation], run: str) -> Report:
+    """Every conversation in every mode, one after the other: latencies are those of an idle gateway."""
+    outcomes = []
+    async with ClientBuilder().build() as client:
+        for mode in MODES:
+            for one in conversations:
+                outcomes.append(await _Play(client, place, mode, run).outcome(one, source, target))
+    summaries = tuple(summarize(mode, [one for one in outcomes if one.mode == mode]) for mode in MODES)
+    return Report(source, target, summaries, tuple(outcomes))
+
+
+class _Said(NamedTuple):
+    """One answer."""
+
+    status: int
+    text: str
+    thought: str
+    usage: Json
+    checkpoints: int
+    milliseconds: float
+    problem: str
+
+
+class _Play:
+    """One conversation in one mode, held by a client that drops reasoning."""
+
+    def __init__(self, client: Client, place: Place, mode: EvalMode, run: str) -> None:
+        self._client = client
+        self._place = place
+        self._mode: EvalMode = mode
+        self._run = run
+
+    async def outcome(self, one: Conversation, source: str, target: str) -> Outcome:
+        history: list[Json] = [{"role": "system", "content": one.system}] if one.system else []
+        said: list[_Said] = []
+        for number, turn in enumerate(one.turns):
+            history.append({"role": "user", "content": turn})
+            model = source if number < one.handoff_after else target
+            effort = self._place.effort if number < one.handoff_after else ""
+            answer = await self._ask(one, {"model": model, "messages": history}, effort)
+            said.append(answer)
+            if answer.status != 200:
+                break
+            history.append({"role": "assistant", "content": answer.text})
+        return self._judged(one, said)
+
+    def _judged(self, one: Conversation, said: Sequence[_Said]) -> Outcome:
+        after = said[one.handoff_after :]
+        is_whole = len(said) == len(one.turns) and said[-1].status == 200
+        thoughts = [answer.thought for answer in said[: one.handoff_after]]
+        return Outcome(
+            one.id,
+            self._mode,
+            is_whole and is_passed(one.check, said[-1].text, thoughts),
+            tuple(answer.status for answer in said),
+            max((answer.checkpoints for answer in after), default=0),
+            sum(_count(answer.usage, "prompt_tokens") for answer in after),
+            sum(_count(answer.usage, "completion_tokens") for answer in after),
+            tuple(round(answer.milliseconds, 1) for answer in after),
+            next((answer.problem for answer in said if answer.problem), ""),
+        )
+
+    async def _ask(self, one: Conversation, body: Json, effort: str) -> _Said:
+        body = body | {"reasoning_effort": effort} if effort else body
+        request = self._client.post(f"{self._place.url.rstrip('/')}/v1/chat/completions")
+        request = request.header("x-thoughtline-continuity", self._mode)
+        request = request.header("x-thoughtline-session", f"{self._run}-{self._mode}-{one.id}")
+        if self._place.key:
+            request = request.bearer_auth(self._place.key)
+        if self._place.sends_scripts and one.script:
+            request = request.header("x-sim-script", one.script)
+        began = time.perf_counter()
+        try:
+            response = await request.body_json(body).build().send()
+            answer = (await response.bytes()).to_bytes()
+        except PyreqwestError as error:
+            return _Said(0, "", "", {}, 0, 0.0, type(error).__name__)
+        took = (time.perf_counter() - began) * 1000
+        return _said(response.status, answer, response.get_header("x-thoughtline-replay") or "", took)
+
+
+def _said(status: int, body: bytes, header: str, took: float) -> _Said:
+    try:
+        answer = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        answer = None
+    found = _CHECKPOINTS.search(header)
+    count = int(found[1]) if found else 0
+    if status != 200 or not isinstance(answer, dict) or not answer.get("choices"):
+        error = answer.get("error") if isinstance(answer, dict) else None
+        told = error.get("message") if isinstance(error, dict) else ""
+        return _Said(status if status != 200 else 502, "", "", {}, count, took, str(told or "no answer")[:300])
+    message = answer["choices"][0].get("message") or {}
+    thought = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
+    return _Said(200, str(message.get("content") or ""), str(thought), answer.get("usage") or {}, count, took, "")
+
+
+def _count(usage: Json, name: str) -> int:
+    value = usage.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def summarize(mode: EvalMode, outcomes: Sequence[Outcome]) -> Summary:
+    times = [one for outcome in outcomes for one in outcome.milliseconds]
+    return Summary(
+        mode,
+        len(outcomes),
+        sum(outcome.passed for outcome in outcomes),
+        sum(status != 200 for outcome in outcomes for status in outcome.statuses),
+        sum(outcome.checkpoints for outcome in outcomes),
+        sum(outcome.input_tokens for outcome in outcomes),
+        sum(outcome.output_tokens for outcome in outcomes),
+        round(statistics.median(times), 1) if times else 0.0,
+    )
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=("handoff",), help="what to measure")
+    parser.add_argument("--from", dest="source", required=True, metavar="PROVIDER/MODEL", help="who begins")
+    parser.add_argument("--to", dest="target", required=True, metavar="PROVIDER/MODEL", help="who takes over")
+    parser.add_argument(
+        "--conversations", metavar="FILE", help="conversations, one JSON object a line (default: shipped)"
+    )
+    parser.add_argument(
+        "--gateway", metavar="URL", help="a gateway that is running (default: simulators in this process)"
+    )
+    parser.add_argument("--key-env", metavar="NAME", help="the variable that holds the key for the gateway")
+    parser.add_argument(
+        "--effort", choices=("low", "medium", "high"), help="how hard the one who begins is asked to think"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the report there as JSON; - for standard output")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit status: 0 all was asked, 1 some requests failed, 2 it can't be done."""
+    try:
+        data = Path(options.conversations).read_bytes() if options.conversations else shipped()
+        conversations = decode_conversations(data)
+        report = asyncio.run(_run(options, conversations))
+    except (OSError, Unreadable) as error:
+        sys.stderr.write(f"thoughtline eval: {options.conversations or options.gateway or SHIPPED}: {error}\n")
+        return 2
+    written = msgspec.json.format(msgspec.json.encode(report), indent=2)
+    if options.json == "-":
+        sys.stdout.write(written.decode() + "\n")
+    else:
+        show(Console(), report)
+        if options.json:
+            Path(options.json).write_bytes(written + b"\n")
+    return 1 if any(one.failed_requests for one in report.summaries) else 0
+
+
+async def _run(options: argparse.Namespace, conversations: Sequence[Conversation]) -> Report:
+    name = f"eval-{os.getpid()}-{time.time_ns()}"
+    if options.gateway:
+        key = os.environ.get(options.key_env, "") if options.key_env else ""
+        place = Place(options.gateway, key, effort=options.effort or "")
+        return await evaluate(place, options.source, options.target, conversations, name)
+    async with simulated(options.source, options.target) as place:
+        place = place._replace(effort=options.effort or "")
+        return await evaluate(place, options.source, options.target, conversations, name)
+
+
+@contextlib.asynccontextmanager
+async def simulated(*targets: str) -> AsyncIterator[Place]:
+    """A gateway with a simulator behind it for the provider of each target."""
+    names = list(dict.fromkeys(target.partition("/")[0] for target in targets))
+    unknown = [name for name in names if name not in SIMULATORS]
+    if unknown:
+        raise Unreadable(f"there is no simulator of {', '.join(unknown)}; give --gateway to ask a real provider")
+    async with contextlib.AsyncExitStack() as stack:
+        addresses = {}
+        for name in names:
+            addresses[name] = await stack.enter_async_context(listening(simulator_app(name, seed=1)))
+        yield Place(await stack.enter_async_context(listening(gateway_before(addresses))), "eval", True)
+
+
+def show(console: Console, report: Report) -> None:
+    table = Table(title=f"handoff from {report.source} to {report.target}")
+    heads = ("mode", "passed", "rate", "quoted", "tokens in", "tokens out", "median ms", "failed requests")
+    for number, head in enumerate(heads):
+        table.add_column(head, justify="left" if number == 0 else "right")
+    for one in report.summaries:
+        rate = f"{100 * one.passed / one.conversations:.0f} %"
+        counts = (one.checkpoints, one.input_tokens, one.output_tokens, one.median_ms, one.failed_requests)
+        table.add_row(one.mode, f"{one.passed}/{one.conversations}", rate, *map(str, counts))
+    console.print(table, highlight=False)
+    for outcome in report.outcomes:
+        if outcome.problem:
+            console.print(f"{outcome.mode}, {outcome.conversation}: {outcome.problem}", highlight=False, markup=False)

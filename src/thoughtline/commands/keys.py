@@ -1,0 +1,162 @@
+"""`thoughtline keys`: the gateway's own client keys, made, listed and revoked in the store that the gateway uses.
+
+The first key closes the gateway to everybody who has none, `open` opens it again; each says so before it is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from thoughtline.gateway.client_keys import ClientKey, ClientKeys
+from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.settings import Settings, check_exposure, data_directory, load_settings
+from thoughtline.settings_options import flags_of
+from thoughtline.stores import durable_store
+from thoughtline.values.errors import StoreRefused, ThoughtlineError
+
+DONE, NOT_FOUND, FAILED = 0, 1, 2
+_TABLE_WIDTH = 110
+_FIRST = (
+    "This is the first client key: from now on the gateway lets in nobody without one, also if its store is lost.\n"
+    "`thoughtline keys open` takes that back."
+)
+_NOT_REQUIRED = "The settings say require_client_keys = false: callers without a key get in all the same."
+_LAST = (
+    "No good key is left. The gateway stays closed: `thoughtline keys add NAME` makes another key,\n"
+    "`thoughtline keys open` lets everybody in."
+)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit status: 0 done, 1 there is no such key, 2 it can't be done."""
+    try:
+        settings = load_settings(options.config, os.environ, flags_of(options), Path.home())
+        return asyncio.run(_ACTIONS[options.action](settings, options))
+    except ThoughtlineError as error:
+        sys.stderr.write(f"thoughtline keys: {error}\n")
+        return FAILED
+
+
+@asynccontextmanager
+async def kept_keys(settings: Settings) -> AsyncIterator[ClientKeys]:
+    """The keys of the store itself, with no memory in front: what is said here is kept, or it fails."""
+    if settings.store_url.startswith("memory:"):
+        raise StoreRefused("memory keeps no keys: name the gateway's store with --store or in settings")
+    store = durable_store(settings.store_url, settings.store, time.time)
+    await store.open()
+    try:
+        yield await ClientKeys.load(store, mark=KeyMark(data_directory(os.environ, Path.home())))
+    finally:
+        await store.close()
+
+
+async def _add(settings: Settings, options: argparse.Namespace) -> int:
+    async with kept_keys(settings) as keys:
+        if keys.is_empty:
+            _say(_FIRST if settings.server.require_client_keys is not False else _NOT_REQUIRED)
+        secret, key = await keys.add(
+            options.name,
+            requests_per_minute=options.requests_per_minute,
+            concurrent_streams=options.streams,
+            content="plain" if options.plain_content else None,
+            expires_at=None if options.expires is None else time.time() + options.expires,
+        )
+    sys.stdout.write(f"{secret}\n")
+    sys.stderr.write(f"the key of {key.name} (id {key.id}): it is kept as a digest, and never shown again\n")
+    return DONE
+
+
+async def _list(settings: Settings, options: argparse.Namespace) -> int:
+    async with kept_keys(settings) as keys:
+        found = keys.listed()
+    if options.json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode({"keys": found}), indent=2).decode() + "\n")
+    elif found:
+        console = Console(file=sys.stdout, highlight=False)
+        console.width = max(console.width, _TABLE_WIDTH)
+        console.print(_table(found, time.time()))
+    else:
+        sys.stdout.write("no keys: `thoughtline keys add NAME` makes one\n")
+    return DONE
+
+
+async def _revoke(settings: Settings, options: argparse.Namespace) -> int:
+    async with kept_keys(settings) as keys:
+        gone = await keys.revoke(options.name)
+        is_last = bool(gone) and not any(key.is_good(time.time()) for key in keys.listed())
+    for key in gone:
+        sys.stdout.write(f"revoked {key.name} (id {key.id}); running gateways know within seconds\n")
+    if is_last:
+        _say(_LAST)
+    if not gone:
+        sys.stderr.write("thoughtline keys: there is no such key; `thoughtline keys list` names them\n")
+    return DONE if gone else NOT_FOUND
+
+
+async def _open(settings: Settings, options: argparse.Namespace) -> int:
+    async with kept_keys(settings) as keys:
+        _say(f"This takes all {len(keys.listed())} client keys off the record, for good, and the mark beside the admin")
+        _say(
+            "token. Then nobody needs a key: callers go up with credentials of their own, or with the providers' keys."
+        )
+        for refused in _refusals(settings):
+            _say(refused)
+        if not options.yes and not _is_confirmed():
+            _say("Nothing was done. With --yes it is done without asking.")
+            return FAILED
+        gone = await keys.open_door()
+    sys.stdout.write(f"{gone} keys are off the record; running gateways know within seconds\n")
+    return DONE
+
+
+def _refusals(settings: Settings) -> list[str]:
+    """What opens nothing, or more than a person may think."""
+    told = []
+    if settings.server.require_client_keys:
+        told.append("But the settings say require_client_keys = true: it stays closed until they don't.")
+    exposure = check_exposure(settings, has_client_keys=False)
+    if exposure is not None:
+        told.append(f"Then a gateway with these settings serves nobody: {exposure.problems[0].message}.")
+    return told
+
+
+def _is_confirmed() -> bool:
+    if not sys.stdin.isatty():
+        return False
+    sys.stderr.write("Open it? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+_ACTIONS = {"add": _add, "list": _list, "revoke": _revoke, "open": _open}
+
+
+def _table(keys: Sequence[ClientKey], now: float) -> Table:
+    table = Table(box=None)
+    for name in ("id", "name", "made", "expires", "requests/min", "streams", "content", "state"):
+        table.add_column(name, no_wrap=name != "name")
+    for key in keys:
+        limits = [str(limit or "—") for limit in (key.requests_per_minute, key.concurrent_streams)]
+        state = "revoked" if key.revoked else "good" if key.is_good(now) else "expired"
+        table.add_row(key.id, key.name, _day(key.created_at), _day(key.expires_at), *limits, key.content or "—", state)
+    return table
+
+
+def _day(moment: float | None) -> str:
+    return "—" if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,66 @@
+"""`thoughtline serve`: the gateway, and a banner that says how to use it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from thoughtline.addresses import server_url
+from thoughtline.gateway.admin_token import FILE_NAME, admin_token
+from thoughtline.gateway.checking import check_start
+from thoughtline.gateway.masking import masked_url
+from thoughtline.gateway.serving import Options, listen, serve
+from thoughtline.settings import Settings, data_directory
+from thoughtline.settings_options import flags_of
+from thoughtline.values.errors import ThoughtlineError
+
+
+def run(chosen: argparse.Namespace) -> int:
+    options = Options(chosen.config, flags_of(chosen))
+    try:
+        settings = options.settings()
+        folder = data_directory(os.environ, Path.home())
+        token = admin_token(settings, folder)
+        asyncio.run(check_start(settings, options.mark))
+        listener = listen(settings)
+    except ThoughtlineError as error:
+        remedy = getattr(error, "remedy", "")
+        sys.stderr.write(f"thoughtline serve: {error} {remedy}\n".replace(" \n", "\n"))
+        return 2
+    host, port = listener.getsockname()[:2]
+    with listener:
+        code = secrets.token_urlsafe(24)
+        show_banner(Console(stderr=True), settings, server_url(host, port), code, folder / FILE_NAME)
+        return 0 if serve(options._replace(admin_token=token, login_code=code), settings, listener) else 1
+
+
+def show_banner(console: Console, settings: Settings, url: str, code: str, token_file: Path) -> None:
+    """Where it is, what it remembers in, and what to paste into three common clients."""
+    at = url if settings.default_provider else f"{url}/deepseek"
+    rows = [("listening", f"{url}/PROVIDER, or models named provider/model")]
+    if settings.default_provider:
+        provider = settings.providers[settings.default_provider]
+        rows.append(("default", f"{provider.name} at {provider.base_url}"))
+    # The link is for a person, not for the log of a service, and good once.
+    kept = "your settings" if settings.server.admin_token is not None else token_file
+    login = f"{url}/login?token={code}   (once)" if console.is_terminal else f"{url}   (the token is in {kept})"
+    rows += [
+        ("store", masked_url(settings.store_url)),
+        ("workers", str(settings.server.workers)),
+        ("look", login),
+        ("", ""),
+        ("Claude Code", f"ANTHROPIC_BASE_URL={at} claude"),
+        ("Codex", f'base_url = "{at}/v1", wire_api = "responses"   in ~/.codex/config.toml'),
+        ("OpenAI SDK", f'OpenAI(base_url="{at}/v1")'),
+        ("others", "thoughtline connect CLIENT"),
+    ]
+    console.print("[bold]thoughtline[/bold] remembers what models thought, and puts it back", highlight=False)
+    for name, text in rows:
+        console.print(f"  [dim]{name:<12}[/dim] {escape(text)}", highlight=False, soft_wrap=True)

@@ -1,0 +1,91 @@
+"""Circuit breakers: a target that fails is left alone for a while, then tried with one request.
+
+closed ── failures in a row, or a pause that was asked for ──▶ open ── the pause is over ──▶ half open
+   ◀──────────────────────── the probe was answered ─────────────────────────────┘   └─ it failed ─▶ open, longer
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from thoughtline.failover.failures import Failure
+
+State = Literal["closed", "open", "half_open"]
+
+MOST_TARGETS = 4096
+
+
+class BreakerTerms(Struct, frozen=True):
+    """When a breaker opens and for how long; the pause doubles with each probe that fails."""
+
+    failures: int = 3
+    pause_seconds: float = 15.0
+    longest_pause_seconds: float = 300.0
+    probe_seconds: float = 120.0
+
+
+class Breaker(Struct):
+    """One target's. `probe_until`: a probe is under way, and counts as lost after that."""
+
+    failures: int = 0
+    openings: int = 0
+    open_until: float = 0.0
+    probe_until: float = 0.0
+
+
+class Breakers:
+    """The breakers of all targets. What is told after the fact is told with the time it happened."""
+
+    def __init__(self, terms: BreakerTerms | None = None) -> None:
+        self._terms = terms or BreakerTerms()
+        self._breakers: dict[str, Breaker] = {}
+
+    def state(self, target: str, now: float) -> State:
+        breaker = self._breakers.get(target)
+        if breaker is None or not breaker.openings:
+            return "closed"
+        return "open" if now < breaker.open_until else "half_open"
+
+    def admits(self, target: str, now: float) -> bool:
+        """Whether a target is worth asking now: for a half-open one, whether nobody else is trying it."""
+        state = self.state(target, now)
+        return state == "closed" or (state == "half_open" and now >= self._breakers[target].probe_until)
+
+    def asked(self, target: str, now: float) -> None:
+        """A request goes there. If the breaker is half open, this is the probe."""
+        if self.state(target, now) == "half_open":
+            self._breakers[target].probe_until = now + self._terms.probe_seconds
+
+    def succeeded(self, target: str) -> None:
+        """It answered: also if what it said is that the request is wrong."""
+        self._breakers.pop(target, None)
+
+    def failed(self, target: str, failure: Failure, now: float) -> None:
+        breaker = self._known(target)
+        breaker.failures += 1
+        breaker.probe_until = 0.0
+        if breaker.openings or breaker.failures >= self._terms.failures or failure.pause_seconds is not None:
+            self._open(breaker, failure, now)
+
+    def opens_at(self, target: str) -> float:
+        """When an open target may be tried; for choosing among targets that are all open."""
+        breaker = self._breakers.get(target)
+        return breaker.open_until if breaker is not None else 0.0
+
+    def _open(self, breaker: Breaker, failure: Failure, now: float) -> None:
+        if now < breaker.open_until and failure.pause_seconds is None:
+            return  # requests that were under way when it opened
+        pause = min(self._terms.pause_seconds * 2**breaker.openings, self._terms.longest_pause_seconds)
+        breaker.openings = min(breaker.openings + 1, 32)
+        asked = failure.pause_seconds
+        breaker.open_until = max(breaker.open_until, now + (pause if asked is None else asked))
+
+    def _known(self, target: str) -> Breaker:
+        breaker = self._breakers.get(target)
+        if breaker is None:
+            if len(self._breakers) >= MOST_TARGETS:
+                self._breakers.pop(next(iter(self._breakers)))
+            breaker = self._breakers[target] = Breaker()
+        return breaker

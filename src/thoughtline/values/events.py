@@ -1,0 +1,111 @@
+"""What a stream says, in words that all formats share.
+
+    Started → (TextDelta | ReasoningDelta | CallDelta)* → Noted? → ItemDone* → UsageReported? → TurnDone
+
+`choice` tells the answers of an `n > 1` stream apart; `position` tells the items of one answer apart. Deltas are for
+those who pass a stream on, with the `item_id` that a Responses stream announced; `ItemDone` brings each item whole,
+merged as its format demands, with its JSON. Folding the `ItemDone`s of a stream gives the turn that the whole response
+would have given.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Raw, Struct
+
+from thoughtline.values.items import Item
+from thoughtline.values.notes import Notes, Token
+from thoughtline.values.turns import Finish, Usage
+
+
+class Started(Struct, frozen=True, gc=False):
+    """The first event of every stream that says anything. `created` is in seconds since the epoch, where it matters."""
+
+    id: str | None = None
+    model: str | None = None
+    created: int = 0
+
+
+class TextDelta(Struct, frozen=True, gc=False):
+    """More words. `tokens` are those that they are made of, where a client asked for them."""
+
+    choice: int
+    position: int
+    text: str
+    tokens: tuple[Token, ...] = ()
+    item_id: str | None = None
+
+
+class ReasoningDelta(Struct, frozen=True, gc=False):
+    """More thinking. `is_summary` where the provider shows a summary of it instead.
+
+    `known` is all that is known of it when something else begins, seals included, in formats that end their items last.
+    """
+
+    choice: int
+    position: int
+    text: str
+    is_summary: bool = False
+    known: tuple[Item, ...] = ()
+    item_id: str | None = None
+
+
+class CallDelta(Struct, frozen=True, gc=False):
+    """More of a tool call: its id and name come with the first delta, its arguments in pieces."""
+
+    choice: int
+    position: int
+    arguments: str
+    id: str | None = None
+    name: str | None = None
+    is_custom: bool = False
+    namespace: str | None = None
+    item_id: str | None = None
+
+
+class ItemDone(Struct, frozen=True, gc=False):
+    """An item is whole. In a turn that was cut short, whole means all that came."""
+
+    choice: int
+    position: int
+    item: Item
+
+
+class Noted(Struct, frozen=True, gc=False):
+    """All the notes that stand beside an answer, by places in its words joined. One that comes again is the better."""
+
+    choice: int
+    notes: Notes
+
+
+class UsageReported(Struct, frozen=True, gc=False):
+    usage: Usage
+
+
+class TurnDone(Struct, frozen=True, gc=False):
+    """The turn is over. No `finish`: the stream was cut before the provider said so.
+
+    `carriers` are as in `Turn`: where the reasoning of the turn stood.
+    """
+
+    choice: int
+    finish: Finish | None
+    carriers: tuple[str, ...] = ()
+
+
+class Failed(Struct, frozen=True, gc=False):
+    """The provider reports an error in mid-stream."""
+
+    error: Raw
+
+
+class Other(Struct, frozen=True, gc=False):
+    """An event that says nothing about the turn (a ping), or that we don't know. Kept as it came."""
+
+    raw: Raw
+
+
+Event: TypeAlias = (
+    Started | TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | UsageReported | TurnDone | Failed | Other
+)

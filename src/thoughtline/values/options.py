@@ -1,0 +1,206 @@
+"""What a request asks for beside its conversation, in words that all formats share.
+
+Each format reads its members into `Options` and writes `Options` into its members; what it has no member for is named,
+so that nothing is lost in silence. `media` values are the pictures and files of a conversation, `ResultPart`s what a
+tool gave back.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from msgspec import Raw, Struct
+
+from thoughtline.values.items import ToolResult
+from thoughtline.values.turns import ThinkingSwitch
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+class FunctionTool(Struct, frozen=True, gc=False):
+    """A function that the client runs. `parameters` is a JSON schema, `namespace` the group that it stands in."""
+
+    name: str
+    description: str | None = None
+    parameters: Raw | None = None
+    strict: bool | None = None
+    namespace: str | None = None
+
+
+class CustomTool(Struct, frozen=True, gc=False):
+    """A tool whose input is free text."""
+
+    name: str
+    description: str | None = None
+    grammar: Raw | None = None
+    namespace: str | None = None
+
+
+class BuiltInTool(Struct, frozen=True, gc=False):
+    """A tool that the provider runs. `kind` is a shared word where there is one, else the provider's own.
+
+    `place` is where it stands; `is_cached` that it may look at nothing outside, which its own provider alone promises.
+    """
+
+    kind: str
+    raw: Raw
+    place: str = ""
+    is_cached: bool = False
+
+
+Tool: TypeAlias = FunctionTool | CustomTool | BuiltInTool
+
+WEB_SEARCH = "web_search"
+
+
+class ToolRange(Struct, frozen=True, gc=False):
+    """Which tools beside functions a server takes, by kind. A name that ends in `_` stands for all of its versions."""
+
+    has: tuple[str, ...] = ("*",)
+    lacks: tuple[str, ...] = ()
+
+    def takes(self, kind: str) -> bool:
+        return not _is_among(kind, self.lacks) and _is_among(kind, self.has)
+
+
+def _is_among(kind: str, names: tuple[str, ...]) -> bool:
+    return any(name in ("*", kind) or (name.endswith("_") and kind.startswith(name)) for name in names)
+
+
+ALL_TOOLS = ToolRange()
+FUNCTIONS_ONLY = ToolRange(has=())
+
+MissingTools: TypeAlias = Literal["leave_out", "refuse", "pass_on"]
+"""What becomes of a tool that the upstream lacks. `pass_on` is for a server of the client's own format, which may have
+it after all; what another format has no word for can only be left out."""
+
+
+class ToolChoice(Struct, frozen=True, gc=False):
+    """Whether a tool must be called, and which. `allowed` narrows the choice to some of the tools."""
+
+    mode: Literal["auto", "none", "required", "named"]
+    name: str | None = None
+    allowed: tuple[str, ...] = ()
+
+    @property
+    def is_forced(self) -> bool:
+        return self.mode in ("required", "named")
+
+
+class StructuredOutput(Struct, frozen=True, gc=False):
+    """The answer is to be JSON: any object, or one that a schema describes."""
+
+    schema: Raw | None = None
+    name: str | None = None
+    description: str | None = None
+    strict: bool | None = None
+
+
+class Thinking(Struct, frozen=True, gc=False):
+    """How much a model is to think. `budget` is in tokens, -1 where the model decides; `is_shown` whether the client
+    wants to see it; `display` is Anthropic's own word for that, passed on as it came."""
+
+    switch: ThinkingSwitch = "unsaid"
+    effort: Effort | None = None
+    budget: int | None = None
+    is_shown: bool | None = None
+    display: str | None = None
+
+
+class Options(Struct, frozen=True, gc=False):
+    """The members of a request that are no part of its conversation."""
+
+    model: str = ""
+    is_streaming: bool = False
+    wants_usage: bool = False
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    n: int | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    logit_bias: Raw | None = None
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    output: StructuredOutput | None = None
+    thinking: Thinking = Thinking()
+    verbosity: str | None = None
+    service_tier: str | None = None
+    metadata: Raw | None = None
+    user: str | None = None
+    store: bool | None = None
+    include: tuple[str, ...] = ()
+    previous_response_id: str | None = None
+    truncation: str | None = None
+    cache_key: str | None = None
+
+
+class ReadOptions(NamedTuple):
+    """What a body says: its options, where each stands, and the members nobody knows (JSON pointers)."""
+
+    options: Options
+    places: dict[str, str]
+    leftovers: tuple[str, ...] = ()
+
+
+class WrittenOptions(NamedTuple):
+    """The members that say it, and the names of the options this format has no member for."""
+
+    members: tuple[tuple[str, bytes], ...]
+    dropped: tuple[str, ...] = ()
+
+
+# --- pictures, files, sounds -----------------------------------------------------------------------------------------
+
+MediaKind = Literal["image", "document", "audio", "video"]
+
+
+class Media(Struct, frozen=True, gc=False):
+    """Something that is no text: by address, as base64, or by the name a provider keeps it under."""
+
+    kind: MediaKind
+    media_type: str = ""
+    url: str | None = None
+    data: str | None = None
+    file_id: str | None = None
+    name: str | None = None
+    detail: str | None = None
+
+
+class JsonPart(Struct, frozen=True, gc=False):
+    """A result that is a JSON value and no text."""
+
+    value: Raw
+
+
+ResultPart: TypeAlias = str | Media | JsonPart
+
+
+class ResultContent(Struct, frozen=True, gc=False):
+    """What a tool gave back, part by part."""
+
+    parts: tuple[ResultPart, ...] = ()
+    is_error: bool = False
+
+
+class WrittenResult(NamedTuple):
+    """A result for the wire, and the media it can't hold."""
+
+    item: ToolResult
+    rest: tuple[Media, ...] = ()
+
+
+class ProviderError(Struct, frozen=True, gc=False):
+    """What an error body says, whichever envelope it came in."""
+
+    message: str
+    kind: str | None = None
+    code: str | None = None
+    param: str | None = None

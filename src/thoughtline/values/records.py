@@ -1,0 +1,124 @@
+"""What is remembered of a turn, and the keys it is found by.
+
+A record is made once, when a response has been read, and never changes. Its keys are digests, all inside its tenant,
+tagged with what they are made of; several records may share one of the weaker ones.
+"""
+
+from __future__ import annotations
+
+from typing import NewType, assert_never
+
+import msgspec
+from msgspec import Struct
+
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.items import (
+    Item,
+    Reasoning,
+    ReasoningEncrypted,
+    ReasoningServerToolCall,
+    ReasoningSummary,
+    ReasoningText,
+    ToolCall,
+    is_reasoning,
+    reasoning_of,
+)
+from thoughtline.values.turns import Provenance
+
+Key = NewType("Key", str)
+"""`algorithm:digest`. Equal keys of one tenant mean equal evidence, whoever computed them."""
+
+RecordId = NewType("RecordId", str)
+"""The digest of all that a record says: two writers of the same turn write the same record."""
+
+
+class Outcome(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What was done about the request that a turn answers: for people to look at, no part of the turn.
+
+    `findings` are pairs of a rule and a place. Milliseconds are those spent here and spent waiting for the provider.
+    Of requests to a route: its name, how many were asked, who made the turn before if that was another target, how many
+    characters of checkpoints it brought, and how many results of tools were errors. `finish` is why the turn ended.
+    """
+
+    request: str = ""
+    restored: int = 0
+    inherited: int = 0
+    blank: int = 0
+    stripped: int = 0
+    missing: int = 0
+    healed: int = 0
+    checkpoints: int = 0
+    findings: tuple[tuple[str, str], ...] = ()
+    upstream_ms: float = 0.0
+    own_ms: float = 0.0
+    route: str = ""
+    attempts: int = 1
+    handoff: str = ""
+    added_chars: int = 0
+    tool_errors: int = 0
+    finish: str = ""
+
+
+class Record(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A captured turn.
+
+    `items` are the turn's items in order, reasoning with its raw JSON. A turn cut short (`is_complete` false) may give
+    its text back, never its seals. `created_at` is in seconds since the epoch.
+    """
+
+    id: RecordId
+    provenance: Provenance
+    items: tuple[Item, ...]
+    keys: tuple[Key, ...]
+    created_at: float
+    is_complete: bool = True
+    outcome: Outcome | None = None
+
+    @property
+    def has_reasoning(self) -> bool:
+        """A turn without any is worth remembering too: it must never get a neighbour's."""
+        return any(map(is_reasoning, self.items))
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        return tuple(item.id for item in self.items if isinstance(item, ToolCall) and item.id)
+
+    @property
+    def model(self) -> str:
+        """The model as the provider names it, or as it was asked for where the provider didn't say."""
+        return self.provenance.model_answered or self.provenance.model_asked
+
+    @property
+    def reasoning_chars(self) -> int:
+        """How many characters of reasoning the turn holds, readable or encrypted; seals on other items not counted."""
+        return sum(_reasoning_chars(item) for item in reasoning_of(self.items))
+
+
+def _reasoning_chars(item: Reasoning) -> int:
+    match item:
+        case ReasoningText():
+            return len(item.text)
+        case ReasoningSummary():
+            return len(item.summary)
+        case ReasoningEncrypted():
+            return len(item.data)
+        case ReasoningServerToolCall():
+            return len(bytes(item.raw))
+        case _:
+            assert_never(item)
+
+
+_decoder = msgspec.json.Decoder(Record)
+
+
+def encode_record(record: Record) -> bytes:
+    """A record as bytes, for keeping."""
+    return msgspec.json.encode(record)
+
+
+def decode_record(data: bytes) -> Record:
+    """A record that was kept."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError(f"a kept record can't be read: {type(error).__name__}") from None

@@ -1,0 +1,198 @@
+"""Conversations as values: a request is a `Transcript` of turns, a response is a `Reply` of candidates.
+
+Both keep the bytes they were decoded from. An edit makes a new value that remembers which turns differ, so that
+encoding changes the bytes of those turns and no others.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from thoughtline.values.items import NO_RAW, Item, Role
+from thoughtline.values.notes import NO_NOTES, Notes
+
+FormatName = Literal[
+    "openai_chat",
+    "openai_responses",
+    "anthropic_messages",
+    "gemini_generate",
+    "ollama_chat",
+    "bedrock_converse",
+    "ai_sdk_ui",
+]
+
+ThinkingSwitch = Literal["unsaid", "on", "adaptive", "off"]
+"""What a request says about thinking; `unsaid` leaves it to the model's default."""
+
+NOWHERE = -2
+"""A turn that no wire has seen yet."""
+
+SYSTEM_MEMBER = -1
+"""A turn that stands in a member of its own beside the conversation, such as Anthropic's `system`."""
+
+
+UNTOLD_SESSION = "~"
+"""How the name of a session begins that no client told: it is for people, and finds nothing."""
+
+
+class Turn(Struct, frozen=True, gc=False):
+    """One step of a conversation.
+
+    `at` is the index of its first element in the wire's list, `spans` how many elements it takes there (more than one
+    only in Responses, where each item of a model step is an element). `carriers` names the members that hold reasoning,
+    in formats that have several for it; `carrier` the one to write it in, where that is not the dialect's. `original`
+    are the items that an edited turn had before.
+    """
+
+    role: Role
+    items: tuple[Item, ...]
+    at: int = NOWHERE
+    spans: int = 1
+    is_edited: bool = False
+    carriers: tuple[str, ...] = ()
+    moves_reasoning: bool = False
+    original: tuple[Item, ...] | None = None
+    carrier: str = ""
+
+    def with_items(self, items: tuple[Item, ...]) -> Turn:
+        """This turn with other items: the one way to edit a turn."""
+        original = self.original if self.is_edited else self.items
+        moves = self.moves_reasoning
+        return Turn(self.role, items, self.at, self.spans, True, self.carriers, moves, original, self.carrier)
+
+    def with_reasoning_moved(self) -> Turn:
+        """This turn with its reasoning in the member that the dialect reads, wherever it stood."""
+        return replace(self, is_edited=True, moves_reasoning=True)
+
+
+class Transcript(Struct, frozen=True, gc=False):
+    """A request: the conversation so far, and the body it came in.
+
+    `is_stored` is what the request says of keeping the answer at the provider (Responses' `store`), `includes` what it
+    asks for beyond the answer. `has_halves`: half characters of it are spelled otherwise here, see `formats/halves.py`.
+    """
+
+    format: FormatName
+    turns: tuple[Turn, ...]
+    body: bytes = b"{}"
+    model: str = ""
+    is_streaming: bool = False
+    tools: tuple[Raw, ...] = ()
+    thinking: ThinkingSwitch = "unsaid"
+    is_stored: bool | None = None
+    includes: tuple[str, ...] = ()
+    member_edits: tuple[tuple[str, bytes | None], ...] = ()
+    is_reshaped: bool = False
+    drops_system: bool = False
+    has_halves: bool = False
+
+    @property
+    def has_tools(self) -> bool:
+        return bool(self.tools)
+
+    @property
+    def is_edited(self) -> bool:
+        return self.is_reshaped or bool(self.member_edits) or any(turn.is_edited for turn in self.turns)
+
+    def with_items(self, position: int, items: tuple[Item, ...]) -> Transcript:
+        """The same request with the items of one turn replaced."""
+        edited = self.turns[position].with_items(items)
+        return replace(self, turns=(*self.turns[:position], edited, *self.turns[position + 1 :]))
+
+    def with_turns(self, turns: tuple[Turn, ...]) -> Transcript:
+        """The same request with turns added, taken out or moved."""
+        had, has = (any(turn.at == SYSTEM_MEMBER for turn in some) for some in (self.turns, turns))
+        return replace(self, turns=turns, is_reshaped=True, drops_system=self.drops_system or (had and not has))
+
+    def with_member(self, name: str, value: bytes | None) -> Transcript:
+        """The same request with one top-level member set to this JSON, or taken out (`None`)."""
+        return replace(self, member_edits=(*self.member_edits, (name, value)))
+
+
+FinishReason = Literal["stop", "length", "tool_calls", "content_filter", "error", "other"]
+
+
+class Finish(Struct, frozen=True, gc=False):
+    """Why a turn ended: in words that all formats share, and in the provider's own."""
+
+    reason: FinishReason
+    native: str
+
+
+class Usage(Struct, frozen=True, gc=False):
+    """Tokens of one exchange. `output` includes `reasoning`; `input` includes `cached`. `raw` is what the wire said."""
+
+    input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cached: int = 0
+    raw: Raw = NO_RAW
+
+
+class Candidate(Struct, frozen=True, gc=False):
+    """One answer of a response; most have one, `n > 1` has several. `finish` is missing where the answer was cut.
+
+    `notes` are those that stand beside the answer and not on its words.
+    """
+
+    turn: Turn
+    index: int = 0
+    finish: Finish | None = None
+    notes: Notes = NO_NOTES
+
+    @property
+    def is_complete(self) -> bool:
+        return self.finish is not None
+
+
+class Reply(Struct, frozen=True, gc=False):
+    """A whole response. `error` is the body's error where there is one; such a reply has no candidates.
+
+    `created` is in seconds since the epoch; a reply that came from a wire has it in its body.
+    """
+
+    format: FormatName
+    candidates: tuple[Candidate, ...]
+    body: bytes = b""
+    id: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    error: Raw | None = None
+    created: int = 0
+
+    @property
+    def is_edited(self) -> bool:
+        return any(candidate.turn.is_edited for candidate in self.candidates)
+
+    def with_items(self, position: int, items: tuple[Item, ...]) -> Reply:
+        """The same response with the items of one candidate replaced."""
+        candidate = self.candidates[position]
+        edited = replace(candidate, turn=candidate.turn.with_items(items))
+        return replace(self, candidates=(*self.candidates[:position], edited, *self.candidates[position + 1 :]))
+
+
+class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
+    """Where a turn came from, and so who may get it back and where its seals may go.
+
+    `carrier` is where its reasoning stood, in formats that have several places for it.
+    """
+
+    tenant: str
+    provider: str
+    endpoint: str
+    account: str
+    model_asked: str
+    model_answered: str
+    format: FormatName
+    dialect: str
+    session: str | None = None
+    agent: str | None = None
+    carrier: str = ""
+
+    @property
+    def told_session(self) -> str | None:
+        """The session as a client named it; None if we made up a name for people to look at."""
+        return None if self.session is None or self.session.startswith(UNTOLD_SESSION) else self.session

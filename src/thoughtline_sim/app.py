@@ -1,0 +1,123 @@
+"""The door: a simulation as an ASGI application, and the command that serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from importlib import resources
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+import uvicorn
+
+from thoughtline_sim.simulation import Request, Response, Simulation
+from thoughtline_sim.simulators import SIMULATORS
+from thoughtline_sim.wire import Json, compact
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+
+KEEP_ALIVE_SECONDS = 75
+"""Longer than the five seconds of many clients: who lets go first must not be a matter of luck."""
+
+"""The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+def simulator_app(
+    name: str, profile: str | None = None, *, seed: int = 0, now: Callable[[], float] = time.time
+) -> SimulatorApp:
+    """The application of one simulator, for a server or for a test of your own."""
+    simulator = SIMULATORS[name]
+    return SimulatorApp(Simulation(simulator, profile or simulator.profiles[0], seed, now))
+
+
+class SimulatorApp:
+    """ASGI over a simulation. `/`, `/_log` and `/_stats` are for people; every other path is the provider's."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+        elif scope["type"] == "http":
+            body = await _read_body(receive)
+            if body is None:
+                response = Response(413, "application/json", [b'{"error":{"message":"request too large"}}'])
+            else:
+                response = self._respond(_request(scope, body))
+            await _send(response, send)
+
+    def _respond(self, request: Request) -> Response:
+        if request.method == "GET" and request.path in ("", "/"):
+            page = resources.files("thoughtline_sim").joinpath("page.html").read_bytes()
+            return Response(200, "text/html; charset=utf-8", [page])
+        if request.method == "GET" and request.path == "/_log":
+            return _told(list(self.simulation.log))
+        if request.method == "GET" and request.path == "/_stats":
+            return _told(self.simulation.stats())
+        return self.simulation.respond(request)
+
+
+def _told(value: Json) -> Response:
+    return Response(200, "application/json", [compact(value)])
+
+
+def _request(scope: Scope, body: bytes) -> Request:
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+    return Request(scope["method"], scope["path"], query, headers, body)
+
+
+async def _read_body(receive: Receive) -> bytes | None:
+    """The whole body, or `None` if it is too large. What is too large is read to its end and thrown away."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return b""
+        part = message.get("body", b"")
+        size += len(part)
+        if size <= MAX_BODY_BYTES:
+            parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts) if size <= MAX_BODY_BYTES else None
+
+
+async def _send(response: Response, send: Send) -> None:
+    headers = [(b"content-type", response.content_type.encode())]
+    headers += [(name.encode(), value.encode()) for name, value in response.headers]
+    is_stream = len(response.frames) != 1 or response.is_cut
+    if not is_stream:
+        headers.append((b"content-length", str(len(response.frames[0])).encode()))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    for frame in response.frames:
+        await send({"type": "http.response.body", "body": frame, "more_body": is_stream})
+        if is_stream:
+            await asyncio.sleep(response.delay_ms / 1000)
+    if is_stream and not response.is_cut:
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+def serve(name: str, profile: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:
+    """Serve a simulator until it is interrupted. `tell` gets its address; port 0 lets the system choose one."""
+    app = simulator_app(name, profile, seed=time.time_ns())
+    with socket.create_server((host, port), backlog=512) as listener:
+        tell(f"http://{host}:{listener.getsockname()[1]}")
+        # A stream that is cut on purpose is no error worth a line.
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_keep_alive=KEEP_ALIVE_SECONDS))
+        server.run(sockets=[listener])

@@ -1,0 +1,136 @@
+"""What a simulator remembers: the turns it said, the responses it stored, and what came back of them. All bounded."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from thoughtline_sim.values import Heard, Verdict
+from thoughtline_sim.wire import JsonObject, digest
+
+MAX_CONVERSATIONS = 1_000
+MAX_RESPONSES = 10_000
+MAX_SAME_TURNS = 8
+"""How many answers to one turn of one conversation are told apart: a turn asked again, or asked by many at once."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Bounded(OrderedDict[K, V], Generic[K, V]):
+    """A dictionary that forgets what was set longest ago."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        while len(self) > self._limit:
+            self.popitem(last=False)
+
+
+class Said(Struct, frozen=True):
+    """A turn as it went out: what is visible of it, and its reasoning."""
+
+    visible: str
+    thoughts: tuple[str, ...]
+
+
+class StoredResponse(Struct, frozen=True):
+    """A Responses answer: its items, all that stood before it, and whether its ids can be looked up later."""
+
+    items: tuple[JsonObject, ...]
+    before: tuple[JsonObject, ...]
+    is_stored: bool
+
+
+class Conversation(Struct):
+    """What is known of one conversation of one account."""
+
+    id: str
+    opening: str
+    said: dict[int, list[Said]] = {}
+    requests: int = 0
+    refusals: int = 0
+    verdicts: Counter[Verdict] = Counter()
+    latest: list[Verdict] = []
+
+
+class Ledger:
+    """The memory of one simulator."""
+
+    def __init__(self) -> None:
+        self.conversations: Bounded[str, Conversation] = Bounded(MAX_CONVERSATIONS)
+        self.responses: Bounded[tuple[str, str], StoredResponse] = Bounded(MAX_RESPONSES)
+        self.items: Bounded[tuple[str, str], str] = Bounded(MAX_RESPONSES * 4)
+
+    def conversation(self, account: str, heard: tuple[Heard, ...]) -> Conversation:
+        """The conversation that begins with these words."""
+        opening = next((message.text for message in heard if message.role == "user"), "")
+        name = digest(account, opening)
+        known = self.conversations.get(name)
+        if known is None:
+            known = Conversation(name, opening[:200], {}, 0, 0, Counter(), [])
+            self.conversations[name] = known
+        return known
+
+    def remember_response(self, account: str, response_id: str, stored: StoredResponse) -> None:
+        self.responses[account, response_id] = stored
+        for item in stored.items:
+            if isinstance(item.get("id"), str):
+                self.items[account, item["id"]] = response_id
+
+    def response_of_item(self, account: str, item_id: str) -> StoredResponse | None:
+        response_id = self.items.get((account, item_id))
+        return None if response_id is None else self.responses.get((account, response_id))
+
+
+def remember_turn(conversation: Conversation, turn: int, answer: tuple[Heard, ...]) -> None:
+    """Keep what was said at this turn, to know it when it comes back."""
+    told = conversation.said.setdefault(turn, [])
+    told.append(Said(visible_of(answer), thoughts_of(answer)))
+    del told[:-MAX_SAME_TURNS]
+
+
+def judge(conversation: Conversation, heard: tuple[Heard, ...]) -> list[Verdict]:
+    """What became of the reasoning of each turn of the model in this request."""
+    return [_verdict(conversation.said.get(turn, []), messages) for turn, messages in enumerate(runs_of(heard))]
+
+
+def _verdict(told: list[Said], messages: tuple[Heard, ...]) -> Verdict:
+    candidates = [said for said in told if said.visible == visible_of(messages)] or told
+    if not candidates:
+        return "unknown"
+    back = thoughts_of(messages)
+    if any(said.thoughts == back for said in candidates):
+        return "whole" if back else "none"
+    if not back:
+        return "missing"
+    return "altered" if any(said.thoughts for said in candidates) else "invented"
+
+
+def runs_of(heard: tuple[Heard, ...]) -> list[tuple[Heard, ...]]:
+    """The model's turns: assistant messages that stand together are one."""
+    runs: list[list[Heard]] = []
+    before = ""
+    for message in heard:
+        if message.role == "assistant":
+            if before != "assistant":
+                runs.append([])
+            runs[-1].append(message)
+        before = message.role
+    return [tuple(run) for run in runs]
+
+
+def visible_of(messages: tuple[Heard, ...]) -> str:
+    """What a user sees of a turn, in one string."""
+    calls = [call for message in messages for call in message.calls]
+    return digest("".join(message.text for message in messages).strip(), *(f"{c.name} {c.arguments}" for c in calls))
+
+
+def thoughts_of(messages: tuple[Heard, ...]) -> tuple[str, ...]:
+    return tuple(thought for message in messages for thought in message.thoughts)

@@ -1,0 +1,106 @@
+"""The small agent model: plays its script, or without one calls the first tool offered and then answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from thoughtline_sim.script import read_script
+from thoughtline_sim.values import Call, Heard, Piece, Say, Step, Think, Tool, last_person
+from thoughtline_sim.wire import Json, JsonObject, as_object, objects, string
+
+_SAMPLES: dict[str, Json] = {"string": "Paris", "number": 2.5, "integer": 2, "boolean": True, "array": [], "null": None}
+_MOST_SEARCHED = 1_000_000
+_OVER = Step((Think("Nothing is left to do."), Say("The script is over.")))
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """The tools of a request. `forced` names the one that must be called; `tool_choice: none` forbids all."""
+
+    tools: tuple[Tool, ...] = ()
+    forced: str | None = None
+    may_call: bool = True
+
+
+def play(heard: tuple[Heard, ...], offer: Offer, header_script: str = "", body: JsonObject | None = None) -> Step:
+    """The next turn of this conversation."""
+    first = next((message.text for message in heard if message.role == "user"), "")
+    script = read_script(header_script) or read_script(first)
+    if script is None:
+        return _agent(heard, offer)
+    turn = turns_said(heard)
+    step = script[turn] if turn < len(script) else _OVER
+    if not any(isinstance(piece, Say) and piece.recalls for piece in step.pieces):
+        return step
+    private = _private(heard, body or {})
+    return msgspec.structs.replace(step, pieces=tuple(_recalled(piece, private) for piece in step.pieces))
+
+
+def _recalled(piece: Piece, private: str) -> Piece:
+    """What a model knows that was told nothing else: a pattern that can't be read finds nothing."""
+    if not isinstance(piece, Say) or not piece.recalls:
+        return piece
+    try:
+        found = re.search(piece.recalls, private[:_MOST_SEARCHED])
+    except re.error:
+        found = None
+    return Say(found[0] if found else "I don't know.")
+
+
+def _private(heard: tuple[Heard, ...], body: JsonObject) -> str:
+    """What a request tells the model beside the visible conversation."""
+    members = (body.get(name) for name in ("system", "instructions", "systemInstruction", "system_instruction"))
+    told = [text for member in members for text in _strings(member)]
+    for message in heard:
+        told += [message.text] if message.role == "system" else message.thoughts
+    return "\n".join(told)
+
+
+def _strings(value: Json) -> Iterator[str]:
+    """The texts of a system prompt, however it is written."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _strings(value.get("parts") or value.get("text"))
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)
+
+
+def turns_said(heard: tuple[Heard, ...]) -> int:
+    """How many turns the model has had: assistant messages that stand together count as one."""
+    roles = [message.role for message in heard]
+    return sum(1 for place, role in enumerate(roles) if role == "assistant" and roles[place - 1 : place] != [role])
+
+
+def _agent(heard: tuple[Heard, ...], offer: Offer) -> Step:
+    since = heard[last_person(heard) + 1 :]
+    has_results = any(message.results for message in since)
+    tool = next((tool for tool in offer.tools if offer.forced in (None, tool.name)), None)
+    if tool is None or has_results or not offer.may_call:
+        return Step((Think("I have what I need to answer."), Say("Here is the answer you asked for.")))
+    arguments = msgspec.json.encode(sample(tool.schema)).decode()
+    return Step((Think(f"I should call {tool.name} before I answer."), Call(tool.name, arguments)))
+
+
+def sample(schema: JsonObject, depth: int = 0) -> JsonObject:
+    """Arguments that fit a tool's schema well enough: every required property gets a value of its type."""
+    required = schema.get("required")
+    properties = as_object(schema.get("properties"))
+    names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    return {name: _value(as_object(properties.get(name)), depth) for name in names}
+
+
+def _value(schema: JsonObject, depth: int) -> Json:
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices:
+        return choices[0]
+    options = objects(schema.get("anyOf"))
+    if options and depth < 8:
+        return _value(options[0], depth + 1)
+    kind = string(schema.get("type")).lower()
+    if kind == "object" and depth < 8:
+        return sample(schema, depth + 1)
+    return _SAMPLES.get(kind, "Paris")

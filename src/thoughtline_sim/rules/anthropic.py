@@ -1,0 +1,392 @@
+"""Anthropic Messages: signed thinking (contracts.md §7), in the three profiles of its history.
+
+    classic    Claude 4 and 4.5: thinking is switched on with a budget, its text is shown, other models can't read it
+    adaptive   from 4.6: the model may skip thinking; its text is left out unless asked for
+    bound      from Opus 5.5: always thinks; a block is good only after the very prefix it was made for
+
+A signature is a token with claims about the block: which model and message made it, which of the message's thinking
+blocks it is, what stood around it, a digest of its text and of all that came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from thoughtline_sim.exchange import Exchange, Rule
+from thoughtline_sim.refusals import anthropic_error, thread_not_found
+from thoughtline_sim.tokens import ANTHROPIC, ANTHROPIC_BOUND, Spelling
+from thoughtline_sim.values import Answer, Call, Piece, Redacted, Refusal, Say, Think, last_person
+from thoughtline_sim.wire import Json, JsonObject, as_object, canonical, digest, objects, string
+from thoughtline_sim.wires.messages import THINKING, MessagesStyle, Place, blocks_of, skeleton_of
+
+THREADS_BETA = "message-threads-2026-08-12"
+BINDING_BETA = "thinking-binding-controls-2026-08-01"
+REDACTION_TRIGGER = (
+    "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING_46C9A13E193C177646C7398A98432ECCCE4C1253D5E2D82641AC0E52CC2876CB"
+)
+DOCS = "https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking"
+_BLOCK_KEYS = {"thinking": {"type", "thinking", "signature"}, "redacted_thinking": {"type", "data"}}
+_READS = {"fable-5-1": ("opus-5", "opus-5-5")}
+"""Which models' blocks a model reads beside its own (contracts.md §7 c)."""
+
+
+class Block(NamedTuple):
+    """A thinking block of a request, with its place and, if it is one of ours, its claims."""
+
+    message: int
+    position: int
+    body: JsonObject
+    claims: JsonObject | None
+
+    @property
+    def path(self) -> str:
+        return f"messages.{self.message}.content.{self.position}"
+
+    @property
+    def token(self) -> Json:
+        return self.body.get("signature" if self.body["type"] == "thinking" else "data")
+
+
+def mode_of(exchange: Exchange) -> str:
+    """`enabled`, `adaptive` or `off`."""
+    told = string(as_object(exchange.body.get("thinking")).get("type"))
+    if told in ("enabled", "adaptive"):
+        return told
+    if exchange.profile == "classic" or told == "disabled":
+        return "off"
+    return "adaptive"
+
+
+def is_thinking(exchange: Exchange) -> bool:
+    return mode_of(exchange) != "off"
+
+
+def shows_text(exchange: Exchange) -> bool:
+    """`display`: left out by default from 4.7 on."""
+    told = as_object(exchange.body.get("thinking")).get("display")
+    return told == "summarized" if exchange.profile in ("adaptive", "bound") else told != "omitted"
+
+
+def _spelling(exchange: Exchange) -> Spelling:
+    return ANTHROPIC_BOUND if exchange.profile == "bound" else ANTHROPIC
+
+
+def _bound(exchange: Exchange) -> tuple[str, ...]:
+    return ("anthropic", exchange.account)
+
+
+# minting
+
+
+def sign(exchange: Exchange, answer: Answer, place: Place, piece: Think | Redacted) -> JsonObject:
+    """A thinking block as the genuine API gives it."""
+    text = piece.text if shows_text(exchange) and isinstance(piece, Think) else ""
+    claims = {
+        "model": answer.model,
+        "message": place.message_id,
+        "number": place.number,
+        "skeleton": place.skeleton,
+        "shown": digest(text) if text else "",
+        "prefix": prefix_of(exchange.body, len(objects(exchange.body.get("messages")))),
+        "hidden": "" if text else piece.text,
+    }
+    token = exchange.mint.seal(claims, _bound(exchange), _spelling(exchange))
+    if isinstance(piece, Redacted):
+        return {"type": "redacted_thinking", "data": token}
+    return {"type": "thinking", "thinking": text, "signature": token}
+
+
+def pieces_for(exchange: Exchange, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """Opus 5.5: text in front of a call comes as thinking. The test prompt of the API redacts all thinking."""
+    first = next((message.text for message in exchange.heard if message.role == "user"), "")
+    if REDACTION_TRIGGER in first:
+        pieces = tuple(Redacted(piece.text) if isinstance(piece, Think) else piece for piece in pieces)
+    if exchange.profile != "bound":
+        return pieces
+    last_call = max((place for place, piece in enumerate(pieces) if isinstance(piece, Call)), default=-1)
+    return tuple(
+        Think(piece.text) if isinstance(piece, Say) and place < last_call else piece
+        for place, piece in enumerate(pieces)
+    )
+
+
+STYLE = MessagesStyle(
+    sign,
+    lambda digits, name, number: f"toolu_01{digest(digits, str(number))[:22]}",
+    lambda digits: f"msg_01{digits[:22]}",
+    pieces_for,
+    is_genuine=True,
+)
+
+
+def prefix_of(body: JsonObject, count: int) -> str:
+    """A digest of all that stands before a message: system, tools, earlier messages; markers and thinking left out."""
+    messages = objects(body.get("messages"))[:count]
+    called = {string(block.get("name")) for message in messages for block in blocks_of(message)}
+    tools = [
+        tool
+        for tool in objects(body.get("tools"))
+        if tool.get("defer_loading") is not True or string(tool.get("name")) in called
+    ]
+    said = [[message.get("role"), _without_thinking(message)] for message in messages]
+    system = body.get("system")
+    system = [{"type": "text", "text": system}] if isinstance(system, str) else system or []
+    return digest(canonical(_unmarked([system, tools, said])))
+
+
+def _without_thinking(message: JsonObject) -> list[JsonObject]:
+    return [block for block in blocks_of(message) if block.get("type") not in THINKING]
+
+
+def _unmarked(value: Json) -> Json:
+    """Without `cache_control`, wherever it stands."""
+    if isinstance(value, dict):
+        return {key: _unmarked(held) for key, held in value.items() if key != "cache_control"}
+    return [_unmarked(held) for held in value] if isinstance(value, list) else value
+
+
+# checking
+
+
+def thinking_blocks(exchange: Exchange) -> Iterator[Block]:
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        if message.get("role") == "assistant":
+            for position, body in enumerate(blocks_of(message)):
+                if body.get("type") in THINKING:
+                    block = Block(index, position, body, None)
+                    yield block._replace(claims=_claims_of(exchange, block))
+
+
+def _claims_of(exchange: Exchange, block: Block) -> JsonObject | None:
+    token = block.token
+    if not isinstance(token, str):
+        return None
+    return exchange.mint.open(token, _bound(exchange), _spelling(exchange))
+
+
+def thinking_kind(exchange: Exchange) -> Refusal | None:
+    """Always-thinking models take no other type (d10); `block_binding` needs its beta (d9)."""
+    thinking = as_object(exchange.body.get("thinking"))
+    kind = string(thinking.get("type"))
+    if exchange.profile == "bound" and kind in ("disabled", "enabled"):
+        return anthropic_error(
+            f'"thinking.type.{kind}" is not supported for this model. Use "thinking.type.adaptive" and '
+            '"output_config.effort" to control thinking behavior.'
+        )
+    if "block_binding" in thinking and BINDING_BETA not in _betas(exchange):
+        return anthropic_error(f"thinking.{kind or 'adaptive'}.block_binding: Extra inputs are not permitted")
+    return None
+
+
+def _betas(exchange: Exchange) -> str:
+    return f"{exchange.headers.get('anthropic-beta', '')},{exchange.body.get('anthropic_beta', '')}"
+
+
+def forced_tool(exchange: Exchange) -> Refusal | None:
+    """(d11)"""
+    if mode_of(exchange) != "off" and as_object(exchange.body.get("tool_choice")).get("type") in ("any", "tool"):
+        return anthropic_error("Thinking may not be enabled when tool_choice forces tool use.")
+    return None
+
+
+def signature_given(exchange: Exchange) -> Refusal | None:
+    """(d5)"""
+    for block in thinking_blocks(exchange):
+        field = "signature" if block.body["type"] == "thinking" else "data"
+        place = f"{block.path}.{block.body['type']}.{field}"
+        if field not in block.body:
+            return anthropic_error(f"{place}: Field required")
+        if not isinstance(block.token, str):
+            return anthropic_error(f"{place}.str: Input should be a valid string")
+        if field == "signature" and not isinstance(block.body.get("thinking"), str):
+            return anthropic_error(f"{block.path}.thinking.thinking: Field required")
+    return None
+
+
+def signature_known(exchange: Exchange) -> Refusal | None:
+    """(d3, d4) Minted here, for this account; by this model, unless the profile drops what another model made. Changed
+    text is no longer what was signed; in the latest turn that is told by (d2)."""
+    latest = last_person(exchange.heard)
+    for block in thinking_blocks(exchange):
+        is_foreign = block.claims is None or (exchange.profile != "bound" and block.claims["model"] != exchange.model)
+        if is_foreign or (block.message < latest and _is_changed(block)):
+            return _invalid(block)
+    return None
+
+
+def _invalid(block: Block) -> Refusal:
+    kind = block.body["type"]
+    field = "signature" if kind == "thinking" else "data"
+    return anthropic_error(f"{block.path}: Invalid `{field}` in `{kind}` block")
+
+
+def _is_changed(block: Block) -> bool:
+    """Text that was shown must be what was shown; extra keys (`cache_control`) are changes too."""
+    claims = block.claims or {}
+    kind = block.body["type"]
+    if set(block.body) - _BLOCK_KEYS[kind]:
+        return True
+    return kind == "thinking" and bool(claims.get("shown")) and digest(block.body["thinking"]) != claims["shown"]
+
+
+def binding(exchange: Exchange) -> Refusal | None:
+    """Profile `bound`: another model's blocks are dropped; a changed prefix ends this block and all later ones (d8)."""
+    if exchange.profile != "bound":
+        return None
+    settings = as_object(as_object(exchange.body.get("thinking")).get("block_binding"))
+    drops = settings.get("prefix_mismatch_behavior") == "drop_block"
+    dropped: list[JsonObject] = []
+    for block in thinking_blocks(exchange):
+        claims = block.claims or {}
+        if not _reads(exchange.model, claims["model"]):
+            dropped.append(_dropped(block, "model_binding_mismatch"))
+            continue
+        # A prefix holds all that came before: once it is broken, so is that of every later block.
+        is_broken = claims["prefix"] != prefix_of(exchange.body, block.message)
+        if is_broken and not drops:
+            return anthropic_error(
+                f"{block.path}: Invalid `signature` in `thinking` block. The block is bound to a different "
+                "conversation. "
+                'Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block". '
+                f"That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header."
+            )
+        if is_broken:
+            dropped.append(_dropped(block, "prefix_binding_mismatch"))
+    if settings or dropped:
+        exchange.notes["input_transformations"] = dropped
+    return None
+
+
+def _dropped(block: Block, reason: str) -> JsonObject:
+    return {"type": "thinking_dropped", "path": block.path, "reason": reason}
+
+
+def _reads(model: str, maker: str) -> bool:
+    others = next((names for name, names in _READS.items() if name in model), ())
+    return maker == model or any(maker.endswith(name) for name in others)
+
+
+def latest_turn_unchanged(exchange: Exchange) -> Refusal | None:
+    """(d2) Blocks of the turn since the last user text: same content, same order, same neighbours, one message."""
+    latest = last_person(exchange.heard)
+    gone = {note["path"] for note in exchange.notes.get("input_transformations", [])}
+    blocks = [block for block in thinking_blocks(exchange) if block.message > latest and block.path not in gone]
+    messages = objects(exchange.body.get("messages"))
+    for block in blocks:
+        siblings = [other for other in blocks if other.message == block.message]
+        fits = bool(gone) or _fits(block, siblings, blocks_of(messages[block.message]))
+        if _is_changed(block) or not fits:
+            return anthropic_error(
+                f"{block.path}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
+                "modified. These blocks must remain as they were in the original response."
+            )
+    return None
+
+
+def _fits(block: Block, siblings: list[Block], blocks: list[JsonObject]) -> bool:
+    """Whether the thinking and the calls around this block are those it was made with, in their order. A message that
+    was split in two fits neither half."""
+    claims = block.claims or {}
+    numbers = [(sibling.claims or {})["number"] for sibling in siblings]
+    made = str(claims["skeleton"])
+    now = skeleton_of(blocks)
+    calls = "us" if "s" in now else "u"  # a client may leave out what the provider ran, it may not move it
+    return numbers == list(range(len(numbers))) and _calls_between(now, calls) == _calls_between(made, calls)
+
+
+def _calls_between(skeleton: str, calls: str) -> list[int]:
+    """How many calls of these kinds stand before, between and after the thinking blocks."""
+    counts = [0]
+    for letter in skeleton:
+        if letter in "tr":
+            counts.append(0)
+        elif letter in calls:
+            counts[-1] += 1
+    return counts
+
+
+def server_tools_paired(exchange: Exchange) -> Refusal | None:
+    """What the provider ran itself has its result in the same message, after it."""
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        called: set[str] = set()
+        for position, block in enumerate(reversed(blocks_of(message))):
+            kind, name = string(block.get("type")), string(block.get("name"))
+            if kind == "server_tool_use" and string(block.get("id")) not in called:
+                place = f"messages.{index}.content.{len(blocks_of(message)) - 1 - position}"
+                return anthropic_error(
+                    f"{place}: `{name}` tool use with id `{string(block.get('id'))}` was found without a corresponding "
+                    f"`{name}_tool_result` block"
+                )
+            if kind.endswith("_tool_result"):
+                called.add(string(block.get("tool_use_id")))
+    return None
+
+
+def last_block_not_thinking(exchange: Exchange) -> Refusal | None:
+    """(d7)"""
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        blocks = blocks_of(message)
+        if message.get("role") == "assistant" and blocks and blocks[-1].get("type") in THINKING:
+            return anthropic_error(f"messages.{index}: The final block in an assistant message cannot be `thinking`.")
+    return None
+
+
+def starts_with_thinking(exchange: Exchange) -> Refusal | None:
+    """(d1) Thinking `enabled`, and results for the tools that the latest turn called."""
+    since = exchange.heard[last_person(exchange.heard) + 1 :]
+    turn = [message for message in since if message.role == "assistant"]
+    if mode_of(exchange) != "enabled" or not turn or not (exchange.heard and exchange.heard[-1].results):
+        return None
+    first = turn[0]
+    found = string(blocks_of(first.raw)[0].get("type")) if blocks_of(first.raw) else "text"
+    if found in THINKING:
+        return None
+    return anthropic_error(
+        f"messages.{first.index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When "
+        "`thinking` is enabled, a final `assistant` message must start with a thinking block "
+        "(preceeding the lastmost set "
+        "of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from "
+        "previous turns. To avoid "
+        f"this requirement, disable `thinking`. Please consult our documentation at {DOCS}"
+    )
+
+
+def no_thinking_when_off(exchange: Exchange) -> Refusal | None:
+    """(d6) The final position is all that was said since the last user text (contracts.md §7 c)."""
+    if mode_of(exchange) != "off":
+        return None
+    latest = last_person(exchange.heard)
+    for block in thinking_blocks(exchange):
+        if block.message > latest:
+            return anthropic_error(
+                f"{block.path}: When thinking is disabled, an `assistant` message in the final position cannot contain "
+                "`thinking`. To use thinking blocks, enable `thinking` in your request."
+            )
+    return None
+
+
+def thread_known(exchange: Exchange) -> Refusal | None:
+    """Without the beta there is no such field; with it, this simulator takes threads and has always lost them."""
+    thread = exchange.body.get("thread")
+    if thread is None:
+        return None
+    if THREADS_BETA not in exchange.headers.get("anthropic-beta", ""):
+        return anthropic_error("thread: Extra inputs are not permitted")
+    if as_object(thread).get("type") != "continue":
+        return None
+    return thread_not_found("No thread state was found for `previous_message_id`.")
+
+
+RULES: tuple[Rule, ...] = (
+    thinking_kind,
+    forced_tool,
+    signature_given,
+    signature_known,
+    binding,
+    latest_turn_unchanged,
+    server_tools_paired,
+    last_block_not_thinking,
+    starts_with_thinking,
+    no_thinking_when_off,
+)

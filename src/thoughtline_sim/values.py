@@ -1,0 +1,147 @@
+"""The nouns of a simulator.
+
+A request is heard as a list of `Heard` messages, whichever wire it came by. The model answers with a `Step` of pieces;
+the wire writes them as an `Answer`. A request that breaks the provider's contract gets a `Refusal` instead.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from thoughtline_sim.wire import JsonObject
+
+Role = Literal["system", "user", "assistant", "tool"]
+FinishWord = Literal["stop", "tool_calls", "length"]
+Verdict = Literal["whole", "altered", "missing", "invented", "unknown", "none"]
+"""What became of a turn's reasoning: `invented` came where there was none, `unknown` is of a turn not said here."""
+
+
+class Think(Struct, frozen=True):
+    """Reasoning. Empty text: a block that is signed and shows nothing."""
+
+    text: str
+
+
+class Redacted(Struct, frozen=True):
+    """Reasoning that the provider hides."""
+
+    text: str
+
+
+class Say(Struct, frozen=True):
+    """Text that the user sees. `recalls` is a pattern: what of it the model finds in what it was told in private."""
+
+    text: str
+    recalls: str = ""
+
+
+class Call(Struct, frozen=True):
+    """A tool call; `arguments` is JSON text as the model wrote it."""
+
+    name: str
+    arguments: str
+
+
+class Hosted(Struct, frozen=True):
+    """A tool that the provider runs itself: call and outcome are in the answer where the wire has them."""
+
+    name: str
+    arguments: str
+
+
+Piece: TypeAlias = Think | Redacted | Say | Call | Hosted
+
+
+class Step(Struct, frozen=True):
+    """One turn of the model, and how its stream is cut."""
+
+    pieces: tuple[Piece, ...]
+    finish: FinishWord | None = None
+    chunk_chars: int | None = None
+    delay_ms: int | None = None
+    cut_after: int | None = None
+    has_ids: bool = True
+
+
+class HeardCall(Struct, frozen=True):
+    """A call as it came back: arguments in one spelling, so that only their meaning counts."""
+
+    name: str
+    arguments: str
+    id: str | None = None
+
+
+class Heard(Struct, frozen=True):
+    """One message of a request, as its provider reads it. `thoughts` are the reasoning it carries, token and text."""
+
+    role: Role
+    index: int
+    text: str = ""
+    thoughts: tuple[str, ...] = ()
+    calls: tuple[HeardCall, ...] = ()
+    results: tuple[str, ...] = ()
+    raw: JsonObject = {}
+
+    @property
+    def is_person(self) -> bool:
+        """Whether somebody speaks here, and not a tool through them."""
+        return self.role == "user" and not self.results
+
+
+class Tool(Struct, frozen=True):
+    name: str
+    schema: JsonObject
+
+
+class Usage(Struct, frozen=True):
+    """Tokens, as four characters each; `output` includes `reasoning`."""
+
+    input: int
+    output: int
+    reasoning: int
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output
+
+
+class Answer(Struct, frozen=True):
+    """What is to be written: the pieces, and the ids and numbers around them."""
+
+    id: str
+    model: str
+    created: int
+    pieces: tuple[Piece, ...]
+    finish: FinishWord
+    usage: Usage
+    has_ids: bool = True
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, Call))
+
+    @property
+    def thinking(self) -> str:
+        """All reasoning as one text, for the wires that have one field for it."""
+        return "\n\n".join(piece.text for piece in self.pieces if isinstance(piece, (Think, Redacted)))
+
+    @property
+    def text(self) -> str:
+        return "".join(piece.text for piece in self.pieces if isinstance(piece, Say))
+
+
+class Refusal(Struct, frozen=True):
+    """An error as the provider sends it. `message` is its sentence, for the log and the page."""
+
+    status: int
+    body: bytes
+    message: str
+    content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def last_person(heard: tuple[Heard, ...]) -> int:
+    """Where the last user message that is not a tool result stands in the list; -1 if nobody spoke."""
+    return max((place for place, message in enumerate(heard) if message.is_person), default=-1)

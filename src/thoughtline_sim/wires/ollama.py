@@ -1,0 +1,71 @@
+"""Ollama's own chat: `message.thinking`, one JSON object a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from thoughtline_sim.exchange import Exchange, Wire
+from thoughtline_sim.values import Answer, Heard
+from thoughtline_sim.wire import JsonObject, compact, digest, pieces_of, string
+from thoughtline_sim.wires import chat
+from thoughtline_sim.wires.messages import arguments_of
+
+
+def _hear(body: JsonObject) -> tuple[Heard, ...]:
+    """Messages are chat's, but for the name of the reasoning field."""
+    messages = [{**message, "reasoning_content": string(message.get("thinking"))} for message in body["messages"]]
+    return chat.hear({"messages": messages})
+
+
+def _write(exchange: Exchange, answer: Answer) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": answer.text}
+    if answer.thinking:
+        message["thinking"] = answer.thinking
+    if answer.calls:
+        message["tool_calls"] = [
+            {
+                **({"id": f"call_{digest(answer.id, str(number))[:8]}"} if answer.has_ids else {}),
+                "function": {"index": number, "name": call.name, "arguments": arguments_of(call)},
+            }
+            for number, call in enumerate(answer.calls)
+        ]
+    return {
+        "model": answer.model,
+        "created_at": datetime.fromtimestamp(answer.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z"),
+        "message": message,
+        "done": True,
+        "done_reason": "length" if answer.finish == "length" else "stop",
+        "total_duration": 1_000_000_000,
+        "load_duration": 100_000_000,
+        "prompt_eval_count": answer.usage.input,
+        "prompt_eval_duration": 50_000_000,
+        "eval_count": answer.usage.output,
+        "eval_duration": 800_000_000,
+    }
+
+
+def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+    return [compact(line) + b"\n" for line in _lines(whole, chunk_chars)]
+
+
+def _lines(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+    message = whole["message"]
+    head = {"model": whole["model"], "created_at": whole["created_at"]}
+    empty = {"role": "assistant", "content": ""}
+    for piece in pieces_of(string(message.get("thinking")), chunk_chars):
+        yield {**head, "message": {**empty, "thinking": piece}, "done": False}
+    for piece in pieces_of(message["content"], chunk_chars):
+        yield {**head, "message": {**empty, "content": piece}, "done": False}
+    for call in message.get("tool_calls", []):
+        yield {**head, "message": {**empty, "tool_calls": [call]}, "done": False}
+    yield {**whole, "message": empty}
+
+
+def _echo(whole: JsonObject) -> JsonObject:
+    return {"messages": [whole["message"]]}
+
+
+OLLAMA = Wire(
+    "ollama_chat", chat.problem_of, _hear, chat.offer, _write, _frames, _echo, lambda _: "application/x-ndjson"
+)

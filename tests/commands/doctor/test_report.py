@@ -1,0 +1,95 @@
+"""`thoughtline doctor` as a person and a program meet it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.commands.doctor.scripted import closed_port
+from tests.sim.serving import served
+
+
+def doctor(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("THOUGHTLINE_", "XDG_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "thoughtline.cli", "doctor", "--port", str(closed_port()), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=environment | {"HOME": str(folder), "KEY": "sk-never-shown"},
+    )
+
+
+def test_with_nothing_set(tmp_path: Path) -> None:
+    """What is built in is well."""
+    result = doctor(tmp_path)
+    assert result.returncode == 0, result.stdout
+    assert "no config file" in result.stdout
+    assert "FAIL" not in result.stdout
+
+
+def test_a_whole_installation(tmp_path: Path) -> None:
+    """Settings, a store, an upstream that is there and one that is not: each has its line, and one failure counts."""
+    (tmp_path / "thoughtline.toml").write_text(f"""
+        [providers.deepseek]
+        base_url = "{served("deepseek").url}"
+        api_key = "${{KEY}}"
+        [providers.gone]
+        base_url = "http://127.0.0.1:{closed_port()}"
+        [store]
+        url = "sqlite:///turns.db"
+    """)
+    result = doctor(tmp_path, "--json", "--config", "thoughtline.toml")
+    report = json.loads(result.stdout)
+    assert (result.returncode, report["ok"]) == (1, False)
+    states = {check["name"]: check["state"] for check in report["checks"]}
+    assert states == {
+        "settings": "ok",
+        "store": "ok",
+        "store file": "ok",
+        "disk": "ok",
+        "upstream deepseek": "ok",
+        "upstream gone": "fail",
+        "port": "ok",
+        "exposure": "ok",
+        "admin token": "ok",
+        "clock": states["clock"],
+    }
+    assert (tmp_path / "turns.db").exists()
+    assert "sk-never-shown" not in result.stdout + result.stderr
+
+
+def test_a_strange_folder_is_not_obeyed(tmp_path: Path) -> None:
+    """A checkout with settings of its own gets no secret sent anywhere; what would use them is said."""
+    (tmp_path / "thoughtline.toml").write_text(f"""
+        [providers.deepseek]
+        base_url = "http://127.0.0.1:{closed_port()}"
+        api_key = "${{KEY}}"
+    """)
+    result = doctor(tmp_path)
+    assert result.returncode == 0, result.stdout
+    assert "upstream deepseek" not in result.stdout
+    assert "thoughtline doctor --config ./thoughtline.toml" in result.stderr
+
+
+def test_settings_with_mistakes(tmp_path: Path) -> None:
+    """All of them, with their lines and remedies, and nothing else is looked at."""
+    (tmp_path / "mine.toml").write_text('[server]\nprot = 1\n[store]\nttl = 7\n[providers.kimi]\napi_key = "${NOPE}"')
+    result = doctor(tmp_path, "--config", "mine.toml")
+    assert result.returncode == 1
+    lines = result.stdout.splitlines()
+    assert [line.split()[2].rstrip(":") for line in lines[::2]] == ["mine.toml:2", "mine.toml:4", "mine.toml:6"]
+    assert all("→" in line for line in lines[1::2])
+    assert "did you mean port?" in lines[1]
+
+
+def test_flags_are_looked_at_too(tmp_path: Path) -> None:
+    """What `serve` would be told, `doctor` can be told."""
+    result = doctor(tmp_path, "--upstream", f"http://127.0.0.1:{closed_port()}", "--store", "memory://")
+    assert result.returncode == 1
+    assert "nothing listens" in result.stdout
+    assert "warn  store" in result.stdout

@@ -1,0 +1,67 @@
+"""The order in which targets are asked: sticky, weighted, and the same in every process."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from thoughtline.failover.breakers import Breakers, BreakerTerms
+from thoughtline.failover.choosing import Affinity, order, ranked
+from thoughtline.failover.failures import Failure
+
+TARGETS = ("a", "b", "c")
+
+
+def _breakers(*failed: tuple[str, float]) -> Breakers:
+    breakers = Breakers(BreakerTerms(failures=1))
+    for name, now in failed:
+        breakers.failed(name, Failure("broken"), now)
+    return breakers
+
+
+def test_without_weights_the_routes_order() -> None:
+    """For every conversation."""
+    assert order(TARGETS, (), "x", None, Breakers(), 0.0) == ["a", "b", "c"]
+
+
+def test_the_target_that_answered_comes_first() -> None:
+    """Until it is open; then in its place among those that are."""
+    assert order(TARGETS, (), "x", "c", Breakers(), 0.0) == ["c", "a", "b"]
+    assert order(TARGETS, (), "x", "c", _breakers(("c", 0.0)), 0.0) == ["a", "b", "c"]
+    assert order(TARGETS, (), "x", "gone", Breakers(), 0.0) == ["a", "b", "c"]
+
+
+def test_open_targets_come_last_and_never_not_at_all() -> None:
+    """The one that opens soonest first: somebody is always asked."""
+    assert order(TARGETS, (), "x", None, _breakers(("a", 0.0)), 0.0) == ["b", "c", "a"]
+    assert order(TARGETS, (), "x", None, _breakers(("a", 5.0), ("b", 0.0), ("c", 2.0)), 5.0) == ["b", "c", "a"]
+
+
+def test_weights_spread_conversations() -> None:
+    """Each target is first as often as its weight says; 0 only if nobody else is left."""
+    first = Counter(ranked(TARGETS, (3, 1, 0), f"conversation {number}")[0] for number in range(4000))
+    assert 2850 < first["a"] < 3150
+    assert 850 < first["b"] < 1150
+    assert first["c"] == 0
+    assert ranked(TARGETS, (3, 1, 0), "x")[-1] == "c"
+
+
+def test_one_conversation_draws_the_same_everywhere() -> None:
+    """And whatever else stands beside: taking a target out moves only those who had it."""
+    for number in range(200):
+        drawn = ranked(TARGETS, (1, 1, 1), str(number))
+        assert drawn == ranked(TARGETS, (1, 1, 1), str(number))
+        assert ranked(("a", "b"), (1, 1), str(number)) == [name for name in drawn if name != "c"]
+
+
+def test_affinity_forgets_what_was_not_used() -> None:
+    """Bounded; the least recently used goes first; a failure is forgotten only where it happened."""
+    affinity = Affinity(2)
+    affinity.keep("x", "a")
+    affinity.keep("y", "a")
+    assert affinity.get("x") == "a"
+    affinity.keep("z", "b")
+    assert (affinity.get("x"), affinity.get("y"), affinity.get("z")) == ("a", None, "b")
+    affinity.forget("x", "b")
+    assert affinity.get("x") == "a"
+    affinity.forget("x", "a")
+    assert affinity.get("x") is None
