@@ -17,14 +17,15 @@ from bench.measure import best_seconds
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import capture
 from thoughtline.replay.contracts import BY_NAME
-from thoughtline.replay.keys import Identity
-from thoughtline.replay.planner import Issuer, needs, plan
+from thoughtline.replay.planner import needs, plan
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import ReasoningText
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
 
 WHO = Identity("tenant")
-ISSUER = Issuer("deepseek", "host", "account", "deepseek-v4-pro")
+ISSUER = Destination("deepseek", "host", "deepseek-v4-pro", "openai_chat", "account")
 WHERE = Provenance(
     *("tenant", "deepseek", "host", "account", "deepseek-v4-pro", "deepseek-v4-pro"), "openai_chat", "deepseek"
 )

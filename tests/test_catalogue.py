@@ -8,7 +8,8 @@ import pytest
 
 from thoughtline.catalogue import PROVIDERS, Provider, auth_for, canonical_name, looks_secret
 from thoughtline.formats import FORMATS
-from thoughtline.replay.detection import ALIASES, Target, provider_of, resolve
+from thoughtline.replay.detection import ALIASES, provider_of, resolve
+from thoughtline.values.destination import Destination
 
 NAMES = (
     "deepseek kimi mimo glm minimax qwen anthropic openai azure gemini xai openrouter mistral groq cerebras fireworks "
@@ -27,7 +28,7 @@ def test_every_provider_is_built_in() -> None:
 def test_a_public_provider_is_known_by_its_host_too(row: Provider) -> None:
     """An address of a row, under a name nobody knows, is detected as that row: rows and detection agree."""
     for base in (row.base_url, *row.bases.values()):
-        assert provider_of(Target("", base, "", "openai_chat")) == row.name
+        assert provider_of(Destination("", base, "", "openai_chat")) == row.name
 
 
 @pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.name)
@@ -54,7 +55,7 @@ def test_every_face_is_one_we_speak(row: Provider) -> None:
 def test_strict_providers_are_strict_in_every_face(name: str) -> None:
     """No face of a provider that refuses is listed without a contract that says so."""
     for face in PROVIDERS[name].formats:
-        contract = resolve(Target(name, PROVIDERS[name].base_url, f"{name}-v4", face))
+        contract = resolve(Destination(name, PROVIDERS[name].base_url, f"{name}-v4", face))
         assert contract.is_strict, face
 
 

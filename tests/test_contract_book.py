@@ -7,16 +7,17 @@ from msgspec.structs import replace
 from thoughtline import providers as dialects
 from thoughtline.lessons import Lessons
 from thoughtline.replay.contracts import BY_NAME, Contract
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.replayer import ContractBook
 from thoughtline.stores import MemoryStore, StoreSettings
+from thoughtline.values.destination import Destination
 from thoughtline.values.turns import FormatName
 
 LESSONS = Lessons(MemoryStore(StoreSettings(), lambda: 0.0), lambda: 0.0)
 
 
-def target(provider: str, model: str = "m", format: FormatName = "openai_chat") -> Target:
-    return Target(provider, "https://here.example", model, format)
+def target(provider: str, model: str = "m", format: FormatName = "openai_chat") -> Destination:
+    return Destination(provider, "https://here.example", model, format)
 
 
 def test_an_override_changes_what_it_says_and_no_more() -> None:

@@ -27,15 +27,16 @@ from thoughtline.preserver import (
 from thoughtline.providers import Dialect
 from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity
-from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
+from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
 from thoughtline.replay.refusals import Correction, Refusal, classify, learn
 from thoughtline.replay.turn_audit import ReplayAudit, ReplayContract, audit_replay
-from thoughtline.replayer import ContractBook, Destination, Prepared, Replayer
+from thoughtline.replayer import ContractBook, Prepared, Replayer
 from thoughtline.stores import StoreSettings, open_store
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, Fault, ForeignSeal, LimitExceeded, ThoughtlineError
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     Item,
     Reasoning,
@@ -53,6 +54,8 @@ from thoughtline.values.items import (
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn, Usage
 from thoughtline.watching import StreamWatch, Watch
+
+Issuer = Target = Destination  # names it had where it stood for a part of this
 
 __all__ = [
     "FORMATS",

@@ -8,12 +8,13 @@ import msgspec
 
 from thoughtline.formats import FORMATS
 from thoughtline.replay.chains import proven
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, frame_of, walk
+from thoughtline.replay.keys import frame_of, walk
 from thoughtline.replay.matching import Match, match_step
-from thoughtline.replay.planner import Issuer
 from thoughtline.replay.rules import Case, check
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName
 
@@ -33,7 +34,7 @@ def audit(
     model: str = "",
     format: FormatName | None = None,
     records: Iterable[Record] = (),
-    issuer: Issuer | None = None,
+    issuer: Destination | None = None,
 ) -> list[Finding]:
     """What is wrong with the reasoning of a request. Records of its turns also tell what was altered or is foreign.
 
@@ -44,7 +45,7 @@ def audit(
         raise ValueError(f"{row.name} has no requests")
     transcript = row.bodies.decode_request(request, row.dialect)
     name = model or transcript.model
-    contract = resolve(Target(provider, "", name, row.name))
+    contract = resolve(Destination(provider, "", name, row.name))
     transcript = row.bodies.decode_request(request, contract.dialect)
     kept = list(records)
     identity = Identity(kept[0].provenance.tenant if kept else "")
@@ -56,7 +57,7 @@ def audit(
     spoken_for = proven(steps, index, identity)
     matches = ((step, match_step(step, index, identity, spoken_for)) for step in steps)
     known = tuple((step, match.record) for step, match in matches if isinstance(match, Match))
-    return check(Case(transcript, contract, issuer or Issuer(provider, "", "", name), known))
+    return check(Case(transcript, contract, issuer or Destination(provider, "", name, row.name), known))
 
 
 def guess_format(request: bytes, provider: str = "") -> FormatName:

@@ -14,11 +14,11 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import pattern_at
 from thoughtline.lessons import TTL_SECONDS
 from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target
 from thoughtline.replay.keys import seal_key
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.plans import Policy
 from thoughtline.replay.refusals import Correction, Refusal, also_named, classify, learn
+from thoughtline.values.destination import Destination
 from thoughtline.values.items import seal_of
 from thoughtline.values.records import Key
 
@@ -30,7 +30,7 @@ class Sent(NamedTuple):
     """A request as it was refused. `filler` is what stood for reasoning that nobody had, if anything did."""
 
     body: bytes
-    target: Target
+    target: Destination
     contract: Contract
     policy: Policy
     filler: str | None

@@ -31,20 +31,22 @@ from thoughtline.healing import Mended, Sent, mend
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
-from thoughtline.replay.detection import Target, as_asked, provider_of, resolve, with_tools
+from thoughtline.replay.detection import as_asked, provider_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.inherit import inheriting
-from thoughtline.replay.keys import Identity, walk
+from thoughtline.replay.keys import walk
 from thoughtline.replay.learning import told_by_answer
 from thoughtline.replay.matching import Found
-from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
-from thoughtline.replay.plans import Counts
+from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
 from thoughtline.replay.refusals import Correction
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.translation import CallIds, with_opened, with_own_ids
 from thoughtline.translation.tools import NO_NAMES, ToolNames
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
-from thoughtline.values.records import Key, Outcome, Record
+from thoughtline.values.identity import Identity
+from thoughtline.values.outcome import Counts, Outcome
+from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName, Transcript
 from thoughtline.working import Work, at_once
 
@@ -55,24 +57,6 @@ _KEYS_AT_ONCE = 500
 MAX_FINDINGS = 64
 """As many as are told of one exchange."""
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
-
-
-class Destination(Struct, frozen=True, gc=False):
-    """Where a request goes, and on whose account: seals go back only there."""
-
-    provider: str
-    endpoint: str
-    account: str
-    model: str
-    format: FormatName
-
-    @property
-    def target(self) -> Target:
-        return Target(self.provider, self.endpoint, self.model, self.format)
-
-    @property
-    def issuer(self) -> Issuer:
-        return Issuer(self.provider, self.endpoint, self.account, self.model)
 
 
 MemberEdits: TypeAlias = tuple[tuple[str, bytes], ...]
@@ -97,18 +81,19 @@ class ContractBook:
         self._on_miss = on_miss or {}
         self._dialects = dialects or {}
         self._inherits = inherits
-        self._resolved: dict[Target, Contract] = {}
+        self._resolved: dict[tuple[str, str, str, FormatName], Contract] = {}
 
-    def contract_for(self, target: Target) -> Contract:
-        found = self._resolved.get(target)
+    def contract_for(self, target: Destination) -> Contract:
+        key = (target.provider, target.endpoint, target.model, target.format)
+        found = self._resolved.get(key)
         if found is None:
             found = self._resolve(target)
             if len(self._resolved) >= _MAX_RESOLVED:
                 self._resolved.clear()
-            self._resolved[target] = found
+            self._resolved[key] = found
         return self._lessons.apply(found, target)
 
-    def _resolve(self, target: Target) -> Contract:
+    def _resolve(self, target: Destination) -> Contract:
         """A contract that settings give a provider is of one format; in its others detection decides."""
         fixed = self._fixed.get(target.provider)
         found = resolve(target)
@@ -200,14 +185,9 @@ class Prepared(Struct, frozen=True, gc=False):
         counts = self.counts
         planned = self.plan.findings if self.plan else ()
         findings = (*self.carried.findings, *planned, *self.quotation.findings)
+        done = {**counts.counted, "healed": 1 if self.healings else 0, "checkpoints": len(self.quotation.quotes)}
         return Outcome(
-            restored=counts.restored,
-            inherited=counts.inherited,
-            blank=counts.blank,
-            stripped=counts.stripped,
-            missing=counts.missing,
-            healed=1 if self.healings else 0,
-            checkpoints=len(self.quotation.quotes),
+            **done,
             added_chars=len(self.quotation.text),
             findings=tuple((finding.rule, finding.place) for finding in findings[:MAX_FINDINGS]),
         )
@@ -247,7 +227,7 @@ class Replayer:
         self._work = work
 
     def contract_for(self, destination: Destination) -> Contract:
-        return self._book.contract_for(destination.target)
+        return self._book.contract_for(destination)
 
     async def prepare(
         self,
@@ -263,7 +243,7 @@ class Replayer:
 
         With `terms`, what other models thought is quoted where this one can't take it natively.
         """
-        contract = self._book.contract_for(destination.target)
+        contract = self._book.contract_for(destination)
         work = self.work_for(body)
         contract = await work(partial(as_asked, contract, body))
         try:
@@ -290,7 +270,7 @@ class Replayer:
         terms: Terms | None = None,
     ) -> Prepared:
         """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
-        contract = contract or self._book.contract_for(destination.target)
+        contract = contract or self._book.contract_for(destination)
         work = self._work_for(transcript)
         needed = await work(partial(needs if terms is None else needs_of_all, transcript, contract, identity))
         found = carried.added_to(await self._found(needed, work))
@@ -298,7 +278,7 @@ class Replayer:
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
         if terms is not None:
-            handover = await recall(self._memory, needed, found, transcript, destination.issuer, terms, work)
+            handover = await recall(self._memory, needed, found, transcript, destination, terms, work)
             prepared = replace(prepared, handover=handover)
         try:
             prepared = await work(partial(_planned, prepared))
@@ -354,7 +334,7 @@ class Replayer:
         now = self._clock()
         for record in records:
             made = record.provenance
-            target = Target(made.provider, made.endpoint, made.model_asked, made.format)
+            target = Destination(made.provider, made.endpoint, made.model_asked, made.format)
             lesson = told_by_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
             if lesson is not None:
                 await self._lessons.keep((lesson,), frozenset())
@@ -428,7 +408,7 @@ def _planned(prepared: Prepared) -> Prepared:
     transcript, needed = prepared.transcript, prepared.needed
     assert transcript is not None
     assert needed is not None
-    issuer = prepared.destination.issuer
+    issuer = prepared.destination
     planned = plan(transcript, prepared.contract, needed, prepared.found, issuer, prepared.policy)
     applied, quotation = planned.apply(transcript), Quotation()
     if prepared.handover is not None:
@@ -444,4 +424,4 @@ def _planned(prepared: Prepared) -> Prepared:
 def _sent(prepared: Prepared) -> Sent:
     contract = prepared.contract
     filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
-    return Sent(prepared.body, prepared.destination.target, contract, prepared.policy, filler)
+    return Sent(prepared.body, prepared.destination, contract, prepared.policy, filler)

@@ -16,12 +16,13 @@ from thoughtline.formats.weighing import check_weight
 from thoughtline.replay.capture import captured_at, end_of
 from thoughtline.replay.keys import Spot
 from thoughtline.replayer import Prepared
-from thoughtline.sessions import untold_session
+from thoughtline.sessions import unnamed_session
 from thoughtline.translation import with_made_ids
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.values.items import Item
-from thoughtline.values.records import Outcome, Record
+from thoughtline.values.outcome import Outcome
+from thoughtline.values.records import Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn
 
 MAX_BYTES = 32 * 2**20
@@ -135,7 +136,7 @@ def provenance_of(prepared: Prepared) -> Provenance:
         where.model,
         where.format,
         prepared.contract.dialect.name,
-        who.session or (prepared.handover.session if prepared.handover else untold_session(transcript)),
+        who.session or (prepared.handover.session if prepared.handover else unnamed_session(transcript)),
         who.agent,
     )
 

@@ -19,10 +19,11 @@ from thoughtline.continuity.injection import Quotation, Terms
 from thoughtline.continuity.memory import Memory
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.replay.capture import capture
-from thoughtline.replay.detection import Target, resolve
-from thoughtline.replay.keys import Identity
-from thoughtline.replay.planner import Issuer, Needs, plan
+from thoughtline.replay.detection import resolve
+from thoughtline.replay.planner import Needs, plan
 from thoughtline.stores import Store, open_store
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.records import Record
 from thoughtline.values.turns import FormatName, Provenance, Transcript
 
@@ -39,8 +40,8 @@ class Model(NamedTuple):
     endpoint: str = "https://host.example"
 
     @property
-    def issuer(self) -> Issuer:
-        return Issuer(self.provider, self.endpoint, self.account, self.name)
+    def issuer(self) -> Destination:
+        return Destination(self.provider, self.endpoint, self.name, self.format, self.account)
 
 
 DEEPSEEK = Model("deepseek", "deepseek-v4-pro")
@@ -117,7 +118,7 @@ class Desk:
         tenant: str = "t",
         agent: str | None = None,
     ) -> Sent:
-        contract = resolve(Target(model.provider, model.endpoint, model.name, model.format))
+        contract = resolve(Destination(model.provider, model.endpoint, model.name, model.format))
         bodies = _bodies(model.format)
         transcript = bodies.decode_request(encoded(request), contract.dialect)
         identity = Identity(tenant, session, agent)
@@ -131,7 +132,7 @@ class Desk:
 
     async def answer(self, sent: Sent, response: Json) -> tuple[Record, ...]:
         model = sent.model
-        contract = resolve(Target(model.provider, model.endpoint, model.name, model.format))
+        contract = resolve(Destination(model.provider, model.endpoint, model.name, model.format))
         reply = _bodies(model.format).decode_response(encoded(response), contract.dialect)
         made = Provenance(
             *(sent.identity.tenant, model.provider, model.endpoint, model.account, model.name, model.name),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from thoughtline.formats import FORMATS, Format
 from thoughtline.formats.halves import MOST_ESCAPES, as_sent, readable
 from thoughtline.replayer import guess_model
-from thoughtline.sessions import session_of
+from thoughtline.sessions import identity_of
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Text
 
@@ -123,4 +123,4 @@ def test_model_and_session_are_found() -> None:
     """Whoever looks at a body for one member finds it beside a half."""
     body = rb'{"messages":[{"role":"user","content":"\ud83d"}],"model":"kimi-k2","session_id":"one"}'
     assert guess_model(body) == "kimi-k2"
-    assert session_of({}, body).id == "one"
+    assert identity_of("t", {}, body).session == "one"

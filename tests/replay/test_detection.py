@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from thoughtline.replay.contracts import BY_NAME, ROWS
-from thoughtline.replay.detection import ALIASES, HOSTS, Target, family_of, provider_of, resolve
+from thoughtline.replay.detection import ALIASES, HOSTS, family_of, provider_of, resolve
+from thoughtline.values.destination import Destination
 from thoughtline.values.turns import FormatName
 
 CHAT: FormatName = "openai_chat"
@@ -77,13 +78,13 @@ TABLE: list[tuple[str, str, str, FormatName, str]] = [
 @pytest.mark.parametrize(("provider", "endpoint", "model", "wire", "expected"), TABLE)
 def test_contract_of(provider: str, endpoint: str, model: str, wire: FormatName, expected: str) -> None:
     """Provider, host, model and format tell the contract."""
-    assert resolve(Target(provider, endpoint, model, wire)).name == expected
+    assert resolve(Destination(provider, endpoint, model, wire)).name == expected
 
 
 @pytest.mark.parametrize("provider", ["siliconflow", "nebius", "deepinfra", "sambanova", "fireworks", "together"])
 def test_aggregators_restore_and_make_nothing_up(provider: str) -> None:
     """Of these no refusal is known: a strict model's reasoning is restored there, and a miss is left alone."""
-    contract = resolve(Target(provider, "", "deepseek-v4", CHAT))
+    contract = resolve(Destination(provider, "", "deepseek-v4", CHAT))
     assert contract.kind == "advisory"
     assert contract.takes == "text"
     assert contract.ladder == ()
@@ -91,20 +92,20 @@ def test_aggregators_restore_and_make_nothing_up(provider: str) -> None:
 
 def test_a_model_nobody_knows_is_left_alone() -> None:
     """Nothing is demanded and nothing forbidden for it."""
-    contract = resolve(Target("", "", "brand-new", CHAT))
+    contract = resolve(Destination("", "", "brand-new", CHAT))
     assert (contract.kind, contract.scope, contract.takes, contract.ladder) == ("advisory", "nowhere", "text", ())
 
 
 @pytest.mark.parametrize(("alias", "name"), ALIASES.items())
 def test_aliases(alias: str, name: str) -> None:
     """A provider goes by several names."""
-    assert provider_of(Target(alias, "", "", CHAT)) == name
+    assert provider_of(Destination(alias, "", "", CHAT)) == name
 
 
 def test_a_host_is_matched_at_its_end_only() -> None:
     """A host that merely mentions another is not it."""
-    assert provider_of(Target("", "https://api.deepseek.com.evil.example/v1", "", CHAT)) == ""
-    assert provider_of(Target("", "https://API.DeepSeek.com:443/v1", "", CHAT)) == "deepseek"
+    assert provider_of(Destination("", "https://api.deepseek.com.evil.example/v1", "", CHAT)) == ""
+    assert provider_of(Destination("", "https://API.DeepSeek.com:443/v1", "", CHAT)) == "deepseek"
     assert all(pattern.endswith("$") for pattern, _ in HOSTS)
 
 

@@ -13,12 +13,13 @@ from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, 
 from thoughtline.providers import Dialect
 from thoughtline.replay.capture import capture
 from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target, resolve
-from thoughtline.replay.keys import Identity
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.matching import thought_of
-from thoughtline.replay.planner import Issuer, may_restore, needs, plan
+from thoughtline.replay.planner import may_restore, needs, plan
 from thoughtline.replay.rules import Case, check
 from thoughtline.replay.weaving import without_reasoning
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Unknown, plain_token, seal_of
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Provenance, Transcript
@@ -54,13 +55,13 @@ def model_of(exchange: Exchange) -> str:
     return str(named or (path.split("/models/")[-1].split(":")[0] if "/models/" in path else ""))
 
 
-def issuer_of(exchange: Exchange) -> Issuer:
-    return Issuer(str(exchange.recorded["provider"]), "host", "account", model_of(exchange))
+def issuer_of(exchange: Exchange) -> Destination:
+    return Destination(str(exchange.recorded["provider"]), "host", model_of(exchange), exchange.format.name, "account")
 
 
 def contract_of(exchange: Exchange) -> Contract:
     """The contract of the provider, in the dialect that was recorded."""
-    target = Target(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
+    target = Destination(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
     return replace(resolve(target), dialect=exchange.dialect)
 
 
@@ -161,7 +162,7 @@ def test_a_turn_that_was_changed_gets_nothing(recording: Recording) -> None:
 
 def as_spoken(exchange: Exchange) -> Contract:
     """The contract as the gateway resolves it, in the dialect that was recorded where a recording shows one."""
-    target = Target(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
+    target = Destination(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
     contract = resolve(target)
     is_told = exchange.dialect is not exchange.format.dialect
     return replace(contract, dialect=exchange.dialect) if is_told else contract

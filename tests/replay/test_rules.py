@@ -11,8 +11,8 @@ from thoughtline.audit import audit, guess_format
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import capture
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.planner import Issuer
 from thoughtline.replay.rules import RULES
+from thoughtline.values.destination import Destination
 from thoughtline.values.records import Record
 from thoughtline.values.turns import FormatName, Provenance
 
@@ -216,7 +216,8 @@ def test_foreign_seal() -> None:
     """The same block, on its way to another model."""
     body = claude({"role": "assistant", "content": [THOUGHT, USE]}, RESULT, model="claude-sonnet-4-5")
     records = record_of(body, [THOUGHT, USE])
-    finding = only(found(body, "anthropic", records=records, issuer=Issuer("anthropic", "", "", "claude-sonnet-4-5")))
+    issuer = Destination("anthropic", "", "claude-sonnet-4-5", "anthropic_messages")
+    finding = only(found(body, "anthropic", records=records, issuer=issuer))
     assert finding.rule == "foreign"
 
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.translation.effort import BUDGETS, KNOBS, Settled, effort_of, knob_for, settle
+from thoughtline.values.destination import Destination
 from thoughtline.values.options import EFFORTS, Effort, Thinking
 from thoughtline.values.turns import FormatName
 
@@ -19,7 +20,7 @@ BUDGET = Thinking("on", None, 4_000)
 
 
 def settled(provider: str, model: str, format: FormatName, thinking: Thinking, limit: int | None = None) -> Settled:
-    return settle(thinking, resolve(Target(provider, "https://h", model, format)), model, limit)
+    return settle(thinking, resolve(Destination(provider, "https://h", model, format)), model, limit)
 
 
 def said(found: Settled) -> dict[str, Any]:
@@ -192,4 +193,4 @@ def test_every_contract_has_its_knob() -> None:
         for name in knob.contracts:
             first = next(one for one in KNOBS if name in one.contracts and one.models in ("", knob.models))
             assert KNOBS.index(first) <= KNOBS.index(knob)
-    assert knob_for(resolve(Target("nobody", "", "no-model", CHAT)), "no-model").style == "reasoning_effort"
+    assert knob_for(resolve(Destination("nobody", "", "no-model", CHAT)), "no-model").style == "reasoning_effort"

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.translation.world import UPSTREAMS, Upstream
 from tests.wire_cases import REQUESTS
 from thoughtline.formats import FORMATS
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.translation import translate_request
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Fault, ThoughtlineError
 from thoughtline.values.turns import FormatName
 
@@ -34,7 +35,7 @@ def carry(format: FormatName, body: bytes, upstream: Upstream) -> None:
     client, wire = FORMATS[format], FORMATS[upstream.format]
     assert client.bodies is not None
     assert wire.bodies is not None
-    contract = resolve(Target(upstream.provider, "https://h", upstream.model, upstream.format))
+    contract = resolve(Destination(upstream.provider, "https://h", upstream.model, upstream.format))
     try:
         asked = client.bodies.decode_request(body, client.dialect)
         request = translate_request(asked, upstream.format, contract, upstream.model, is_streaming=True)

@@ -14,11 +14,12 @@ from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
 from tests.wire_cases import REQUESTS, WireCase
 from tests.wire_cases import name_of as case_name
 from thoughtline.formats import FORMATS
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.visible import canonical_json
 from thoughtline.translation import TranslatedRequest, runs, translate_request
 from thoughtline.translation.conversation import refusal_of
 from thoughtline.translation.envelopes import letters_of
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, Untranslatable
 from thoughtline.values.items import Item, Text, ToolCall, Unknown
 from thoughtline.values.turns import FormatName, Transcript
@@ -37,7 +38,7 @@ def translated(
     format: FormatName, body: Json, to: FormatName, provider: str | None = None, model: str | None = None
 ) -> TranslatedRequest:
     upstream = BY_FORMAT[to]
-    target = Target(provider or upstream.provider, "https://h", model or upstream.model, to)
+    target = Destination(provider or upstream.provider, "https://h", model or upstream.model, to)
     return translate_request(
         transcript_of(format, body), to, resolve(target), model or upstream.model, is_streaming=False
     )

@@ -10,10 +10,11 @@ import pytest
 from tests.translation.test_requests import BY_FORMAT, body_of, translated
 from tests.translation.world import BODY_TYPES
 from thoughtline.formats import FORMATS
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import adapt
 from thoughtline.translation.tools import names_for, qualified, unwrapped_text, wrapped_text
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import ToolCall
 from thoughtline.values.options import FunctionTool
@@ -25,7 +26,7 @@ LOOK = {"type": "function", "name": "look", "parameters": SCHEMA}
 AGENTS = {"type": "namespace", "name": "agents", "description": "Agents.", "tools": [LOOK | {"name": "spawn"}, LOOK]}
 PATCH = {"type": "custom", "name": "patch", "format": {"type": "grammar", "definition": "start: x"}}
 SEARCH = {"type": "web_search"}
-DEEPSEEK = resolve(Target("deepseek", "https://api.deepseek.com", "deepseek-v4-pro", "openai_responses"))
+DEEPSEEK = resolve(Destination("deepseek", "https://api.deepseek.com", "deepseek-v4-pro", "openai_responses"))
 
 
 def names_in(body: Json) -> list[str]:
@@ -76,7 +77,7 @@ def test_openai_itself_takes_free_text_in_chat() -> None:
     asked = spoken.bodies.decode_request(
         json.dumps({"model": "m", "input": "hi", "tools": [PATCH]}).encode(), spoken.dialect
     )
-    contract = resolve(Target("openai", "https://api.openai.com", "gpt-5.1", "openai_chat"))
+    contract = resolve(Destination("openai", "https://api.openai.com", "gpt-5.1", "openai_chat"))
     request = translate_request(asked, "openai_chat", contract, "gpt-5.1")
     assert body_of(request)["tools"][0]["type"] == "custom"
 
@@ -191,7 +192,7 @@ def test_tools_that_stand_in_the_conversation_are_offered_too() -> None:
 )
 def test_where_all_is_taken_the_bytes_are_the_clients(provider: str, model: str, format: FormatName) -> None:
     """OpenAI's tools at OpenAI, Anthropic's at Anthropic; and where nobody knows."""
-    contract = resolve(Target(provider, "https://host.example", model, format))
+    contract = resolve(Destination(provider, "https://host.example", model, format))
     body = json.dumps({"input": "hi", "tools": [AGENTS, PATCH, SEARCH, {"type": "web_search_20250305"}]}).encode()
     assert adapt(body, format, contract, "leave_out").body is body
 
@@ -200,10 +201,10 @@ def test_what_a_server_has_of_its_own_is_left_alone() -> None:
     """Groq's search, xAI's: kinds that nobody here lists go up."""
     tools = [{"type": "browser_search"}, {"type": "mcp", "server_url": "x"}]
     for provider in ("groq", "xai", "vllm", "openrouter"):
-        contract = resolve(Target(provider, "", "some-model", "openai_responses"))
+        contract = resolve(Destination(provider, "", "some-model", "openai_responses"))
         body = json.dumps({"input": "hi", "tools": tools}).encode()
         assert adapt(body, "openai_responses", contract, "leave_out").body is body
-    contract = resolve(Target("xai", "", "grok-4.7", "openai_responses"))
+    contract = resolve(Destination("xai", "", "grok-4.7", "openai_responses"))
     body = json.dumps({"input": "hi", "tools": [SEARCH, {"type": "x_search"}]}).encode()
     assert adapt(body, "openai_responses", contract, "leave_out").body is body
 
@@ -214,7 +215,7 @@ def test_what_a_server_has_of_its_own_is_left_alone() -> None:
 )
 def test_server_tools_at_other_messages_servers(provider: str, left: list[str]) -> None:
     """What the server has stays, with every byte of it; a choice that names what goes, goes."""
-    contract = resolve(Target(provider, "", "some-model", "anthropic_messages"))
+    contract = resolve(Destination(provider, "", "some-model", "anthropic_messages"))
     look = {"name": "look", "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}}
     tools: list[Json] = [look, {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}]
     tools.append({"type": "code_execution_20250825", "name": "code_execution"})

@@ -18,10 +18,10 @@ from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
 from thoughtline.replay.capture import capture, fold
 from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, frame_of, walk
-from thoughtline.replay.planner import Issuer, Plan, needs, plan
+from thoughtline.replay.keys import frame_of, walk
+from thoughtline.replay.planner import Plan, needs, plan
 from thoughtline.translation import (
     Sealer,
     Sealing,
@@ -34,8 +34,10 @@ from thoughtline.translation import (
     translate_request,
     with_opened,
 )
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.events import Event
+from thoughtline.values.identity import Identity
 from thoughtline.values.turns import FormatName, Provenance, Reply
 from thoughtline_sim.simulation import Request, Response, Simulation
 from thoughtline_sim.simulators import SIMULATORS
@@ -70,7 +72,7 @@ class Upstream(NamedTuple):
 
     @property
     def contract(self) -> Contract:
-        return resolve(Target(self.provider, "https://upstream.example", self.model, self.format))
+        return resolve(Destination(self.provider, "https://upstream.example", self.model, self.format))
 
 
 _GENERATE = "/v1beta/models/{model}:generateContent"
@@ -170,7 +172,9 @@ class Lane:
     def _planned(self, request: TranslatedRequest, contract: Contract, who: Identity) -> Plan:
         needed = needs(request.transcript, contract, who)
         found = with_opened(self.store.find(needed.keys), request.records)
-        issuer = Issuer(self.upstream.provider, "https://upstream.example", "account", self.upstream.model)
+        issuer = Destination(
+            self.upstream.provider, "https://upstream.example", self.upstream.model, self.upstream.format, "account"
+        )
         return plan(request.transcript, contract, needed, found, issuer)
 
     def _send(self, body: bytes, is_streaming: bool) -> Response:

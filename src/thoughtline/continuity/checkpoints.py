@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from thoughtline.replay.chains import proven
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
-from thoughtline.replay.keys import Identity, Step, evidence_of, frame_of, walk
+from thoughtline.replay.keys import Step, evidence_of, frame_of, walk
 from thoughtline.replay.matching import Found, Match, match_merged, match_step
 from thoughtline.replay.planner import Needs
-from thoughtline.replay.plans import Issuer
 from thoughtline.replay.weaving import has_sentinel, is_filler
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningSummary, ReasoningText, seal_of
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Transcript
@@ -90,7 +91,7 @@ def _known(step: Step, found: Found, identity: Identity, used: set[str]) -> Iter
             yield from _known(part, found, identity, used)
 
 
-def checkpoints_of(known: Sequence[Known], planned: Transcript, target: Issuer, max_chars: int) -> Checkpoints:
+def checkpoints_of(known: Sequence[Known], planned: Transcript, target: Destination, max_chars: int) -> Checkpoints:
     """The checkpoints of the turns of a request, as the plan has it. What is too long is left out whole."""
     taken: list[Checkpoint] = []
     findings: list[Finding] = []
@@ -134,7 +135,7 @@ def readable(items: Iterable[Item]) -> str:
     return "\n\n".join(text for text in texts if text.strip())
 
 
-def _is_made_by(record: Record, target: Issuer) -> bool:
+def _is_made_by(record: Record, target: Destination) -> bool:
     made = record.provenance
     is_there = (made.provider, made.endpoint, made.account) == (target.provider, target.endpoint, target.account)
     return is_there and target.model in (made.model_asked, made.model_answered)

@@ -17,7 +17,7 @@ from thoughtline.continuity.memory import Line, Memory, line_of
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
-from thoughtline.replay.plans import Issuer
+from thoughtline.values.destination import Destination
 from thoughtline.values.turns import Transcript
 from thoughtline.working import Work, at_once
 
@@ -31,7 +31,7 @@ class Handover(NamedTuple):
     known: tuple[Known, ...]
     line: Line
     told: Told
-    target: Issuer
+    target: Destination
     terms: Terms
     past: tuple[Checkpoint, ...] = ()
 
@@ -52,7 +52,7 @@ async def recall(
     needed: Needs,
     found: Found,
     transcript: Transcript,
-    target: Issuer,
+    target: Destination,
     terms: Terms,
     work: Work = at_once,
 ) -> Handover:

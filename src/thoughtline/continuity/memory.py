@@ -19,13 +19,14 @@ from msgspec import Struct
 
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, Known, checkpoint_of
 from thoughtline.continuity.injection import NOTHING_TOLD, Terms, Told
-from thoughtline.replay.keys import Identity, evidence_of
+from thoughtline.replay.keys import evidence_of
 from thoughtline.replay.planner import Needs
-from thoughtline.replay.plans import Issuer
 from thoughtline.replay.visible import digest, packed
-from thoughtline.sessions import untold_session
+from thoughtline.sessions import unnamed_session
 from thoughtline.stores import Clock, Filter, Note, Store
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import StoreError
+from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Transcript
 
@@ -73,7 +74,7 @@ class Line(NamedTuple):
 _decoder = msgspec.json.Decoder(Noted)
 
 
-def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, target: Issuer) -> Line:
+def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, target: Destination) -> Line:
     """The line of a request, by the answers it goes on from, as the client shows them and as they were made."""
     who = needed.identity
     places = [needed.end.place()] if needed.end is not None else []
@@ -93,7 +94,7 @@ def session_name(identity: Identity, known: Sequence[Known], transcript: Transcr
     if identity.session is not None:
         return identity.session
     told = next((one.record.provenance.session for one in reversed(known) if one.record.provenance.session), None)
-    return told or untold_session(transcript)
+    return told or unnamed_session(transcript)
 
 
 class Memory:

@@ -48,13 +48,13 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.tagging import TaggedAnswer
 from thoughtline.gateway.translating import Spoken, TranslatedExchange, translated
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
-from thoughtline.replay.keys import Identity
-from thoughtline.replayer import Carried, Destination, Prepared
-from thoughtline.sessions import Session
+from thoughtline.replayer import Carried, Prepared
 from thoughtline.translation import Sealer
 from thoughtline.translation.own_format import adapt
 from thoughtline.translation.tools import NO_NAMES
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import LimitExceeded, ThoughtlineError
+from thoughtline.values.identity import Identity
 from thoughtline.values.turns import Provenance
 from thoughtline.watching import provenance_of
 
@@ -75,14 +75,10 @@ class Incoming(Struct):
     headers: dict[bytes, bytes]
     query: str
     caller: Caller
-    session: Session
+    identity: Identity
     body: bytes
     encoding: str = ""
     model: str = ""
-
-    @property
-    def identity(self) -> Identity:
-        return Identity(self.caller.tenant, self.session.id, self.session.agent)
 
     @property
     def credentials(self) -> list[str]:
@@ -174,7 +170,7 @@ class Attempt:
             check_held(incoming.body, provider, incoming.spoken.format, is_translated=self.is_translated)
         account = account_of(self._key or self._credential)
         base = provider.bases.get(choice.format, provider.base_url)
-        destination = Destination(provider.name, base, account, choice.model, choice.format)
+        destination = Destination(provider.name, base, choice.model, choice.format, account)
         sealer = Sealer(self._state.envelope_key, incoming.caller.tenant)
         if self.is_translated and incoming.route.action == "count_tokens":
             await self._estimate(destination, sealer)

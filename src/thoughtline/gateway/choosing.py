@@ -13,7 +13,7 @@ from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import Caller, keys_for
 from thoughtline.gateway.routing import Route
 from thoughtline.replayer import Replayer
-from thoughtline.sessions import untold_session
+from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.turns import FormatName, Provenance
@@ -146,9 +146,9 @@ async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replay
         work = replayer.work_for(incoming.body)
         transcript = await work(partial(decode_bounded, incoming.body, wire.name, wire.dialect))
     except DecodeError:
-        return Conversation(f"{incoming.caller.tenant}/{incoming.session.id or ''}", skipped=choices.skipped)
+        return Conversation(f"{incoming.caller.tenant}/{incoming.identity.session or ''}", skipped=choices.skipped)
     latest = await replayer.latest(transcript, incoming.identity)
-    name = f"{incoming.caller.tenant}/{incoming.session.id or untold_session(transcript)}"
+    name = f"{incoming.caller.tenant}/{incoming.identity.session or unnamed_session(transcript)}"
     return Conversation(name, latest.provenance if latest else None, failed_results(transcript), choices.skipped)
 
 

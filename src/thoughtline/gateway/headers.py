@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway.encodings import ACCEPTED
-from thoughtline.values.records import Outcome
+from thoughtline.values.outcome import Outcome
 from thoughtline.values.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -159,12 +159,9 @@ REPLAY = b"x-thoughtline-replay"
 
 def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
     """What was done about reasoning, and how the store is unless it is well. `is_unread`: the request was too much."""
-    told = (
-        f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
-        f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
-    )
-    told += ", unread=1" if is_unread else ""
-    return REPLAY, (told if store == "ok" else f"{told}, store={store}").encode()
+    summary = ", ".join([f"{name}={count}" for name, count in done.counted.items()])
+    summary += ", unread=1" if is_unread else ""
+    return REPLAY, (summary if store == "ok" else f"{summary}, store={store}").encode()
 
 
 def with_store(headers: Headers, word: str) -> Headers:

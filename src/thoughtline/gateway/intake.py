@@ -11,37 +11,38 @@ from thoughtline.gateway.asgi import Receive, read_body
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.routing import Route
 from thoughtline.replayer import Replayer, first_model, guess_model
-from thoughtline.sessions import Session, session_of
+from thoughtline.sessions import identity_of
 from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.identity import Identity
 
 
 class Taken(NamedTuple):
     """`encoding` is left where the body is passed on as it came."""
 
-    session: Session
+    identity: Identity
     body: bytes
     encoding: str
     model: str
 
 
 async def take_in(
-    receive: Receive, headers: Mapping[bytes, bytes], route: Route, replayer: Replayer, limit: int
+    receive: Receive, tenant: str, headers: Mapping[bytes, bytes], route: Route, replayer: Replayer, limit: int
 ) -> Taken:
     """Read a request to its end. What is large is worked on where it holds nobody up."""
     body = await read_body(receive, headers.get(b"content-length", b""), limit)
     encoding = headers.get(b"content-encoding", b"").decode("latin-1")
     if route.action == "passthrough" or route.format is None:
-        return Taken(Session(None, None), body, encoding, "")
+        return Taken(Identity(tenant), body, encoding, "")
     if encoding:
         body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
-    session, model = await replayer.work_for(body)(partial(_peek, headers, body))
-    return Taken(session, body, "", model)
+    identity, model = await replayer.work_for(body)(partial(_peek, tenant, headers, body))
+    return Taken(identity, body, "", model)
 
 
-def _peek(headers: Mapping[bytes, bytes], body: bytes) -> tuple[Session, str]:
+def _peek(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> tuple[Identity, str]:
     """The session and the model that a request names; of a body that is too much to read, only what is seen at once."""
     try:
         check_weight(body)
     except LimitExceeded:
-        return session_of(headers, b""), first_model(body)
-    return session_of(headers, body), guess_model(body)
+        return identity_of(tenant, headers, b""), first_model(body)
+    return identity_of(tenant, headers, body), guess_model(body)

@@ -43,11 +43,11 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import TranslatingRelay, client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.replayer import MAX_FINDINGS, Prepared
-from thoughtline.sessions import Session
 from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, ThoughtlineError
-from thoughtline.values.records import Outcome
+from thoughtline.values.identity import Identity
+from thoughtline.values.outcome import Outcome
 from thoughtline.watching import StreamWatch, Watch
 
 _STREAMS = ("text/event-stream", "application/x-ndjson", aws_event_stream.CONTENT_TYPE, "application/jsonl")
@@ -63,7 +63,7 @@ class Exchange:
         self._headers: dict[bytes, bytes] = dict(scope["headers"])
         self._query: str = scope["query_string"].decode("latin-1")
         self._began = time.perf_counter()
-        self._session = Session(None, None)
+        self._identity = Identity("")
         self._caller = Caller("", "")
         self._attempts: list[Attempt] = []
         self._conversation = Conversation()
@@ -116,8 +116,8 @@ class Exchange:
     async def _read(self, receive: Receive) -> Incoming:
         """The whole request; where it will be looked at, without compression and with what it says of its session."""
         route, limit = self._route, self._state.settings.server.max_body_bytes
-        taken = await take_in(receive, self._headers, route, self._state.replayer, limit)
-        self._session = taken.session
+        taken = await take_in(receive, self._caller.tenant, self._headers, route, self._state.replayer, limit)
+        self._identity = taken.identity
         return Incoming(self._scope, route, self._headers, self._query, self._caller, *taken)
 
     async def _converse(self, incoming: Incoming, send: Send) -> None:
@@ -424,9 +424,10 @@ class Exchange:
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
     def _line(self) -> Line:
-        last, relay = self._last, self._relay
+        last, relay, outcome = self._last, self._relay, self._outcome()
         problem = last.prepared.problem if last and last.prepared else None
         return Line(
+            **outcome.counted,
             at=self._state.clock(),
             request=self.id,
             tenant=self._caller.tenant,
@@ -436,10 +437,16 @@ class Exchange:
             format=self._route.format or "",
             model=last.choice.model if last else "",
             status=self._status,
-            session=self._session.id,
-            agent=self._session.agent,
+            session=self._identity.session,
+            agent=self._identity.agent,
             is_streaming=last.is_streaming if last else self._route.is_streaming,
+            via=outcome.route,
+            handoff=outcome.handoff,
+            added_chars=outcome.added_chars,
+            findings=outcome.findings,
             captured=self._captured,
+            upstream_ms=outcome.upstream_ms,
+            own_ms=outcome.own_ms,
             bytes_up=sum(attempt.bytes_up for attempt in self._attempts),
             bytes_down=relay.bytes_down if relay else 0,
             attempts=len(self._attempts),
@@ -447,4 +454,4 @@ class Exchange:
             late=relay.late if relay else 0,
             code=self._code,
             note=relay.note if relay and relay.note else "unread" if problem else "",
-        ).after(self._outcome())
+        )

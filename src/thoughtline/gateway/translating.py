@@ -23,8 +23,7 @@ from thoughtline.gateway.headers import Headers, with_findings
 from thoughtline.gateway.late_saves import Hold
 from thoughtline.gateway.relay import LONG_BYTES, MAX_WHOLE_BYTES, Keep, Relay
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
-from thoughtline.replay.keys import Identity
-from thoughtline.replayer import Carried, Destination, Prepared, Replayer
+from thoughtline.replayer import Carried, Prepared, Replayer
 from thoughtline.translation import (
     CallIds,
     Chunk,
@@ -38,8 +37,10 @@ from thoughtline.translation import (
     whole_reply,
 )
 from thoughtline.translation.calls import rule_of
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Declined, DecodeError, EncodeError, LimitExceeded, ThoughtlineError
 from thoughtline.values.events import CallDelta, Event, ReasoningDelta, TextDelta
+from thoughtline.values.identity import Identity
 from thoughtline.values.options import MissingTools
 from thoughtline.values.records import Key
 from thoughtline.values.turns import FormatName, Reply

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from thoughtline.replay.keys import Identity, Spot, frame_of, walk
+from thoughtline.replay.keys import Spot, frame_of, walk
 from thoughtline.replay.visible import digest
 from thoughtline.values.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, ReasoningText
 from thoughtline.values.notes import NO_NOTES, Notes
-from thoughtline.values.records import Outcome, Record, RecordId, encode_record
+from thoughtline.values.outcome import Outcome
+from thoughtline.values.records import Record, RecordId, encode_record
 from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
 
 
@@ -94,7 +96,7 @@ def captured_at(
 
 
 def _identity(provenance: Provenance) -> Identity:
-    return Identity(provenance.tenant, provenance.told_session, provenance.agent)
+    return Identity(provenance.tenant, provenance.named_session, provenance.agent)
 
 
 def _made(provenance: Provenance, turn: Turn) -> Provenance:

@@ -7,13 +7,13 @@ are strict, so there the model's name decides. A model that nobody knows gets th
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract
+from thoughtline.values.destination import Destination
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, ToolRange
 from thoughtline.values.turns import FormatName
 
@@ -131,16 +131,7 @@ _OWN: dict[str, str] = {
 }
 
 
-class Target(NamedTuple):
-    """Where a request goes."""
-
-    provider: str
-    endpoint: str
-    model: str
-    format: FormatName
-
-
-def resolve(target: Target) -> Contract:
+def resolve(target: Destination) -> Contract:
     """The built-in contract for a target."""
     provider = provider_of(target)
     family = family_of(target.model)
@@ -199,7 +190,7 @@ def as_asked(contract: Contract, body: bytes) -> Contract:
     return contract
 
 
-def provider_of(target: Target) -> str:
+def provider_of(target: Destination) -> str:
     """The provider by name, or by the host of its endpoint; empty if neither is known."""
     name = target.provider.lower()
     name = ALIASES.get(name, name)

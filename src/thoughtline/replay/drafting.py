@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Set
 
 import msgspec
@@ -13,11 +14,11 @@ from thoughtline.replay.carriers import MOVABLE, Carriers
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
-from thoughtline.replay.keys import Identity, Step, seal_key
+from thoughtline.replay.keys import Step, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
 from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.pausing import CIPHERTEXT, paused, unasked, without_ciphertext
-from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
+from thoughtline.replay.plans import Plan, Policy, is_issued_by
 from thoughtline.replay.restoring import are_said_in, is_good, is_unsigned, restored, without_thoughts
 from thoughtline.replay.scopes import after_last_user, required_turns
 from thoughtline.replay.stripping import without_record
@@ -30,6 +31,8 @@ from thoughtline.replay.weaving import (
     with_sentinel,
     without_reasoning,
 )
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -42,6 +45,7 @@ from thoughtline.values.items import (
     reasoning_of,
     seal_of,
 )
+from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Transcript
 
@@ -57,7 +61,7 @@ class Draft:
         contract: Contract,
         identity: Identity,
         found: Found,
-        issuer: Issuer,
+        issuer: Destination,
         policy: Policy,
     ) -> None:
         self._transcript = transcript
@@ -73,7 +77,7 @@ class Draft:
         self._carriers = Carriers(contract, issuer)
         self._members: list[tuple[str, bytes | None]] = []
         self._findings: list[Finding] = []
-        self._counts = Counts()
+        self._counts: Counter[str] = Counter()
         self._had_none: set[int] = set()
         self._is_paused = False
         self._used: set[str] = set()
@@ -128,7 +132,7 @@ class Draft:
 
     def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
         self._items[position] = items
-        self._counts.stripped += 1
+        self._counts["stripped"] += 1
         self._find(rule, position, why)
 
     # --- one step -----------------------------------------------------------------------------------------------------
@@ -220,7 +224,7 @@ class Draft:
                 self._names.learn(target, record)
             if step.is_bare and len(target) > len(own):
                 self._items[position] = target
-                self._counts.restored += 1
+                self._counts["restored"] += 1
             else:
                 self._replace(position, target)
 
@@ -246,7 +250,7 @@ class Draft:
             return
         has_own = any(isinstance(item, REASONING_KINDS) and not is_filler(item) for item in shown)
         self._items[position] = target
-        self._counts.restored += 1
+        self._counts["restored"] += 1
         if has_own:
             self._find("altered", position, "not as the model gave it; the original was put back")
 
@@ -258,7 +262,7 @@ class Draft:
             kept = without_record(items, record)
             if kept != items:
                 self._items[position] = unnamed(kept) if self._transcript.format == "openai_responses" else kept
-                self._counts.stripped += 1
+                self._counts["stripped"] += 1
 
     def mend_calls(self) -> None:
         """Calls and results as their maker wrote them, each result once."""
@@ -337,26 +341,26 @@ class Draft:
                 self._items[position] = (ReasoningText("", None, made_by), *items)
             elif rung == "inherit" and position in inherited:
                 self._items[position] = (replace(inherited[position], format=made_by), *items)
-                self._counts.inherited += 1
+                self._counts["inherited"] += 1
             elif rung == "blank":
                 self._items[position] = (ReasoningText(self._contract.filler, None, made_by), *items)
-                self._counts.blank += 1
+                self._counts["blank"] += 1
                 self._find("missing", position, "nobody has this turn's reasoning; a blank stands for it")
             elif rung == "sentinel":
                 self._items[position] = with_sentinel(items)
-                self._counts.blank += 1
+                self._counts["blank"] += 1
                 self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
             elif rung == "pause_thinking":
                 self._pause(position)
             else:
                 continue
             return
-        self._counts.missing += 1
+        self._counts["missing"] += 1
         self._find("missing", position, "nobody has this turn's reasoning")
 
     def _pause(self, position: int) -> None:
         self._pause_thinking()
-        self._counts.missing += 1
+        self._counts["missing"] += 1
         self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
 
     def _pause_thinking(self) -> None:
@@ -430,7 +434,7 @@ class Draft:
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        return Plan(tuple(edits), tuple(self._members), tuple(self._findings), self._counts)
+        return Plan(tuple(edits), tuple(self._members), tuple(self._findings), Counts(**self._counts))
 
 
 _PAIRS = (Text, ToolCall)

@@ -39,6 +39,7 @@ from thoughtline.replay.visible import (
     visible_of,
     without_cache_marks,
 )
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult, plain_token, seal_of
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Transcript, Turn
@@ -52,14 +53,6 @@ _COUNTED = re.compile(r"[A-Z]?[a-z]+[0-9]{1,2}|0[0-9]*")
 _LONG_WORD = 9
 """Letters of both cases without a digit say as much as eight letters and digits. Mistral's ids have nine characters."""
 _START = bytes(16)
-
-
-class Identity(Struct, frozen=True, gc=False):
-    """Who is asking. `tenant` decides what can be found at all; the rest only narrows."""
-
-    tenant: str
-    session: str | None = None
-    agent: str | None = None
 
 
 def key(evidence: Evidence, found: bytes) -> Key:

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from thoughtline import providers as dialects
 from thoughtline.providers import Carrier, Dialect, written_in
 from thoughtline.replay.contracts import Contract, Rung
-from thoughtline.replay.detection import Target
 from thoughtline.replay.refusals import Correction, Evidence
+from thoughtline.values.destination import Destination
 from thoughtline.values.records import Record
 
 FILLERS = ("", " ", ".")
@@ -28,7 +28,7 @@ _FIELDS: dict[str, Dialect] = {
 }
 
 
-def corrected(contract: Contract, corrections: Iterable[Correction], target: Target, now: float) -> Contract:
+def corrected(contract: Contract, corrections: Iterable[Correction], target: Destination, now: float) -> Contract:
     """The contract as far as experience with this very target corrects it, oldest lesson first."""
     for correction in sorted(corrections, key=lambda one: one.learned_at):
         where = (correction.provider, correction.endpoint, correction.model)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from thoughtline.replay.keys import (
     Evidence,
-    Identity,
     Step,
     call_key,
     evidence_of,
@@ -24,6 +23,7 @@ from thoughtline.replay.keys import (
     said_by_results,
 )
 from thoughtline.replay.visible import Visible, is_same_call, result_text, shows, shows_glued, visible_of
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     Item,
     ReasoningSummary,
@@ -367,12 +367,12 @@ def _outline_of(record: Record) -> Key | None:
 
 def _other_session(record: Record, identity: Identity) -> bool:
     """Both say which session they are of, and it is not the same."""
-    session = record.provenance.told_session
+    session = record.provenance.named_session
     return identity.session is not None and session is not None and session != identity.session
 
 
 def _same_session(look: Look, identity: Identity) -> bool:
-    return identity.session is not None and look.record.provenance.told_session == identity.session
+    return identity.session is not None and look.record.provenance.named_session == identity.session
 
 
 def _rank(look: Look, step: Step, identity: Identity) -> Rank:

@@ -17,13 +17,15 @@ from typing import NamedTuple
 from thoughtline.replay.chains import proven
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.drafting import Draft
-from thoughtline.replay.keys import Identity, Spot, Step, frame_of, walk
+from thoughtline.replay.keys import Spot, Step, frame_of, walk
 from thoughtline.replay.matching import Found, match_by_lineage
-from thoughtline.replay.plans import Counts, Issuer, Plan, Policy
+from thoughtline.replay.plans import Plan, Policy
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key
 from thoughtline.values.turns import Transcript
 
-__all__ = ["Counts", "Issuer", "Needs", "Plan", "Policy", "may_restore", "needs", "plan"]
+__all__ = ["Needs", "Plan", "Policy", "may_restore", "needs", "plan"]
 
 
 DEFAULT_POLICY = Policy()
@@ -72,7 +74,7 @@ def plan(
     contract: Contract,
     needed: Needs,
     found: Found,
-    issuer: Issuer,
+    issuer: Destination,
     policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
     """What to do about a request, given what is remembered."""

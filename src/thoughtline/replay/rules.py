@@ -17,9 +17,10 @@ from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.keys import Step
 from thoughtline.replay.pairing import followers
-from thoughtline.replay.plans import Issuer, is_issued_by
+from thoughtline.replay.plans import is_issued_by
 from thoughtline.replay.scopes import required_turns
 from thoughtline.replay.weaving import has_sentinel, is_filler
+from thoughtline.values.destination import Destination
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -42,7 +43,7 @@ class Case(Struct, frozen=True, gc=False):
 
     transcript: Transcript
     contract: Contract
-    issuer: Issuer
+    issuer: Destination
     known: tuple[tuple[Step, Record], ...] = ()
 
     def find(self, rule: RuleCode, at: int, message: str, remedy: str, **facts: object) -> Finding:

@@ -16,7 +16,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, walk
+from thoughtline.replay.keys import walk
 from thoughtline.replay.matching import Found
 from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.replay.visible import digest, is_same_call
@@ -29,6 +29,7 @@ from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
 from thoughtline.translation.spokes import SPOKES, bodies_of
 from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
 from thoughtline.values.errors import Untranslatable
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Text, ToolCall
 from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
 from thoughtline.values.records import Key, Record, RecordId

@@ -34,8 +34,8 @@ SYSTEM_MEMBER = -1
 """A turn that stands in a member of its own beside the conversation, such as Anthropic's `system`."""
 
 
-UNTOLD_SESSION = "~"
-"""How the name of a session begins that no client told: it is for people, and finds nothing."""
+UNNAMED_SESSION = "~"
+"""How the name of a session begins that no client named: it is for people, and finds nothing."""
 
 
 class Turn(Struct, frozen=True, gc=False):
@@ -193,6 +193,6 @@ class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
     carrier: str = ""
 
     @property
-    def told_session(self) -> str | None:
+    def named_session(self) -> str | None:
         """The session as a client named it; None if we made up a name for people to look at."""
-        return None if self.session is None or self.session.startswith(UNTOLD_SESSION) else self.session
+        return None if self.session is None or self.session.startswith(UNNAMED_SESSION) else self.session

@@ -22,7 +22,7 @@ from thoughtline.values.items import (
     ReasoningText,
     reasoning_of,
 )
-from thoughtline.values.records import Outcome
+from thoughtline.values.outcome import Outcome
 
 Turn = TypeVar("Turn", bound=SessionTurn)
 
@@ -123,13 +123,7 @@ def _turn(kind: type[Turn], entry: Entry, **more: str) -> Turn:
 def _done(outcome: Outcome) -> Done:
     return Done(
         request=outcome.request,
-        restored=outcome.restored,
-        inherited=outcome.inherited,
-        blank=outcome.blank,
-        stripped=outcome.stripped,
-        missing=outcome.missing,
-        healed=outcome.healed,
-        checkpoints=outcome.checkpoints,
+        **outcome.counted,
         route=outcome.route,
         attempts=outcome.attempts,
         handoff=outcome.handoff,
