@@ -172,7 +172,7 @@ class Prepared(Struct, frozen=True, gc=False):
         return self.plan.counts if self.plan else Counts()
 
     @property
-    def told(self) -> Prepared:
+    def summary(self) -> Prepared:
         """What there is to tell of it, without what was said in it: that may be long, and is sent."""
         plan = replace(self.plan, edits=(), member_edits=()) if self.plan else None
         carried = Carried(findings=self.carried.findings)

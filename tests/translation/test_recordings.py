@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from tests.formats.test_recordings import SEVERAL_RESPONSES_IN_ONE_STREAM, decode_reply, supported
 from tests.recordings import SUPPORTED, Exchange, Recording, name_of, needs_recordings
 from tests.translation.sdk_types import check_body, check_stream
-from tests.translation.world import BODY_TYPES, KEY, NOW, TENANT
+from tests.translation.world import BODY_TYPES, KEY, NOW, TENANT, StreamReader
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, is_json
 from thoughtline.replay.capture import fold
 from thoughtline.replay.visible import canonical_json
-from thoughtline.translation import Sealer, Sealing, StreamTranslator, Way, stream_reply, translate_reply
+from thoughtline.translation import Sealer, Sealing, Way, stream_reply, translate_reply
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import readable
 from thoughtline.values.items import (
@@ -199,6 +199,6 @@ def _unkinded(told: Said) -> Said:
 
 
 def _translated(exchange: Exchange, way: Way) -> bytes:
-    translator = StreamTranslator(way)
+    translator = StreamReader(way)
     first, last = translator.feed(exchange.stream or b""), translator.finish()
     return first.data + first.ending + last.data + last.ending

@@ -118,6 +118,38 @@ MORE_UPSTREAMS: tuple[Upstream, ...] = (
 )
 
 
+class Chunk(NamedTuple):
+    """What some bytes of an upstream's become, and what they say."""
+
+    data: bytes
+    ending: bytes
+    events: list[Event]
+
+
+class StreamReader:
+    """Bytes of an upstream's stream in, decoded and translated; in one and the same format, the very bytes."""
+
+    def __init__(self, way: Way) -> None:
+        self._is_same = way.source == way.to
+        self._decoder = FORMATS[way.source].stream_decoder(way.source_dialect)
+        self._translator = StreamTranslator(way)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self._translator.findings
+
+    def feed(self, data: bytes) -> Chunk:
+        events = self._decoder.feed(data)
+        return Chunk(data, b"", events) if self._is_same else Chunk(*self._translator.take(events), events)
+
+    def finish(self) -> Chunk:
+        events = self._decoder.finish()
+        return Chunk(b"", b"", events) if self._is_same else Chunk(*self._translator.end(events), events)
+
+    def fail(self, message: str) -> bytes:
+        return self._translator.fail(message)
+
+
 class Answer(NamedTuple):
     """What the client got, and what happened on the way."""
 
@@ -213,7 +245,7 @@ class Lane:
         return Answer(200, translated.body, findings=translated.findings)
 
     def _streamed(self, request: TranslatedRequest, response: Response) -> Answer:
-        translator = StreamTranslator(self.way(request))
+        translator = StreamReader(self.way(request))
         events: list[Event] = []
         out: list[bytes] = []
         for frame in response.frames:

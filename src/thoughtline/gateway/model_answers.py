@@ -12,9 +12,10 @@ from thoughtline.addresses import models_address
 from thoughtline.catalogue import Provider
 from thoughtline.clients import MODELS
 from thoughtline.gateway.access import keys_for
-from thoughtline.gateway.attempt import Attempt, Incoming
-from thoughtline.gateway.choosing import Choice, Target
+from thoughtline.gateway.attempt import Attempt
+from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.headers import CREDENTIALS, Headers, translated_headers
+from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.model_lists import Shape, models_body, names_in, paged, read_list, shape_for, shape_of
 from thoughtline.gateway.state import State
 from thoughtline.gateway.upstream import UpstreamCut
@@ -68,12 +69,13 @@ async def _list_of(
     if not is_fetched and shape == shape_of(provider) and _reads_key(provider, incoming):
         return None
     key = keys_for(incoming.caller, provider, "", state.health, state.clock())[0]
-    attempt = Attempt(state, incoming, Target("", Choice(provider, "", provider.formats[0])), key)
+    attempt = Attempt(state, incoming, Target(provider, "", provider.formats[0]), key)
     attempts.append(attempt)
     received: Headers = translated_headers(incoming.scope["headers"], provider.formats[0])
     received = [pair for pair in received if pair[0] != b"accept-encoding"]
     url = paged(provider, models_address(provider))
-    response = await attempt.send_up(provider, "GET", url, key or incoming.caller.credential, received, b"")
+    key = key or incoming.caller.credential
+    response = await attempt.send_up(provider, "GET", url, key=key, received=received, body=b"")
     try:
         body = await read_list(response)
     except UpstreamCut:

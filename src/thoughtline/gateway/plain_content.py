@@ -87,9 +87,6 @@ class PlainContent:
         self._splitter = splitter_for("openai_chat")
         self._gave_up = False
 
-    def whole(self, body: bytes) -> bytes:
-        return plain(body)
-
     def feed(self, data: bytes) -> bytes:
         """What can go on. An event beyond all bounds passes as it is, and so does all that follows."""
         if self._gave_up:

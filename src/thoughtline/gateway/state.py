@@ -12,13 +12,13 @@ from thoughtline.catalogue import Provider
 from thoughtline.failover.health import Health
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
-from thoughtline.gateway.departure import Abandoned
+from thoughtline.gateway.disconnect import Abandoned
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
-from thoughtline.gateway.late_saves import LateSaves
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams

@@ -21,6 +21,7 @@ from thoughtline.translation.replies import (
     stream_reply,
     translate_reply,
     whole_reply,
+    without_deltas,
 )
 from thoughtline.translation.requests import TranslatedRequest, translate_request, with_opened
 from thoughtline.translation.ways import Sealing, Way
@@ -46,4 +47,5 @@ __all__ = [
     "with_made_ids",
     "with_opened",
     "with_own_ids",
+    "without_deltas",
 ]

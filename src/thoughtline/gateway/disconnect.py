@@ -23,10 +23,10 @@ class Abandoned:
     """The answers that are read on without a client, the newest last: it is the first that is given up."""
 
     def __init__(self) -> None:
-        self._held: dict[Departure, int] = {}
+        self._held: dict[Disconnect, int] = {}
         self._bytes = 0
 
-    def hold(self, one: Departure, size: int) -> None:
+    def hold(self, one: Disconnect, size: int) -> None:
         """So many bytes of an answer are kept now."""
         self._bytes += size - self._held.get(one, 0)
         self._held[one] = size
@@ -35,11 +35,11 @@ class Abandoned:
             self.release(newest)
             newest.give_up()
 
-    def release(self, one: Departure) -> None:
+    def release(self, one: Disconnect) -> None:
         self._bytes -= self._held.pop(one, 0)
 
 
-class Departure:
+class Disconnect:
     """Listens for the client's leaving, and ends the task that serves it when its time is over.
 
     Who leaves before the provider has begun to answer is not waited for: `has_answer` says when it has.
@@ -73,7 +73,6 @@ class Departure:
         if self._deadline is not None:
             self._deadline.cancel()
         self._abandoned.release(self)
-        self._serving = None
 
     def hold(self, size: int) -> None:
         """So much of the answer is kept by now; without a client that is counted."""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.clients.upstreams import Upstream, start
 from tests.gateway.world import Running, running
-from thoughtline.gateway import kept_responses
+from thoughtline.gateway import stored_responses
 
 SCRIPT = """Weather?
 script:
@@ -110,13 +110,13 @@ def test_many_references_are_looked_up_together(monkeypatch: pytest.MonkeyPatch)
         first = ask(sdk, "whole", input=SCRIPT)
         named = [{"type": "item_reference", "id": item.id} for item in first.output]
         looked_up: list[str] = []
-        kept = kept_responses._kept
+        kept = stored_responses._kept
 
         async def counted(store: Any, tenant: str, name: str, *rest: Any) -> Any:
             looked_up.append(name)
             return await kept(store, tenant, name, *rest)
 
-        monkeypatch.setattr(kept_responses, "_kept", counted)
+        monkeypatch.setattr(stored_responses, "_kept", counted)
         call = next(item for item in first.output if item.type == "function_call")
         result = {"type": "function_call_output", "call_id": call.call_id, "output": "-5"}
         assert ask(sdk, "whole", input=[SCRIPT_TURN, *named, result]).output_text == "It is cold."
@@ -125,4 +125,4 @@ def test_many_references_are_looked_up_together(monkeypatch: pytest.MonkeyPatch)
         strangers = [{"type": "item_reference", "id": f"msg_{number}"} for number in range(500)]
         with pytest.raises(openai.BadRequestError):
             ask(sdk, "whole", input=strangers)
-        assert len(looked_up) == kept_responses.MOST_LOOKED_UP
+        assert len(looked_up) == stored_responses.MOST_LOOKED_UP

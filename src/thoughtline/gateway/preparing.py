@@ -1,0 +1,113 @@
+"""The stages of a request on its way up to one target. Each does nothing, at no cost, where it does not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from functools import partial
+
+from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
+from thoughtline.continuity.injection import Terms
+from thoughtline.formats.weighing import check_weight
+from thoughtline.gateway.attempt import Attempt
+from thoughtline.gateway.estimating import counted_request
+from thoughtline.gateway.held_state import check_held
+from thoughtline.gateway.stored_responses import unfolded
+from thoughtline.gateway.translating import translated
+from thoughtline.replayer import Carried
+from thoughtline.translation.own_format import adapt
+
+_STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
+
+
+def held_state(attempt: Attempt) -> None:
+    """Raises if a request counts on messages that its provider does not have."""
+    incoming = attempt.incoming
+    if incoming.route.action == "generate":
+        check_held(incoming.body, attempt.target.provider, attempt.client.format, is_translated=attempt.is_translated)
+
+
+def stored_responses(attempt: Attempt) -> Awaitable[None] | None:
+    """A translated request of Responses has its whole conversation in `input`."""
+    is_named = attempt.is_translated and attempt.client.format == "openai_responses"
+    return _with_stored(attempt) if is_named else None
+
+
+async def _with_stored(attempt: Attempt) -> None:
+    body, state = attempt.body, attempt.state
+    work = state.replayer.work_for(body)
+    await work(partial(check_weight, body))
+    attempt.body = attempt.conversation = await unfolded(state.store, attempt.incoming.caller.tenant, body, work)
+
+
+def continuity(attempt: Attempt) -> None:
+    """On which terms other models' thoughts are quoted; that is done where reasoning is restored."""
+    incoming, settings = attempt.incoming, attempt.state.settings
+    if incoming.route.action != "generate":
+        return
+    of_all = settings.continuity
+    terms = Terms(of_all.mode, of_all.count, of_all.max_chars, of_all.after_compaction)
+    header = incoming.headers.get(HEADER, b"")
+    route = settings.routes.get(attempt.target.route)
+    of_model = told_for(attempt.target.name, of_all.models)
+    narrower = (route.continuity if route else None, of_model, attempt.target.provider.continuity)
+    attempt.terms = terms_for(terms, of_all.enabled, header, *narrower)
+
+
+def translate(attempt: Attempt) -> Awaitable[None] | None:
+    return _translated(attempt) if attempt.is_translated else None
+
+
+async def _translated(attempt: Attempt) -> None:
+    """In the provider's format, and restored there."""
+    body = attempt.body
+    if attempt.incoming.route.action == "count_tokens":
+        body = counted_request(body)
+    attempt.prepared, attempt.client = await translated(
+        attempt.state.replayer,
+        body,
+        attempt.client,
+        destination=attempt.destination,
+        identity=attempt.incoming.identity,
+        sealer=attempt.sealer,
+        terms=attempt.terms,
+        streams_only=attempt.target.provider.streams_only,
+        missing_tools=attempt.state.settings.translation.missing_tools,
+    )
+    attempt.is_streaming, attempt.is_rewritten = attempt.client.is_streaming, True
+
+
+def restore(attempt: Attempt) -> Awaitable[None] | None:
+    return _restored(attempt) if not attempt.is_translated else None
+
+
+async def _restored(attempt: Attempt) -> None:
+    """In its own format."""
+    incoming, state = attempt.incoming, attempt.state
+    streams_only, destination = attempt.target.provider.streams_only, attempt.destination
+    adapted = adapt(
+        attempt.body,
+        attempt.client.format,
+        state.replayer.contract_for(destination),
+        state.settings.translation.missing_tools,
+    )
+    attempt.names = adapted.names
+    prepared = attempt.prepared = await state.replayer.prepare(
+        adapted.body,
+        destination,
+        incoming.identity,
+        model=attempt.target.model if not incoming.route.model else "",
+        edits=(("stream", b"true"),) if streams_only and destination.format not in _STREAM_IN_ADDRESS else (),
+        terms=attempt.terms,
+        carried=Carried(findings=adapted.findings, tools=adapted.names),
+    )
+    if prepared.transcript is not None:
+        attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
+        attempt.is_rewritten = streams_only and not attempt.is_streaming
+
+
+def tags(attempt: Attempt) -> None:
+    """What becomes of thinking tags in the answer."""
+    assert attempt.prepared is not None
+    set_to = attempt.target.provider.tags
+    set_to = set_to if set_to is not None else attempt.state.settings.tags
+    attempt.tags = tag_mode_for(set_to, attempt.terms is not None, attempt.prepared.contract.dialect)
