@@ -273,7 +273,7 @@ class Replayer:
         contract = contract or self._book.contract_for(destination)
         work = self._work_for(transcript)
         needed = await work(partial(needs if terms is None else needs_of_all, transcript, contract, identity))
-        found = carried.added_to(await self._found(needed, work))
+        needed, found = await self._found(needed, work, carried)
         transcript = await work(partial(carried.named, transcript, found))
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
@@ -293,7 +293,7 @@ class Replayer:
         work = self._work_for(transcript)
         steps, end = await work(partial(walk, transcript, identity))
         needed = Needs(identity, steps[-1:], end)
-        known = known_steps(needed, await self._found(needed, work)) if steps else ()
+        known = known_steps(*await self._found(needed, work)) if steps else ()
         return known[-1].record if known else None
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
@@ -346,12 +346,17 @@ class Replayer:
     def _work_for(self, transcript: Transcript) -> Work:
         return at_once if is_light_conversation(transcript) else self._work
 
-    async def _found(self, needed: Needs, work: Work) -> Found:
+    async def _found(self, needed: Needs, work: Work, carried: Carried = NOTHING_CARRIED) -> tuple[Needs, Found]:
         """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""
+        if not needed.steps:
+            return needed, carried.added_to({})
         tenant = needed.identity.tenant
         found = await self._find_all(tenant, await work(lambda: needed.first))
-        rest = await work(partial(needed.rest, found))
-        return {**found, **await self._find_all(tenant, rest)} if rest else found
+        settled = needed._replace(settled=await work(partial(needed.by_lineage, found)))
+        rest = await work(partial(settled.rest, found))
+        if rest:
+            found = {**found, **await self._find_all(tenant, rest)}
+        return (needed, carried.added_to(found)) if carried.records else (settled, found)
 
     async def _find_all(self, tenant: str, keys: Sequence[Key]) -> Found:
         """In slices, with others let in between them."""
@@ -387,7 +392,7 @@ class Replayer:
         transcript = await work(partial(_read_again, prepared.transcript, prepared.contract.dialect))
         wanted = needs if prepared.handover is None else needs_of_all
         needed = await work(partial(wanted, transcript, prepared.contract, prepared.identity))
-        found = prepared.carried.added_to(await self._found(needed, work))
+        needed, found = await self._found(needed, work, prepared.carried)
         return replace(prepared, transcript=transcript, needed=needed, found=found)
 
 

@@ -187,10 +187,10 @@ def test_an_element_keeps_its_id_from_its_beginning_to_its_end() -> None:
     stream = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
     decoder = FORMATS["openai_responses"].stream_decoder(OPENAI_RESPONSES)
     stage = tags_in_stream("openai_responses", "lift", OPENAI_RESPONSES)
-    piece, end = Piece(stream, events=decoder.feed(stream)), Piece(b"", events=decoder.finish())
-    stage.feed(piece)
+    said, end = Piece(stream, events=decoder.feed(stream)), Piece(b"", events=decoder.finish())
+    stage.feed(said)
     stage.end(end)
-    out = piece.data + end.ending
+    out = said.data + end.ending
     ids: dict[int, set[str]] = {}
     for line in out.splitlines():
         event = json.loads(line[6:]) if line.startswith(b"data: {") else {}

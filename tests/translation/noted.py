@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.translation.sdk_types import payloads
-from tests.translation.world import NOW
+from tests.translation.world import NOW, StreamReader
 from thoughtline.formats import FORMATS
 from thoughtline.formats.aws_event_stream import encode_message
-from thoughtline.translation import StreamTranslator, Translated, Way, stream_reply, translate_reply, whole_reply
+from thoughtline.translation import Translated, Way, stream_reply, translate_reply, whole_reply
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.values.turns import FormatName, Reply
 
@@ -74,7 +74,7 @@ def made_stream(source: Source, to: FormatName) -> Translated:
 
 
 def stream(source: Source, to: FormatName) -> Translated:
-    translator = StreamTranslator(way_to(source.format, to))
+    translator = StreamReader(way_to(source.format, to))
     chunks = [translator.feed(frame) for frame in source.frames] + [translator.finish()]
     return Translated(b"".join(chunk.data + chunk.ending for chunk in chunks), translator.findings)
 

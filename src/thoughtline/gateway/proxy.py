@@ -261,13 +261,14 @@ class Exchange:
         self._status = response.status
         if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
             self._let_go()
+        save = partial(self._save, watch, attempt.conversation if attempt is not None else b"")
         began = time.perf_counter()
         try:
             if is_stream or watch is None:
                 with self._state.journal.streaming():
-                    await relay.run(send, partial(self._save, attempt, watch))
+                    await relay.run(send, save)
             else:
-                await relay.run(send, partial(self._save, attempt, watch))
+                await relay.run(send, save)
         finally:
             self._passing_seconds += time.perf_counter() - began - relay.saving.held_seconds
             await relay.saving.settle()
@@ -316,17 +317,17 @@ class Exchange:
             headers.append((b"x-thoughtline-unlisted", header_value(", ".join(answer.unlisted))))
         await send_json(send, answer.status, answer.body, headers)
 
-    async def _save(self, attempt: Attempt, watch: Watch) -> str:
+    async def _save(self, watch: Watch | None, conversation: bytes) -> str:
         """Save the turns that have ended, and an answer that may be named in the next request; how the store is."""
         state = self._state
-        records = watch.take(state.clock(), self._outcome())
+        records = watch.take(state.clock(), self._outcome()) if watch is not None else ()
         if records:
             self._captured += len(records)
             saved = await state.replayer.save(records, learns=state.settings.replay.learn)
             self._is_degraded = saved is None or (state.is_durable and saved is not Saved.DURABLE)
         answer = self._down.take_answer()
-        if answer and watch.provenance is not None:
-            await keep(state.store, watch.provenance, attempt.conversation, answer, state.clock())
+        if answer and watch is not None and watch.provenance is not None:
+            await keep(state.store, watch.provenance, conversation, answer, state.clock())
         return "degraded" if self._is_degraded else "ok"
 
     @property

@@ -33,6 +33,7 @@ from thoughtline.translation import (
 )
 from thoughtline.translation.calls import rule_of
 from thoughtline.values.destination import Destination
+from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.events import Event
 from thoughtline.values.identity import Identity
 from thoughtline.values.options import MissingTools
@@ -151,15 +152,15 @@ class Translate:
 
     def feed(self, piece: Piece) -> None:
         events, piece.data, piece.ending = piece.events or [], b"", b""
-        if self._translator is not None:
-            if events:
-                data, ending = self._translator.take(events)
-                self._write(piece, data, ending)
-            return
         self._size += len(piece.plain)
         if self._size > MAX_WHOLE_BYTES:
-            raise too_large()
-        self._events += without_deltas(events)
+            is_told = self._translator is not None
+            raise LimitExceeded("a stream that is too long").from_upstream() if is_told else too_large()
+        if self._translator is None:
+            self._events += without_deltas(events)
+        elif events:
+            data, ending = self._translator.take(events)
+            self._write(piece, data, ending)
 
     def end(self, piece: Piece) -> None:
         events = reply_events(piece.reply) if piece.reply is not None else piece.events or []

@@ -15,7 +15,15 @@ from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.findings import Finding, RuleCode, place_of
 from thoughtline.replay.inherit import inherit
 from thoughtline.replay.keys import Step, seal_key
-from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
+from thoughtline.replay.matching import (
+    Ambiguous,
+    Found,
+    Match,
+    match_by_evidence,
+    match_by_lineage,
+    match_merged,
+    records_of_seals,
+)
 from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.pausing import CIPHERTEXT, paused, unasked, without_ciphertext
 from thoughtline.replay.plans import Plan, Policy, is_issued_by
@@ -137,9 +145,11 @@ class Draft:
 
     # --- one step -----------------------------------------------------------------------------------------------------
 
-    def take(self, step: Step, proven: Set[str] = frozenset()) -> None:
-        """Restore one step from its record, or leave it. `proven` are records that those of later steps followed."""
-        match = match_step(step, self._found, self._identity, self._used | proven if proven else self._used)
+    def take(self, step: Step, proven: Set[str] = frozenset(), settled: Match | None = None) -> None:
+        """Restore one step from its record, or leave it. `proven` are records that those of later steps followed,
+        `settled` is the record that its lineage names."""
+        used = self._used | proven if proven else self._used
+        match = settled or match_by_evidence(step, self._found, self._identity, used)
         if isinstance(match, Ambiguous):
             self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")
         elif match is not None and not self._says_more(step, match.record):
@@ -150,7 +160,7 @@ class Draft:
             return
         if step.parts:
             for part in step.parts:
-                self.take(part, proven)
+                self.take(part, proven, match_by_lineage(part, self._found, self._identity))
             return
         for record in records_of_seals(step, self._found, self._identity):
             self._judge(step, record)

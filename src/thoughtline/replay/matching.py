@@ -77,9 +77,13 @@ def match_step(
 ) -> Match | Ambiguous | None:
     """The one record that is this step's. `used` are the records that earlier steps of the request were found to be,
     and those that other steps speak for (`chains.py`)."""
-    known = match_by_lineage(step, found, identity)
-    if known is not None:
-        return known
+    return match_by_lineage(step, found, identity) or match_by_evidence(step, found, identity, used)
+
+
+def match_by_evidence(
+    step: Step, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
+) -> Match | Ambiguous | None:
+    """The same for a step that its lineage does not settle."""
     looks = _not_renamed(looks_of(step, found, identity), step, found)
     candidates = [look for look in looks if _is_enough(look, step, identity, used)]
     if not candidates:
