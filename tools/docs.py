@@ -20,8 +20,15 @@ from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill
-from thoughtline.configuration.example import written
-from thoughtline.configuration.keys import (
+from thoughtline.formats import FORMATS
+from thoughtline.gateway.admin.table import TABLE
+from thoughtline.providers import Dialect
+from thoughtline.replay.contracts import ROWS, Contract
+from thoughtline.replay.detection import ALIASES
+from thoughtline.replay.rules import RULES
+from thoughtline.settings import FILE_NAME, FILE_VARIABLE
+from thoughtline.settings.example import defaults, example_settings, written
+from thoughtline.settings.keys import (
     CONTINUITY_WORDS,
     CONTRACT,
     PREFIX,
@@ -31,14 +38,7 @@ from thoughtline.configuration.keys import (
     TABLES,
     Key,
 )
-from thoughtline.configuration.overlay import variable
-from thoughtline.formats import FORMATS
-from thoughtline.gateway.admin.table import TABLE
-from thoughtline.providers import Dialect
-from thoughtline.replay.contracts import ROWS, Contract
-from thoughtline.replay.detection import ALIASES
-from thoughtline.replay.rules import RULES
-from thoughtline.settings import FILE_NAME, FILE_VARIABLE, defaults, example_settings
+from thoughtline.settings.overlay import variable
 from thoughtline.translation.effort import BUDGETS, KNOBS, Knob
 from thoughtline_sim.exchange import Simulator
 from thoughtline_sim.script import WORDS
