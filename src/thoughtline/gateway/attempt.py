@@ -20,7 +20,7 @@ from thoughtline.failover.failures import Failure, failure_of
 from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.encodings import unpacked
-from thoughtline.gateway.estimating import counted_request, estimate_body, is_uncounted
+from thoughtline.gateway.estimating import estimate_body, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
 from thoughtline.gateway.incoming import Incoming
@@ -78,6 +78,7 @@ class Attempt:
         self.key = key
         self.is_last = is_last
         self._has_choice = has_choice
+        self.is_generating = incoming.route.action == "generate"
         self.is_translated = target.format != incoming.route.format
         self.client = incoming.client
         self.body = incoming.body
@@ -135,16 +136,11 @@ class Attempt:
     def take_estimate(self) -> bool:
         """Whether a refusal is that of a provider which counts no tokens: then they are estimated."""
         refusal, prepared = self.refusal, self.prepared
-        if refusal is None or prepared is None or self.incoming.route.action != "count_tokens":
+        if refusal is None or prepared is None or self.is_generating:
             return False
         if is_uncounted(refusal.response.status, refusal.plain, self.target.model):
             self.estimate = estimate_body(prepared.body, self.client.format)
         return self.estimate is not None
-
-    def estimate_translated(self) -> None:
-        """Of what would be sent; where that could not be made, of what came."""
-        body = self.prepared.body if self.prepared else counted_request(self.incoming.body)
-        self.estimate = estimate_body(body, self.client.format)
 
     def let_go(self) -> None:
         """The answer is on its way to the client: the request need not stay for as long as that takes."""
@@ -181,7 +177,7 @@ class Attempt:
     async def _send(self) -> UpstreamResponse:
         assert self.prepared is not None
         incoming, target = self.incoming, self.target
-        action: Action = "count_tokens" if incoming.route.action == "count_tokens" else "generate"
+        action: Action = "generate" if self.is_generating else "count_tokens"
         url = address(
             target.provider,
             target.format,

@@ -9,23 +9,21 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from thoughtline.gateway import preparing
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.edits import EditStream, EditWhole
 from thoughtline.gateway.pieces import Stage
 from thoughtline.gateway.plain_content import PlainContent
 from thoughtline.gateway.plain_content import plain as without_lists
-from thoughtline.gateway.reading import LONG_BYTES, Decompress, ReadStream, ReadWhole
+from thoughtline.gateway.reading import Decompress, ReadStream, ReadWhole
 from thoughtline.gateway.renaming import RenamedCalls
 from thoughtline.gateway.tagging import tags_in_body, tags_in_stream
 from thoughtline.gateway.translating import Translate, way_back
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.replay.findings import Finding
 from thoughtline.values.errors import DecodeError
 from thoughtline.watching import StreamWatch, Watch
-
-_BRIEF_BYTES = 8 * 2**10
-"""What is compressed and no longer than this is unpacked and read at once."""
 
 UP: tuple[Callable[[Attempt], Awaitable[None] | None], ...] = (
     preparing.held_state,
@@ -45,18 +43,14 @@ async def prepare(attempt: Attempt) -> None:
 
 
 class Answer(NamedTuple):
-    """An answer that is read: whose it is, whether it streams, and who remembers it."""
+    """An answer that is read: who asked, whether it streams, how it is packed, and who remembers it."""
 
     attempt: Attempt
     response: UpstreamResponse
     watch: Watch
     is_stream: bool
+    encoding: str
     now: float
-
-    @property
-    def encoding(self) -> str:
-        found = self.response.header("content-encoding").lower()
-        return "" if found == "identity" else found
 
     @property
     def streams_down(self) -> bool:
@@ -74,10 +68,10 @@ def decompress(answer: Answer) -> Stage | None:
 
 
 def read(answer: Answer) -> Stage:
-    is_needed = answer.attempt.is_rewritten
+    is_needed, is_packed = answer.attempt.is_rewritten, bool(answer.encoding)
     if isinstance(answer.watch, StreamWatch):
-        return ReadStream(answer.watch, is_needed=is_needed)
-    return ReadWhole(answer.watch, is_needed=is_needed)
+        return ReadStream(answer.watch, is_needed=is_needed, is_packed=is_packed)
+    return ReadWhole(answer.watch, is_needed=is_needed, is_packed=is_packed)
 
 
 def translate(answer: Answer) -> Stage | None:
@@ -113,73 +107,37 @@ def rename(answer: Answer) -> Stage | None:
 DOWN: tuple[Callable[[Answer], Stage | None], ...] = (decompress, read, translate, plain_content, tags, rename)
 
 
-class Down:
-    """The stages of one answer, and what the pump has to know of them. Without any the answer goes on as it comes."""
+class Down(Struct, gc=False):
+    """The stages of one answer, and what the pump has to know of them. Without any the answer goes on as it comes.
 
-    def __init__(self, answer: Answer | None = None) -> None:
-        self.stages: tuple[Stage, ...] = ()
-        self.starts_at_once = True
-        self.is_rewritten = self.is_sized = self._is_packed = False
-        self._reader: ReadStream | ReadWhole | None = None
-        self._translation: Translate | None = None
-        self._unread = ""
-        if answer is not None:
-            try:
-                self._make(answer)
-            except DecodeError as problem:
-                if answer.attempt.is_rewritten:
-                    raise
-                self._unread = problem.problem  # packed in a way that we can't undo: it goes on unread
+    `starts_at_once`: its head need not wait for its first bytes. `is_sized`: its length is known at its end.
+    """
 
-    def _make(self, answer: Answer) -> None:
+    stages: tuple[Stage, ...] = ()
+    reader: ReadStream | ReadWhole | None = None
+    translation: Translate | None = None
+    starts_at_once: bool = True
+    is_sized: bool = False
+    unread: str = ""
+
+
+def down(answer: Answer) -> Down:
+    """The stages that apply. What is packed in a way that we can't undo goes on unread."""
+    try:
         stages = tuple([stage for make in DOWN if (stage := make(answer)) is not None])
-        self._is_packed = isinstance(stages[0], Decompress)
-        for stage in stages:
-            if isinstance(stage, (ReadStream, ReadWhole)):
-                self._reader = stage
-            elif isinstance(stage, Translate):
-                self._translation = stage
-        self.stages = stages
-        self.is_rewritten = self._translation is not None
-        is_changed = stages[-1] is not self._reader
-        self.is_sized = is_changed and not answer.streams_down
-        if is_changed:
-            self.starts_at_once = answer.is_stream and answer.streams_down
-        else:
-            self.starts_at_once = answer.is_stream or not answer.response.tells_length
-
-    @property
-    def is_watched(self) -> bool:
-        return self._reader is not None and self._reader.watch is not None
-
-    @property
-    def has_news(self) -> bool:
-        """Whether there is something to save."""
-        watch = self._reader.watch if self._reader is not None else None
-        return (watch is not None and watch.has_news) or (
-            self._translation is not None and bool(self._translation.answer)
-        )
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        return self._translation.findings if self._translation is not None else ()
-
-    @property
-    def note(self) -> str:
-        return self._reader.note if self._reader is not None else self._unread
-
-    def take_answer(self) -> bytes:
-        """What a client of Responses may name in its next request."""
-        return self._translation.take_answer() if self._translation is not None else b""
-
-    def is_long(self, size: int) -> bool:
-        """Whether a piece of this size takes long to read."""
-        if self._reader is None:
-            return False
-        return self._reader.is_long(size) or (self._is_packed and size > _BRIEF_BYTES)
-
-    def is_long_at_end(self, size: int) -> bool:
-        """Whether the end of an answer of this size takes long."""
-        if size <= _BRIEF_BYTES or self._reader is None:
-            return False
-        return self._reader.is_long_at_end() or (self.is_sized and size > LONG_BYTES)
+    except DecodeError as problem:
+        if answer.attempt.is_rewritten:
+            raise
+        return Down(unread=problem.problem)
+    reader = next(stage for stage in stages if isinstance(stage, (ReadStream, ReadWhole)))
+    if stages[-1] is reader:
+        starts_at_once = answer.is_stream or not answer.response.tells_length
+        return Down(stages, reader, None, starts_at_once)
+    streams_down = answer.streams_down
+    return Down(
+        stages,
+        reader,
+        next((stage for stage in stages if isinstance(stage, Translate)), None),
+        starts_at_once=answer.is_stream and streams_down,
+        is_sized=not streams_down,
+    )

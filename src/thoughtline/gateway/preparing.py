@@ -9,21 +9,22 @@ from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told
 from thoughtline.continuity.injection import Terms
 from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.attempt import Attempt
-from thoughtline.gateway.estimating import counted_request
+from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.stored_responses import unfolded
 from thoughtline.gateway.translating import translated
 from thoughtline.replayer import Carried
 from thoughtline.translation.own_format import adapt
+from thoughtline.values.errors import ThoughtlineError
 
 _STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
 
 
 def held_state(attempt: Attempt) -> None:
     """Raises if a request counts on messages that its provider does not have."""
-    incoming = attempt.incoming
-    if incoming.route.action == "generate":
-        check_held(incoming.body, attempt.target.provider, attempt.client.format, is_translated=attempt.is_translated)
+    if attempt.is_generating:
+        provider, client = attempt.target.provider, attempt.client
+        check_held(attempt.body, provider, client.format, is_translated=attempt.is_translated)
 
 
 def stored_responses(attempt: Attempt) -> Awaitable[None] | None:
@@ -42,7 +43,7 @@ async def _with_stored(attempt: Attempt) -> None:
 def continuity(attempt: Attempt) -> None:
     """On which terms other models' thoughts are quoted; that is done where reasoning is restored."""
     incoming, settings = attempt.incoming, attempt.state.settings
-    if incoming.route.action != "generate":
+    if not attempt.is_generating:
         return
     of_all = settings.continuity
     terms = Terms(of_all.mode, of_all.count, of_all.max_chars, of_all.after_compaction)
@@ -54,17 +55,27 @@ def continuity(attempt: Attempt) -> None:
 
 
 def translate(attempt: Attempt) -> Awaitable[None] | None:
-    return _translated(attempt) if attempt.is_translated else None
+    if not attempt.is_translated:
+        return None
+    return _translated(attempt) if attempt.is_generating else _estimated(attempt)
+
+
+async def _estimated(attempt: Attempt) -> None:
+    """Tokens that nobody counts in this format: of what would be sent; where that can't be made, of what came."""
+    attempt.body = counted_request(attempt.body)
+    try:
+        await _translated(attempt)
+    except ThoughtlineError:
+        attempt.prepared = None
+    body = attempt.prepared.body if attempt.prepared is not None else attempt.body
+    attempt.estimate = estimate_body(body, attempt.client.format)
 
 
 async def _translated(attempt: Attempt) -> None:
     """In the provider's format, and restored there."""
-    body = attempt.body
-    if attempt.incoming.route.action == "count_tokens":
-        body = counted_request(body)
     attempt.prepared, attempt.client = await translated(
         attempt.state.replayer,
-        body,
+        attempt.body,
         attempt.client,
         destination=attempt.destination,
         identity=attempt.incoming.identity,
@@ -107,7 +118,8 @@ async def _restored(attempt: Attempt) -> None:
 
 def tags(attempt: Attempt) -> None:
     """What becomes of thinking tags in the answer."""
-    assert attempt.prepared is not None
+    if attempt.prepared is None:
+        return
     set_to = attempt.target.provider.tags
     set_to = set_to if set_to is not None else attempt.state.settings.tags
     attempt.tags = tag_mode_for(set_to, attempt.terms is not None, attempt.prepared.contract.dialect)

@@ -11,6 +11,7 @@ import asyncio
 import math
 import random
 import time
+from contextlib import nullcontext
 from functools import partial
 
 from msgspec.structs import replace
@@ -37,7 +38,7 @@ from thoughtline.gateway.headers import Headers, header_value, replay_header, re
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_answers import models_answer
-from thoughtline.gateway.pipeline import Answer, Down, prepare
+from thoughtline.gateway.pipeline import Answer, Down, down, prepare
 from thoughtline.gateway.reading import log_problem
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
@@ -70,7 +71,6 @@ class Exchange:
         self._passing_seconds = 0.0
         self._captured = 0
         self._status = 0
-        self._down = Down()
         self._relay: Relay | None = None
         self._code = ""
         self._is_degraded = False
@@ -142,7 +142,7 @@ class Exchange:
         state, target = self._state, attempt.target
         self._attempts.append(attempt)
         try:
-            await self._prepare(attempt)
+            await prepare(attempt)
         except ThoughtlineError:
             if len(self._attempts) == 1:
                 raise
@@ -161,17 +161,6 @@ class Exchange:
                 return await self._answered(attempt, response, send)
             finally:
                 await response.close()
-
-    async def _prepare(self, attempt: Attempt) -> None:
-        """What to send. A count of tokens that nobody can give in this format is an estimate."""
-        if not attempt.is_translated or self._incoming.route.action != "count_tokens":
-            await prepare(attempt)
-            return
-        try:
-            await prepare(attempt)
-        except ThoughtlineError:
-            attempt.prepared = None
-        attempt.estimate_translated()
 
     async def _pass_failure(self, send: Send) -> None:
         """Nobody is left who could be asked: what the last one said who was."""
@@ -240,7 +229,8 @@ class Exchange:
             await send_whole(send, self._status, [*headers, (b"content-length", str(len(body)).encode())], body)
             return
         self._status = first.status
-        await self._relay_for(first, self._headers_of(first), Down()).pass_read(send, body, is_whole)
+        self._relay = self._relay_for(first, self._headers_of(first), Down())
+        await self._relay.pass_read(send, body, is_whole)
 
     async def _pass_estimate(self, body: bytes, send: Send) -> None:
         self._status = 200
@@ -248,40 +238,31 @@ class Exchange:
 
     async def _pass_down(self, attempt: Attempt | None, response: UpstreamResponse, send: Send) -> None:
         """Pass an answer on. One that has to be translated whole may fail at that, and another target be asked."""
-        is_stream = _is_stream(attempt, response)
-        headers, watch = self._headers_of(response), None
-        self._down = Down()
-        if attempt is not None and attempt.prepared is not None and self._is_watched(attempt, response):
-            work = self._state.replayer.work_for(attempt.prepared.body)
-            watch = await work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
-            self._down = Down(Answer(attempt, response, watch, is_stream, self._state.clock()))
-            if attempt.is_rewritten:
-                headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
-        relay = self._relay_for(response, headers, self._down)
+        state, is_stream = self._state, _is_stream(attempt, response)
+        headers, stages, watch, conversation = self._headers_of(response), Down(), None, b""
+        if attempt is not None and attempt.prepared is not None:
+            conversation = attempt.conversation
+            if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
+                work = state.replayer.work_for(attempt.prepared.body)
+                watch = await work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
+                stages = down(Answer(attempt, response, watch, is_stream, _encoding(response), state.clock()))
+                if attempt.is_rewritten:
+                    headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
+        relay = self._relay = self._relay_for(response, headers, stages)
         self._status = response.status
         if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
             self._let_go()
-        save = partial(self._save, watch, attempt.conversation if attempt is not None else b"")
         began = time.perf_counter()
         try:
-            if is_stream or watch is None:
-                with self._state.journal.streaming():
-                    await relay.run(send, save)
-            else:
-                await relay.run(send, save)
+            with state.journal.streaming() if is_stream or watch is None else nullcontext():
+                await relay.run(send, partial(self._save, watch, conversation))
         finally:
             self._passing_seconds += time.perf_counter() - began - relay.saving.held_seconds
             await relay.saving.settle()
 
-    def _relay_for(self, response: UpstreamResponse, headers: Headers, down: Down) -> Relay:
+    def _relay_for(self, response: UpstreamResponse, headers: Headers, stages: Down) -> Relay:
         hold = Hold(self._state.settings.replay.hold_ms / 1000, self._state.late)
-        relay = Relay(response, headers, down, hold=hold, disconnect=self._disconnect, work=self._state.work)
-        self._relay = relay
-        return relay
-
-    def _is_watched(self, attempt: Attempt, response: UpstreamResponse) -> bool:
-        is_readable = attempt.prepared is not None and attempt.prepared.transcript is not None
-        return is_readable and self._incoming.route.action == "generate" and response.status == 200
+        return Relay(response, headers, stages, hold=hold, disconnect=self._disconnect, work=self._state.work)
 
     def _let_go(self) -> None:
         """Of the request, which may be long: an answer can take minutes, and there may be many at once."""
@@ -325,7 +306,7 @@ class Exchange:
             self._captured += len(records)
             saved = await state.replayer.save(records, learns=state.settings.replay.learn)
             self._is_degraded = saved is None or (state.is_durable and saved is not Saved.DURABLE)
-        answer = self._down.take_answer()
+        answer = self._relay.take_answer() if self._relay is not None else b""
         if answer and watch is not None and watch.provenance is not None:
             await keep(state.store, watch.provenance, conversation, answer, state.clock())
         return "degraded" if self._is_degraded else "ok"
@@ -352,7 +333,7 @@ class Exchange:
     def _outcome(self) -> Outcome:
         done, last = self._done, self._last
         upstream = self._passing_seconds + sum(attempt.upstream_seconds for attempt in self._attempts)
-        lost = [(finding.rule, finding.place) for finding in self._down.findings]
+        lost = [(finding.rule, finding.place) for finding in self._relay.findings] if self._relay is not None else []
         return replace(
             done,
             findings=(*self._skipped, *done.findings, *lost)[:MAX_FINDINGS],
@@ -441,6 +422,11 @@ def _is_stream(attempt: Attempt | None, response: UpstreamResponse) -> bool:
     return is_asked and (
         kind != "application/json" or (attempt is not None and attempt.target.format == "gemini_generate")
     )
+
+
+def _encoding(response: UpstreamResponse) -> str:
+    found = response.header("content-encoding").lower()
+    return "" if found == "identity" else found
 
 
 def _watch(attempt: Attempt, prepared: Prepared, *, is_stream: bool) -> Watch:

@@ -24,6 +24,10 @@ LONG_BYTES = 64 * 2**10
 """An event that is longer is read where it holds nobody up: images, and answers that are repeated at their end."""
 
 
+BRIEF_BYTES = 8 * 2**10
+"""What is compressed and no longer than this is unpacked and read at once."""
+
+
 class Decompress:
     """An answer that came compressed goes on as it came, and is read unpacked."""
 
@@ -47,10 +51,15 @@ class Decompress:
 class _Reader:
     """What reading a stream and reading a whole answer have in common."""
 
-    def __init__(self, watch: Watch, *, is_needed: bool) -> None:
+    def __init__(self, watch: Watch, *, is_needed: bool, is_packed: bool) -> None:
         self.watch: Watch | None = watch
         self.note = ""
         self._is_needed = is_needed
+        self._is_packed = is_packed
+
+    def is_long(self, size: int) -> bool:
+        """Whether a piece of this size takes long to read."""
+        return self._is_packed and size > BRIEF_BYTES
 
     def _give_up(self, problem: Exception) -> None:
         """A decoder's fault, whatever it is, stays here; if it is none that was foreseen, it is logged."""
@@ -67,13 +76,13 @@ class _Reader:
 class ReadStream(_Reader):
     """A stream, event by event. A piece that ends a turn waits until the turn is saved."""
 
-    def __init__(self, watch: StreamWatch, *, is_needed: bool) -> None:
-        super().__init__(watch, is_needed=is_needed)
+    def __init__(self, watch: StreamWatch, *, is_needed: bool, is_packed: bool) -> None:
+        super().__init__(watch, is_needed=is_needed, is_packed=is_packed)
         self._stream = watch
 
     def is_long(self, size: int) -> bool:
-        """Whether so many bytes more may end an event that takes long to read."""
-        return self._stream.unended_bytes + size > LONG_BYTES
+        """One that may end a long event, too."""
+        return self._stream.unended_bytes + size > LONG_BYTES or (self._is_packed and size > BRIEF_BYTES)
 
     def is_long_at_end(self) -> bool:
         return False
@@ -87,7 +96,8 @@ class ReadStream(_Reader):
             piece.events = self._stream.read(piece.plain)
         except Exception as problem:
             self._give_up(problem)
-        self._hold_back(piece)
+        if self._stream.has_news:
+            piece.data, piece.ending = b"", piece.data
 
     def end(self, piece: Piece) -> None:
         if self.watch is not None:
@@ -103,22 +113,15 @@ class ReadStream(_Reader):
         except DecodeError:
             piece.events = None
 
-    def _hold_back(self, piece: Piece) -> None:
-        if self._stream.has_news:
-            piece.data, piece.ending = b"", piece.data
-
 
 class ReadWhole(_Reader):
     """An answer that is one body: it goes on as it comes, but for its last piece, which waits for the record."""
 
-    def __init__(self, watch: Watch, *, is_needed: bool) -> None:
-        super().__init__(watch, is_needed=is_needed)
+    def __init__(self, watch: Watch, *, is_needed: bool, is_packed: bool) -> None:
+        super().__init__(watch, is_needed=is_needed, is_packed=is_packed)
         self._pieces: list[bytes] = []
         self._size = 0
         self._last = b""
-
-    def is_long(self, size: int) -> bool:
-        return False
 
     def is_long_at_end(self) -> bool:
         self._pieces = [b"".join(self._pieces)]

@@ -17,8 +17,10 @@ from thoughtline.gateway.disconnect import Disconnect
 from thoughtline.gateway.headers import Headers, with_findings, with_store
 from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.pipeline import Down
+from thoughtline.gateway.reading import BRIEF_BYTES, LONG_BYTES, ReadStream, ReadWhole
 from thoughtline.gateway.saving import Hold, Saving
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.replay.findings import Finding
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
 from thoughtline.working import Work
 
@@ -62,7 +64,17 @@ class Relay:
     @property
     def note(self) -> str:
         """What went wrong, for the journal."""
-        return self.saving.note or self.problem or self._down.note
+        reader = self._down.reader
+        return self.saving.note or self.problem or (reader.note if reader is not None else self._down.unread)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the client's format could not hold."""
+        return self._down.translation.findings if self._down.translation is not None else ()
+
+    def take_answer(self) -> bytes:
+        """What a client of Responses may name in its next request."""
+        return self._down.translation.take_answer() if self._down.translation is not None else b""
 
     async def run(self, send: Send, save: Save) -> None:
         """Pass the answer on to its end."""
@@ -78,7 +90,7 @@ class Relay:
             told = problem.problem if isinstance(problem, DecodeError) else "it can't be told in this format"
             await self._break_off(told, send, save)
         except asyncio.CancelledError:
-            if not self._disconnect.has_left or not self.has_started or self._down.is_rewritten:
+            if not self._disconnect.has_left or not self.has_started or self._down.translation is not None:
                 raise
             self.problem = _LEFT
             await self._pass(self._cut(), send, save)
@@ -97,10 +109,10 @@ class Relay:
             await self._send(send, b"", is_last=True)
 
     async def _pump(self, send: Send, save: Save) -> None:
-        read, disconnect, is_long = self._response.read, self._disconnect, self._down.is_long
+        read, disconnect, reader = self._response.read, self._disconnect, self._down.reader
         while (data := await read()) is not None:
             piece = Piece(data, plain=data)
-            if is_long(len(data)):
+            if reader is not None and reader.is_long(len(data)):
                 await self._work(partial(self._feed, piece))
             else:
                 self._feed(piece)
@@ -110,11 +122,14 @@ class Relay:
                 self.problem = _LEFT
                 break
         piece = Piece(b"")
-        if self._down.is_long_at_end(self._bytes_read):
+        if self._bytes_read > BRIEF_BYTES and reader is not None and self._is_long_at_end(reader):
             await self._work(partial(self._end, piece))
         else:
             self._end(piece)
         await self._pass(piece, send, save, is_last=True)
+
+    def _is_long_at_end(self, reader: ReadStream | ReadWhole) -> bool:
+        return reader.is_long_at_end() or (self._down.is_sized and self._bytes_read > LONG_BYTES)
 
     def _feed(self, piece: Piece) -> None:
         for stage in self._stages:
@@ -134,7 +149,9 @@ class Relay:
         """What is said at once; then, when the turn is saved, that it is over."""
         if piece.data:
             await self._send(send, piece.data)
-        if self._down.has_news:
+        reader, translation = self._down.reader, self._down.translation
+        has_ended = reader is not None and reader.watch is not None and reader.watch.has_news
+        if has_ended or (translation is not None and translation.answer):
             await self._hold(save)
         if is_last and not self.has_started:
             self._finish_headers(len(piece.ending))
@@ -143,10 +160,11 @@ class Relay:
 
     async def _break_off(self, problem: str, send: Send, save: Save) -> None:
         """In an answer that is written anew the client is told; else its connection ends in mid-air, as ours did."""
-        if self._down.is_rewritten and not self.has_started:
+        is_rewritten = self._down.translation is not None
+        if is_rewritten and not self.has_started:
             raise Declined(502, "upstream_failed", "The provider broke off in the middle of its answer.", "Ask again.")
         self.problem = problem
-        await self._pass(self._cut(), send, save, is_last=self._down.is_rewritten)
+        await self._pass(self._cut(), send, save, is_last=is_rewritten)
         if not self.has_started:
             await self._start(send)
 
@@ -170,12 +188,13 @@ class Relay:
         """Whether there is nothing more to read for the record's sake. What is kept of it is counted."""
         self._disconnect.hold(self._bytes_read)
         self._drained_bytes += size
-        return self._disconnect.is_over or self._drained_bytes > DRAIN_BYTES or not self._down.is_watched
+        is_unread = self._down.reader is None or self._down.reader.watch is None
+        return is_unread or self._disconnect.is_over or self._drained_bytes > DRAIN_BYTES
 
     def _finish_headers(self, size: int) -> None:
         """What is known of an answer only when all of it is there."""
-        if self._down.findings:
-            self._headers = with_findings(self._headers, [finding.rule for finding in self._down.findings])
+        if self.findings:
+            self._headers = with_findings(self._headers, [finding.rule for finding in self.findings])
         if self._down.is_sized:
             self._headers = [pair for pair in self._headers if pair[0] != b"content-length"]
             self._headers.append((b"content-length", str(size).encode()))
