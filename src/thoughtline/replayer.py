@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -204,15 +204,15 @@ def guess_model(body: bytes) -> str:
     first = first_model(body)
     if first:
         return first
-    asked = glanced(_asked, body)
-    return asked.model if asked is not None else ""
+    named = glanced(_named, body)
+    return named.model if named is not None else ""
 
 
-class _Asked(Struct, gc=False):
+class _Named(Struct, gc=False):
     model: str = ""
 
 
-_asked = msgspec.json.Decoder(_Asked)
+_named = msgspec.json.Decoder(_Named)
 
 
 class Replayer:
@@ -244,15 +244,12 @@ class Replayer:
         With `terms`, what other models thought is quoted where this one can't take it natively.
         """
         contract = self._book.contract_for(destination)
-        work = self.work_for(body)
-        contract = await work(partial(as_asked, contract, body))
         try:
-            transcript = await work(partial(decode_bounded, body, destination.format, contract.dialect))
-        except LimitExceeded as problem:
-            if edits or (model and model != first_model(body)):
-                raise  # what is not read can't be changed
-            return Prepared(destination, identity, body, contract, problem=problem)
+            contract, transcript = await self.work_for(body)(partial(_read, body, destination.format, contract))
         except DecodeError as problem:
+            is_changed = edits or (model and model != first_model(body))
+            if is_changed and isinstance(problem, LimitExceeded):
+                raise  # what is not read can't be changed
             return Prepared(destination, identity, body, contract, problem=problem)
         if model and model != transcript.model:
             transcript = transcript.with_member("model", msgspec.json.encode(model))
@@ -272,9 +269,10 @@ class Replayer:
         """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
         contract = contract or self._book.contract_for(destination)
         work = self._work_for(transcript)
-        needed = await work(partial(needs if terms is None else needs_of_all, transcript, contract, identity))
-        needed, found = await self._found(needed, work, carried)
-        transcript = await work(partial(carried.named, transcript, found))
+        wanted = needs if terms is None else needs_of_all
+        needed, found = await self._found(partial(wanted, transcript, contract, identity), work, carried)
+        if carried.call_ids is not None:
+            transcript = await work(partial(carried.named, transcript, found))
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
         if terms is not None:
@@ -291,13 +289,11 @@ class Replayer:
     async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:
         """The record of the model's last turn in a request of any format, whoever made it."""
         work = self._work_for(transcript)
-        steps, end = await work(partial(walk, transcript, identity))
-        needed = Needs(identity, steps[-1:], end)
-        known = known_steps(*await self._found(needed, work)) if steps else ()
+        known = known_steps(*await self._found(partial(_last_step, transcript, identity), work))
         return known[-1].record if known else None
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
-        """The request as it should have been, by what the refusal says; None if it is not ours to mend."""
+        """The request as it should have been, by what the refusal says; None if it is not ours to heal."""
         if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
             return None
         try:
@@ -346,14 +342,16 @@ class Replayer:
     def _work_for(self, transcript: Transcript) -> Work:
         return at_once if is_light_conversation(transcript) else self._work
 
-    async def _found(self, needed: Needs, work: Work, carried: Carried = NOTHING_CARRIED) -> tuple[Needs, Found]:
+    async def _found(
+        self, wanted: Callable[[], Needs], work: Work, carried: Carried = NOTHING_CARRIED
+    ) -> tuple[Needs, Found]:
         """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""
+        needed, first = await work(partial(_first, wanted))
         if not needed.steps:
             return needed, carried.added_to({})
         tenant = needed.identity.tenant
-        found = await self._find_all(tenant, await work(lambda: needed.first))
-        settled = needed._replace(settled=await work(partial(needed.by_lineage, found)))
-        rest = await work(partial(settled.rest, found))
+        found = await self._find_all(tenant, first)
+        settled, rest = await work(partial(_settled, needed, found))
         if rest:
             found = {**found, **await self._find_all(tenant, rest)}
         return (needed, carried.added_to(found)) if carried.records else (settled, found)
@@ -391,9 +389,29 @@ class Replayer:
         work = self._work_for(prepared.transcript)
         transcript = await work(partial(_read_again, prepared.transcript, prepared.contract.dialect))
         wanted = needs if prepared.handover is None else needs_of_all
-        needed = await work(partial(wanted, transcript, prepared.contract, prepared.identity))
-        needed, found = await self._found(needed, work, prepared.carried)
+        wanting = partial(wanted, transcript, prepared.contract, prepared.identity)
+        needed, found = await self._found(wanting, work, prepared.carried)
         return replace(prepared, transcript=transcript, needed=needed, found=found)
+
+
+def _read(body: bytes, format: FormatName, contract: Contract) -> tuple[Contract, Transcript]:
+    contract = as_asked(contract, body)
+    return contract, decode_bounded(body, format, contract.dialect)
+
+
+def _first(wanted: Callable[[], Needs]) -> tuple[Needs, tuple[Key, ...]]:
+    needed = wanted()
+    return needed, needed.first
+
+
+def _settled(needed: Needs, found: Found) -> tuple[Needs, tuple[Key, ...]]:
+    settled = needed._replace(settled=needed.by_lineage(found))
+    return settled, settled.rest(found)
+
+
+def _last_step(transcript: Transcript, identity: Identity) -> Needs:
+    steps, end = walk(transcript, identity)
+    return Needs(identity, steps[-1:], end)
 
 
 def _bodies(format: FormatName) -> BodyCodec:
@@ -421,8 +439,8 @@ def _planned(prepared: Prepared) -> Prepared:
     body = _bodies(transcript.format).encode_request(applied, prepared.contract.dialect)
     body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
     if refused:
-        told = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
-        planned = replace(planned, findings=(*planned.findings, *told))
+        dropped = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
+        planned = replace(planned, findings=(*planned.findings, *dropped))
     return replace(prepared, plan=planned, body=body, quotation=quotation)
 
 

@@ -138,10 +138,9 @@ def _health_name(name: str, target: Target, incoming: Incoming) -> str:
 
 
 async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replayer) -> Conversation:
-    """Which conversation a request goes on with: asked only where there is a choice."""
-    wire = FORMATS[incoming.route.format] if incoming.route.format else None
-    if not choices.are_several or wire is None or wire.bodies is None:
-        return Conversation(skipped=choices.skipped)
+    """Which conversation a request goes on with: worth knowing only where there is a choice."""
+    assert incoming.route.format is not None
+    wire = FORMATS[incoming.route.format]
     try:
         work = replayer.work_for(incoming.body)
         transcript = await work(partial(decode_bounded, incoming.body, wire.name, wire.dialect))

@@ -51,13 +51,13 @@ def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
 
 def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
     """All that a client shows who it is with. Some send a placeholder beside their key."""
-    told = [headers[name].decode("latin-1").strip() for name in CREDENTIALS if name in headers]
+    shown = [headers[name].decode("latin-1").strip() for name in CREDENTIALS if name in headers]
     if b"authorization" in headers:
-        scheme, _, rest = told[0].partition(" ")
-        told[0] = rest.strip() if scheme.lower() == "bearer" else told[0]
+        scheme, _, rest = shown[0].partition(" ")
+        shown[0] = rest.strip() if scheme.lower() == "bearer" else shown[0]
     if query:
-        told += query_keys(query)
-    return [one for one in dict.fromkeys(told) if one]
+        shown += query_keys(query)
+    return [one for one in dict.fromkeys(shown) if one]
 
 
 def query_keys(query: str) -> list[str]:
@@ -144,14 +144,14 @@ FINDINGS = b"x-thoughtline-findings"
 def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
     """These headers with more findings counted, rule by rule, among those that they tell of."""
     counts: Counter[str] = Counter()
-    told_before = next((value for name, value in reversed(headers) if name == FINDINGS), b"")
-    for part in told_before.decode("latin-1").split(", "):
+    before = next((value for name, value in reversed(headers) if name == FINDINGS), b"")
+    for part in before.decode("latin-1").split(", "):
         rule, _, count = part.partition("=")
         counts[rule] += int(count) if count.isdecimal() else 0
     counts.update(rules)
-    told = ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
+    summary = ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
     others = [(name, value) for name, value in headers if name != FINDINGS]
-    return [*others, (FINDINGS, told.encode())] if told else headers
+    return [*others, (FINDINGS, summary.encode())] if summary else headers
 
 
 REPLAY = b"x-thoughtline-replay"
@@ -166,8 +166,8 @@ def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tupl
 
 def with_store(headers: Headers, word: str) -> Headers:
     """These headers with a word on how the store is, unless they have one."""
-    told = b", store=" + word.encode()
-    return [(name, value + told if name == REPLAY and b", store=" not in value else value) for name, value in headers]
+    part = b", store=" + word.encode()
+    return [(name, value + part if name == REPLAY and b", store=" not in value else value) for name, value in headers]
 
 
 @lru_cache(1024)
@@ -212,11 +212,11 @@ def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
 
 def _codings(headers: Iterable[tuple[bytes, bytes]]) -> str:
     """What the client takes and we can read: a response is passed on as it came, and read beside that."""
-    told = [value for name, value in headers if name == b"accept-encoding"]
-    return _readable(b",".join(told)) if told else "identity"
+    accepted = [value for name, value in headers if name == b"accept-encoding"]
+    return _readable(b",".join(accepted)) if accepted else "identity"
 
 
 @lru_cache(256)
-def _readable(told: bytes) -> str:
-    parts = [part.strip() for part in told.decode("latin-1").split(",")]
+def _readable(accepted: bytes) -> str:
+    parts = [part.strip() for part in accepted.decode("latin-1").split(",")]
     return ", ".join(part for part in parts if part.split(";")[0].strip().lower() in ACCEPTED) or "identity"

@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import BinaryIO, Protocol
 
 import msgspec
@@ -148,17 +147,10 @@ class Journal:
         self._meter = meter
         self.follow(meter.count)
 
-    @contextmanager
-    def streaming(self) -> Iterator[None]:
-        """A stream is open for as long as this lasts."""
-        if self._meter is None:
-            yield
-            return
-        self._meter.stream(1)
-        try:
-            yield
-        finally:
-            self._meter.stream(-1)
+    def stream(self, change: int) -> None:
+        """A stream has begun (1) or ended (-1)."""
+        if change and self._meter is not None:
+            self._meter.stream(change)
 
     def hear(self, lines: Iterable[Line], lost: int) -> None:
         """Lines of another worker: for listeners alone, its own log and counters have them."""

@@ -120,10 +120,10 @@ async def read_list(response: UpstreamResponse) -> bytes:
 def names_in(body: bytes) -> tuple[str, ...] | None:
     """The names in a list of models: OpenAI's and Anthropic's `data`, Google's and Cohere's `models`, a bare list."""
     try:
-        told: Json = msgspec.json.decode(body)
+        read: Json = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    rows = told.get("data", told.get("models")) if isinstance(told, dict) else told
+    rows = read.get("data", read.get("models")) if isinstance(read, dict) else read
     if not isinstance(rows, list):
         return None
     names = [row.get("id") or row.get("name") for row in rows if isinstance(row, dict)]

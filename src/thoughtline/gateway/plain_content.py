@@ -24,8 +24,8 @@ HEADER = b"x-thoughtline-content"
 
 def is_plain(header: bytes, *settings: ContentWord | None) -> bool:
     """Whether an answer is to have plain content: its request says so, else the first of the settings that says it."""
-    told = header.strip().lower().decode("latin-1")
-    return next((word for word in (told, *settings) if word in ("native", "plain")), "native") == "plain"
+    wanted = header.strip().lower().decode("latin-1")
+    return next((word for word in (wanted, *settings) if word in ("native", "plain")), "native") == "plain"
 
 
 class _Choice(Struct, gc=False):
@@ -53,18 +53,18 @@ def plain(payload: bytes) -> bytes:
     try:
         choices = _choices.decode(payload).choices
         for number, choice in enumerate(choices):
-            for name, said in (("message", choice.message), ("delta", choice.delta)):
-                if is_given(said) and is_array(members(said).get("content", NULL)):
-                    payload = replace_at(payload, ("choices", number, name), _plain_message(said))
+            for name, message in (("message", choice.message), ("delta", choice.delta)):
+                if is_given(message) and is_array(members(message).get("content", NULL)):
+                    payload = replace_at(payload, ("choices", number, name), _plain_message(message))
     except _UNREADABLE:
         return payload
     return payload
 
 
-def _plain_message(said: Raw) -> bytes:
-    text, thought = _read(_parts.decode(members(said)["content"]))
+def _plain_message(message: Raw) -> bytes:
+    text, thought = _read(_parts.decode(members(message)["content"]))
     changes = [("content", encode(text)), *([("reasoning_content", encode(thought))] if thought else [])]
-    return set_members(said, changes)
+    return set_members(message, changes)
 
 
 def _read(parts: list[Raw]) -> tuple[str, str]:

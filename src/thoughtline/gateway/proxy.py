@@ -11,7 +11,6 @@ import asyncio
 import math
 import random
 import time
-from contextlib import nullcontext
 from functools import partial
 
 from msgspec.structs import replace
@@ -116,8 +115,9 @@ class Exchange:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
         state, incoming = self._state, self._incoming
         choices = choices_of(state.settings, incoming)
-        conversation = self._conversation = await conversation_of(choices, incoming, state.replayer)
-        targets = choices.ordered(conversation, state.health, state.clock())
+        if choices.are_several:
+            self._conversation = await conversation_of(choices, incoming, state.replayer)
+        targets = choices.ordered(self._conversation, state.health, state.clock())
         for number, target in enumerate(targets):
             keys = await self._keys_for(target.provider)
             for at, key in enumerate(keys):
@@ -252,11 +252,13 @@ class Exchange:
         self._status = response.status
         if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
             self._let_go()
+        counts = is_stream or watch is None
         began = time.perf_counter()
         try:
-            with state.journal.streaming() if is_stream or watch is None else nullcontext():
-                await relay.run(send, partial(self._save, watch, conversation))
+            state.journal.stream(1 if counts else 0)
+            await relay.run(send, partial(self._save, watch, conversation))
         finally:
+            state.journal.stream(-1 if counts else 0)
             self._passing_seconds += time.perf_counter() - began - relay.saving.held_seconds
             await relay.saving.settle()
 

@@ -87,8 +87,8 @@ class Relay:
         except (DecodeError, EncodeError) as problem:
             if not self.has_started:
                 raise
-            told = problem.problem if isinstance(problem, DecodeError) else "it can't be told in this format"
-            await self._break_off(told, send, save)
+            words = problem.problem if isinstance(problem, DecodeError) else "it can't be told in this format"
+            await self._break_off(words, send, save)
         except asyncio.CancelledError:
             if not self._disconnect.has_left or not self.has_started or self._down.translation is not None:
                 raise

@@ -106,11 +106,11 @@ class RenamedCalls:
             tool = self._names.client.get(known.name)
             return _with_payload(event, [("name", encode(tool.name))]) if tool is not None else event.raw
         name = next(name for name, tool in self._names.client.items() if tool == (text.name, text.namespace, True))
-        said = encode(self._names.called(ToolCall(name, known.arguments)).arguments)
+        text_input = encode(self._names.called(ToolCall(name, known.arguments)).arguments)
         number = self._number if self._number is not None else known.sequence_number
         here = [("item_id", encode(known.item_id)), ("output_index", encode(known.output_index))]
-        delta = object_of([*_numbered(f"{_TEXT}.delta", number), *here, ("delta", said)])
-        done = object_of([*_numbered(f"{_TEXT}.done", known.sequence_number), *here, ("input", said)])
+        delta = object_of([*_numbered(f"{_TEXT}.delta", number), *here, ("delta", text_input)])
+        done = object_of([*_numbered(f"{_TEXT}.done", known.sequence_number), *here, ("input", text_input)])
         return _renamed(event, f"{_TEXT}.delta", delta) + _renamed(event, f"{_TEXT}.done", done)
 
     # --- elements -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`previous_response_id` and `item_reference` for providers that keep no responses: rebuilt from the store.
+"""`previous_response_id` and `item_reference` for providers that store no responses: rebuilt from the store.
 
     request  {"previous_response_id": X, "input": new}   ─▶   {"input": [what led to X …, X's output …, new …]}
              {"input": [{"type": "item_reference", "id": Y}]}  ─▶  {"input": [the element Y itself]}
@@ -40,15 +40,15 @@ _NOTHING = Raw(b"null")
 async def unfolded(store: Store, tenant: str, body: bytes, work: Work = at_once) -> bytes:
     """A request with its whole conversation in `input`. One that names no earlier response is the very same."""
     try:
-        asked = await work(partial(members, body))
+        request = await work(partial(members, body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         spelled = readable(body)
         # Otherwise whoever translates it says what is wrong.
         return body if spelled is None else await unfolded(store, tenant, spelled, work)
-    if b"item_reference" in bytes(asked.get("input", _NOTHING)):
-        asked["input"] = Raw(array(await _looked_up(store, tenant, await work(partial(_input_of, asked)), work)))
-        body = await work(partial(set_members, body, [("input", bytes(asked["input"]))]))
-    previous = asked.get("previous_response_id", _NOTHING)
+    if b"item_reference" in bytes(request.get("input", _NOTHING)):
+        request["input"] = Raw(array(await _looked_up(store, tenant, await work(partial(_input_of, request)), work)))
+        body = await work(partial(set_members, body, [("input", bytes(request["input"]))]))
+    previous = request.get("previous_response_id", _NOTHING)
     if not is_given(previous):
         return body
     name = _name(previous)
@@ -60,22 +60,22 @@ async def unfolded(store: Store, tenant: str, body: bytes, work: Work = at_once)
             f"Previous response with id {name[:100]!r} not found.",
             "Send the whole conversation in `input`.",
         )
-    whole = array((*earlier, *_input_of(asked)))
+    whole = array((*earlier, *_input_of(request)))
     return set_members(body, [("input", whole), ("previous_response_id", None)])
 
 
-async def keep(store: Store, made: Provenance, asked: bytes, answer: bytes, now: float) -> None:
+async def keep(store: Store, made: Provenance, request: bytes, answer: bytes, now: float) -> None:
     """Keep an answer, and all that led to it, under its id."""
     try:
-        request, response = members(asked), members(answer)
-        if bytes(request.get("store", _NOTHING)) == b"false" or not is_given(response.get("id", _NOTHING)):
+        given, response = members(request), members(answer)
+        if bytes(given.get("store", _NOTHING)) == b"false" or not is_given(response.get("id", _NOTHING)):
             return
         output = elements(response.get("output", Raw(b"[]")))
-        told = (*_input_of(request), *output)
+        conversation = (*_input_of(given), *output)
         names = [_id_of(one) for one in output]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
-    whole = array(told)
+    whole = array(conversation)
     if len(whole) > MAX_BYTES:
         return
     item = Unknown(KIND, Raw(object_of([("input", whole)])))
@@ -96,11 +96,11 @@ async def _kept(store: Store, tenant: str, name: str, work: Work = at_once) -> l
     for record in found:
         for item in record.items:
             if isinstance(item, Unknown) and item.kind == KIND:
-                return await work(partial(_elements_kept, item))
+                return await work(partial(_elements_stored, item))
     return None
 
 
-def _elements_kept(item: Unknown) -> list[Raw]:
+def _elements_stored(item: Unknown) -> list[Raw]:
     return elements(members(item.raw)["input"])
 
 
@@ -152,8 +152,8 @@ def _decoded(one: Raw) -> _Element:
         return _Element()
 
 
-def _input_of(asked: dict[str, Raw]) -> list[Raw]:
-    given = asked.get("input", _NOTHING)
+def _input_of(request: dict[str, Raw]) -> list[Raw]:
+    given = request.get("input", _NOTHING)
     if is_array(given):
         return elements(given)
     return [Raw(object_of([("role", b'"user"'), ("content", given)]))] if is_given(given) else []
