@@ -1,8 +1,8 @@
 """What passed, digested under a name.
 
-Replaced, since it is random or an accident by design: the ports of loopback, the ids of responses that the gateway
-makes (`resp_` and 48 digits, numbered as they come) and of requests, and its envelopes, whose seal has a random key.
-What an envelope holds has a digest of its own.
+Replaced, since it is random by design: the ids of responses that the gateway
+makes (`resp_` and 48 digits, numbered as they come) and of requests, and its envelopes. What an envelope holds has a digest
+of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import httpx
 
 from tools.bodies.servers import Sent, Upstream
 
-_PORT = re.compile(rb"127\.0\.0\.1:\d+")
 _RESPONSE_ID = re.compile(rb"resp_[0-9a-f]{48}(?![0-9a-f])")
 _ENVELOPE = re.compile(rb"TLT1[A-Za-z0-9+/_-]{40,}={0,2}")
 _MARK_AND_TAG_BYTES = 3 + 16
@@ -46,13 +45,12 @@ class Book:
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / quote(name, safe="")[-240:]).write_bytes(data)
 
-    def post(self, name: str, url: str, body: bytes, *, key: str, upstreams: list[Upstream]) -> httpx.Response:
+    def post(self, name: str, url: str, body: bytes, *, key: str, upstream: Upstream) -> httpx.Response:
         """Ask the gateway; write down what it sent up, and what it answered."""
         headers = {"authorization": f"Bearer {key}", "content-type": "application/json", "user-agent": "bodies"}
         response = HTTP.post(url, content=body, headers=headers)
         self.statuses[response.status_code] += 1
-        sent = [one for upstream in upstreams for one in upstream.taken()]
-        for number, one in enumerate(sent):
+        for number, one in enumerate(upstream.taken()):
             self.write(f"{name} up {number}", _plain(one.line.encode() + b"\n" + one.body))
             self.write(f"{name} up {number} headers", _plain(_headers(one)))
         down = f"{response.status_code} {response.headers.get('content-type')}\n".encode() + response.content
@@ -77,7 +75,7 @@ def _plain(data: bytes) -> bytes:
     """Without what is random: the ids are numbered in the order of their first appearance."""
     ids = list(dict.fromkeys(_RESPONSE_ID.findall(data)))
     data = _RESPONSE_ID.sub(lambda found: b"resp_%d" % ids.index(found[0]), data)
-    return _ENVELOPE.sub(b"ENVELOPE", _PORT.sub(b"LOOPBACK", data))
+    return _ENVELOPE.sub(b"ENVELOPE", data)
 
 
 def _opened(token: bytes) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tools.bodies.book import Book
 from tools.bodies.clients import WIRES, Chat, Json
-from tools.bodies.servers import Application, Upstream, canned, gateway
+from tools.bodies.servers import SEALED_ALIKE, Application, Upstream, address_of, canned, gateway
 
 FOLDER = Path(os.environ.get("THOUGHTLINE_RECORDINGS") or Path(__file__).parents[3] / "shared" / "recordings")
 FORMATS = {
@@ -43,7 +43,7 @@ def recorded(book: Book) -> None:
     upstream = Upstream()
     conversations = {entry["id"]: list(_exchanges(entry["id"])) for entry in json.loads(index.read_text())}
     exchanges = [exchange for some in conversations.values() for exchange in some]
-    with gateway("[replay]\nlearn = false\n" + _providers(upstream.url, exchanges)) as url:
+    with gateway(SEALED_ALIKE + "[replay]\nlearn = false\n" + _providers(exchanges), proxy=upstream.url) as url:
         for name, some in conversations.items():
             if not book.wants(f"recorded {name}"):
                 continue
@@ -62,25 +62,25 @@ def provider_of(exchange: Json) -> str:
     return known or f"{exchange['provider']}-{FORMATS[exchange['family']].replace('_', '-')}"
 
 
-def _providers(url: str, exchanges: list[Json]) -> str:
+def _providers(exchanges: list[Json]) -> str:
     tables = {}
     for exchange in exchanges:
         name = provider_of(exchange)
         own = "" if name in BUILT_IN.values() else f'formats = ["{FORMATS[exchange["family"]]}"]\n'
-        tables[name] = f'[providers.{name}]\nbase_url = "{url}"\n{own}'
+        tables[name] = f'[providers.{name}]\nbase_url = "{address_of(name)}"\n{own}'
     return "".join(tables.values())
 
 
 def _replay(book: Book, upstream: Upstream, url: str, title: str, exchanges: list[Json]) -> None:
     for number, exchange in enumerate(exchanges):
         wire = WIRES[FORMATS[exchange["family"]]]
-        upstream.app = _answer(exchange)
+        upstream.apps = {provider_of(exchange): _answer(exchange)}
         body = dict(exchange["request"])
         if title.endswith("stripped") and isinstance(body.get(wire.member), list):
             body[wire.member] = wire.forget(body[wire.member])
         path = f"/{provider_of(exchange)}{wire.path(_model(exchange), is_streaming=_is_stream(exchange))}"
         data = json.dumps(body, ensure_ascii=False).encode()
-        book.post(f"{title} {number}", url + path, data, key=title, upstreams=[upstream])
+        book.post(f"{title} {number}", url + path, data, key=title, upstream=upstream)
 
 
 def _translate(book: Book, upstream: Upstream, url: str, title: str, exchanges: list[Json]) -> None:
@@ -88,7 +88,7 @@ def _translate(book: Book, upstream: Upstream, url: str, title: str, exchanges: 
     for number, exchange in enumerate(exchanges):
         for wire in WIRES.values():
             if wire.name != FORMATS[exchange["family"]] and _is_answered(exchange):
-                upstream.app = _answer(exchange)
+                upstream.apps = {provider_of(exchange): _answer(exchange)}
                 _ask(book, upstream, url, f"{title} {wire.name} {number}", exchange, wire)
 
 
@@ -96,7 +96,7 @@ def _ask(book: Book, upstream: Upstream, url: str, title: str, exchange: Json, w
     model, is_streaming = _model(exchange), _is_stream(exchange)
     body = wire.body(model, [wire.say(title)], is_streaming=is_streaming)
     path = f"/{provider_of(exchange)}{wire.path(model, is_streaming=is_streaming)}"
-    book.post(title, url + path, json.dumps(body).encode(), key=title, upstreams=[upstream])
+    book.post(title, url + path, json.dumps(body).encode(), key=title, upstream=upstream)
 
 
 def _model(exchange: Json) -> str:

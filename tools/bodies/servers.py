@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,6 +23,8 @@ Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 NOW = 1_763_200_000.0
 PATIENCE_SECONDS = 60
+SEALED_ALIKE = '[store]\nencryption_key = "a key of the tools"\n'
+"""Settings with which envelopes are the same in every run: ids of answers are made from requests that have some."""
 
 START = """
 import sys, time
@@ -41,11 +43,16 @@ class Sent(NamedTuple):
     body: bytes
 
 
+def address_of(provider: str) -> str:
+    """Where a provider is said to be. A proxy answers for it: what the gateway writes down has no port of the day."""
+    return f"http://{provider}.test"
+
+
 class Upstream:
-    """A server on loopback. `app` answers, and can be changed between two requests; `sent` is what came."""
+    """A proxy on loopback that answers for providers. `apps` can be changed between requests; `sent` is what came."""
 
     def __init__(self) -> None:
-        self.app: Application = canned(503, "application/json", b"{}")
+        self.apps: Mapping[str, Application] = {}
         self.sent: list[Sent] = []
         listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -69,7 +76,8 @@ class Upstream:
         async def again() -> Message:
             return {"type": "http.request", "body": body, "more_body": False}
 
-        await self.app(scope, again, send)
+        host = dict(scope["headers"])[b"host"].decode()
+        await self.apps[host.removesuffix(".test")](scope, again, send)
 
 
 async def _body(receive: Receive) -> bytes:
@@ -93,25 +101,34 @@ def canned(status: int, content_type: str, body: bytes) -> Application:
 
 
 @contextlib.contextmanager
-def gateway(settings: str, code: str = START) -> Iterator[str]:
-    """`thoughtline serve` with these settings; its address. `code` is what Python runs."""
+def gateway(settings: str, *, store: str = "memory://", proxy: str = "", code: str = START) -> Iterator[str]:
+    """`thoughtline serve` with these settings; its address.
+
+    `proxy` stands for every provider: their addresses can be names that nobody has. `code` is what Python runs.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "settings.toml")
-        file.write_text(f'[server]\nport = {port}\n[store]\nurl = "memory://"\n{settings}')
-        command = [sys.executable, "-c", code.format(now=NOW), "serve", "--config", str(file)]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("THOUGHTLINE_")}
-        environment |= {"XDG_DATA_HOME": folder, "PYTHONHASHSEED": "0"}
+        file.write_text(settings)
+        options = ["--config", str(file), "--store", store, "--port", str(port)]
+        command = [sys.executable, "-c", code.format(now=NOW), "serve", *options]
         with Path(folder, "log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment(folder, proxy))
         try:
             _wait(process, port, Path(folder, "log"))
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
             process.wait(PATIENCE_SECONDS)
+
+
+def environment(folder: str, proxy: str = "") -> dict[str, str]:
+    """Without settings and servers of whoever runs this; what commands keep for their user goes into the folder."""
+    known = {name: value for name, value in os.environ.items() if not name.startswith("THOUGHTLINE_")}
+    known = {name: value for name, value in known.items() if not name.lower().endswith("_proxy")}
+    return known | {"XDG_DATA_HOME": folder, "PYTHONHASHSEED": "0"} | ({"http_proxy": proxy} if proxy else {})
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

@@ -13,7 +13,7 @@ import httpx
 
 from tools.bodies.book import Book
 from tools.bodies.clients import WIRES, Chat, Json, Responses
-from tools.bodies.servers import NOW, Upstream, gateway
+from tools.bodies.servers import NOW, SEALED_ALIKE, Upstream, address_of, gateway
 
 # The simulators are a part of the product, or a package beside it.
 SIMULATORS_ARE_IN = "thoughtline_sim" if find_spec("thoughtline_sim") else "thoughtline.sim"
@@ -65,10 +65,11 @@ class Row(NamedTuple):
     model: str
     extra: dict[str, Json]
 
-    def table(self, url: str) -> str:
+    @property
+    def table(self) -> str:
         """Its settings: the built-in ones, but for where the simulator speaks less than the provider."""
         more = SETTINGS.get(self.simulator, "")
-        return f'[providers.{self.provider}]\nbase_url = "{url}"\n{more}'
+        return f'[providers.{self.provider}]\nbase_url = "{address_of(self.provider)}"\n{more}'
 
     @property
     def id(self) -> str:
@@ -159,13 +160,14 @@ def _all_dialogues(book: Book, rows: tuple[Row, ...], name: str, settings: str) 
     dialogues = [one for one in _dialogues(name) if book.wants(one.title) and one.can_cross >= len(rows)]
     if not dialogues:
         return
-    upstreams = {row.provider: Upstream() for row in rows}
-    tables = [row.table(upstreams[row.provider].url) for row in rows]
-    with gateway(settings + "".join(tables)) as url:
+    upstream = Upstream()
+    tables = [row.table for row in rows]
+    with gateway(SEALED_ALIKE + settings + "".join(tables), proxy=upstream.url) as url:
         for dialogue in dialogues:
-            for row in rows:
-                upstreams[row.provider].app = simulator_app(row.simulator, row.profile, seed=7, now=lambda: NOW)
-            dialogue.hold(rows, Door(book, url, list(upstreams.values())))
+            upstream.apps = {
+                row.provider: simulator_app(row.simulator, row.profile, seed=7, now=lambda: NOW) for row in rows
+            }
+            dialogue.hold(rows, Door(book, url, upstream))
 
 
 def _dialogues(name: str) -> Iterator[Dialogue]:
@@ -180,7 +182,7 @@ class Door(NamedTuple):
 
     book: Book
     url: str
-    upstreams: list[Upstream]
+    upstream: Upstream
 
 
 @dataclass(kw_only=True)
@@ -218,7 +220,7 @@ class Dialogue:
             body |= {"store": True} | ({"previous_response_id": self.previous} if self.previous else {})
         url = f"{door.url}/{row.provider}{wire.path(row.model, is_streaming=is_streaming)}"
         data = json.dumps(body, ensure_ascii=False).encode()
-        return door.book.post(f"{self.title} {turn}", url, data, key=self.title, upstreams=door.upstreams)
+        return door.book.post(f"{self.title} {turn}", url, data, key=self.title, upstream=door.upstream)
 
     def _go_on(self, content: bytes) -> None:
         wire = self.wire
