@@ -1,17 +1,18 @@
 """What passed, digested under a name.
 
-Replaced, since it is random by design: the ids of responses that the gateway
-makes (`resp_` and 48 digits, numbered as they come) and of requests, and its envelopes. What an envelope holds has a digest
-of its own.
+Replaced, since it is random by design: the ids of requests, and of responses that the gateway makes (`resp_` and 48
+digits, numbered as they come). An envelope is replaced too: what it holds has a digest of its own.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import re
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -23,8 +24,6 @@ _RESPONSE_ID = re.compile(rb"resp_[0-9a-f]{48}(?![0-9a-f])")
 _ENVELOPE = re.compile(rb"TLT1[A-Za-z0-9+/_-]{40,}={0,2}")
 _MARK_AND_TAG_BYTES = 3 + 16
 _ACCIDENTS = ("host", "content-length", "authorization", "x-api-key", "x-goog-api-key", "api-key")
-
-HTTP = httpx.Client(timeout=120)
 
 
 class Book:
@@ -45,10 +44,16 @@ class Book:
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / quote(name, safe="")[-240:]).write_bytes(data)
 
+    @contextlib.contextmanager
+    def connected(self) -> Iterator[None]:
+        """Connections of one gateway's own: the next may get its port."""
+        with httpx.Client(timeout=120) as self._http:
+            yield
+
     def post(self, name: str, url: str, body: bytes, *, key: str, upstream: Upstream) -> httpx.Response:
         """Ask the gateway; write down what it sent up, and what it answered."""
         headers = {"authorization": f"Bearer {key}", "content-type": "application/json", "user-agent": "bodies"}
-        response = HTTP.post(url, content=body, headers=headers)
+        response = self._http.post(url, content=body, headers=headers)
         self.statuses[response.status_code] += 1
         for number, one in enumerate(upstream.taken()):
             self.write(f"{name} up {number}", _plain(one.line.encode() + b"\n" + one.body))

@@ -43,7 +43,10 @@ def recorded(book: Book) -> None:
     upstream = Upstream()
     conversations = {entry["id"]: list(_exchanges(entry["id"])) for entry in json.loads(index.read_text())}
     exchanges = [exchange for some in conversations.values() for exchange in some]
-    with gateway(SEALED_ALIKE + "[replay]\nlearn = false\n" + _providers(exchanges), proxy=upstream.url) as url:
+    with (
+        gateway(SEALED_ALIKE + "[replay]\nlearn = false\n" + _providers(exchanges), proxy=upstream.url) as url,
+        book.connected(),
+    ):
         for name, some in conversations.items():
             if not book.wants(f"recorded {name}"):
                 continue

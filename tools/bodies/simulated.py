@@ -162,7 +162,7 @@ def _all_dialogues(book: Book, rows: tuple[Row, ...], name: str, settings: str) 
         return
     upstream = Upstream()
     tables = [row.table for row in rows]
-    with gateway(SEALED_ALIKE + settings + "".join(tables), proxy=upstream.url) as url:
+    with gateway(SEALED_ALIKE + settings + "".join(tables), proxy=upstream.url) as url, book.connected():
         for dialogue in dialogues:
             upstream.apps = {
                 row.provider: simulator_app(row.simulator, row.profile, seed=7, now=lambda: NOW) for row in rows
