@@ -27,8 +27,8 @@ import redis
 
 from tests.stores.places import own_database
 from tests.stores.servers import Postgres, Valkey
-from thoughtline.sim.app import simulator_app
 from tools.bodies.servers import NOW, START, Upstream, environment, gateway
+from tools.bodies.simulated import simulator_app
 
 Json = dict[str, Any]
 
@@ -113,7 +113,7 @@ def converse(here: World, provider: str, turns: int) -> list[Json]:
 def keys(store: str, *words: str) -> str:
     """What `thoughtline keys` prints."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-c", START.format(now=NOW), "keys", *words, "--store", store]
+        command = [sys.executable, "-c", START.replace("NOW", repr(NOW)), "keys", *words, "--store", store]
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment(folder))
     return done.stdout.strip()
 

@@ -28,7 +28,7 @@ SEALED_ALIKE = '[store]\nencryption_key = "a key of the tools"\n'
 
 START = """
 import sys, time
-time.time = lambda: {now!r}
+time.time = lambda: NOW
 from importlib.metadata import entry_points
 (program,) = entry_points(group="console_scripts", name="thoughtline")
 program.load()()
@@ -100,20 +100,24 @@ def canned(status: int, content_type: str, body: bytes) -> Application:
     return app
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextlib.contextmanager
 def gateway(settings: str, *, store: str = "memory://", proxy: str = "", code: str = START) -> Iterator[str]:
     """`thoughtline serve` with these settings; its address.
 
     `proxy` stands for every provider: their addresses can be names that nobody has. `code` is what Python runs.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "settings.toml")
         file.write_text(settings)
         options = ["--config", str(file), "--store", store, "--port", str(port)]
-        command = [sys.executable, "-c", code.format(now=NOW), "serve", *options]
+        command = [sys.executable, "-c", code.replace("NOW", repr(NOW)), "serve", *options]
         with Path(folder, "log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=environment(folder, proxy))
         try:
