@@ -39,7 +39,7 @@ LIMITS: Mapping[str, float] = {
     "DeepSeek stream: functions": 250,
     "Claude Code to GPT stream: files": 60,
 }
-"""Where we want to be. A figure without a limit is only shown."""
+"""Where we want to be; a package can have a limit too. A figure without one is only shown."""
 
 Reasons: TypeAlias = Mapping[str, str]
 MAY_NAME_A_PROVIDER: Reasons = {
@@ -263,7 +263,7 @@ def figures() -> Iterator[Figure]:
     product = [file for file in everything if not file.path.startswith(SIMULATORS)]
     formats = import_module("thoughtline.formats").FORMATS
     for name, lines in lines_by_package(everything).items():
-        yield Figure(f"  {name}", lines)
+        yield Figure(f"lines of {name}", lines)
     yield Figure("lines of the product", sum(len(file.lines) for file in product))
     yield Figure("lines with simulators", sum(len(file.lines) for file in everything))
     counted = {
@@ -293,8 +293,8 @@ def _sizes(files: list[Source]) -> Iterator[Figure]:
     lengths = sorted(functions(files))
     sizes = [length for length, _ in lengths]
     yield Figure("longest function", sizes[-1], (lengths[-1][1],))
-    yield Figure("  nine functions in ten, at most", quantiles(sizes, n=10)[-1])
-    yield Figure("  median function", median(sizes))
+    yield Figure("nine functions in ten, at most", quantiles(sizes, n=10)[-1])
+    yield Figure("median function", median(sizes))
     yield Figure("median line length", median(len(line) for file in files for line in file.lines if line.strip()))
 
 

@@ -161,14 +161,14 @@ def dump_sqlite(url: str, file: Path) -> None:
 
 def dump_redis(url: str, file: Path) -> None:
     """Every key as a command. Ends of life by the server's clock are left out: the fixture's time stands still."""
-    client = redis.Redis.from_url(url)
+    client: Any = redis.Redis.from_url(url)
     commands = [_command(client, key) for key in sorted(client.keys()) if key != b"taken"]
     lines = [json.dumps([base64.b64encode(part).decode() for part in command]) for command in commands]
     file.write_text("[\n" + ",\n".join(lines) + "\n]\n")
     client.close()
 
 
-def _command(client: redis.Redis, key: bytes) -> list[bytes]:
+def _command(client: Any, key: bytes) -> list[bytes]:
     match client.type(key):
         case b"string":
             return [b"SET", key, client.get(key) or b""]
@@ -184,14 +184,14 @@ def _command(client: redis.Redis, key: bytes) -> list[bytes]:
 
 
 def load_redis(url: str, data: bytes) -> None:
-    client = redis.Redis.from_url(url)
+    client: Any = redis.Redis.from_url(url)
     for command in json.loads(data):
         client.execute_command(*(base64.b64decode(part) for part in command))
     client.close()
 
 
 def dump_postgres(url: str, file: Path, programs: Path) -> None:
-    command = [programs / "pg_dump", "--inserts", "--no-owner", "--no-privileges", "--dbname", url]
+    command = [str(programs / "pg_dump"), "--inserts", "--no-owner", "--no-privileges", "--dbname", url]
     dump = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     lines = [line for line in dump.splitlines() if line and not line.startswith(("--", "\\"))]
     file.write_text("\n".join(lines) + "\n")
