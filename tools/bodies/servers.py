@@ -77,7 +77,8 @@ class Upstream:
             return {"type": "http.request", "body": body, "more_body": False}
 
         host = dict(scope["headers"])[b"host"].decode()
-        await self.apps[host.removesuffix(".test")](scope, again, send)
+        app = self.apps.get(host.removesuffix(".test"), UNAVAILABLE)
+        await app(scope, again, send)
 
 
 async def _body(receive: Receive) -> bytes:
@@ -98,6 +99,9 @@ def canned(status: int, content_type: str, body: bytes) -> Application:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     return app
+
+
+UNAVAILABLE = canned(503, "application/json", b'{"error":{"message":"overloaded"}}')
 
 
 def free_port() -> int:
