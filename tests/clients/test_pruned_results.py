@@ -25,7 +25,11 @@ LINE = "word " * 200
 LINES = 45
 """Of each file, which `read` gives whole: it cuts what is longer than 50 KB."""
 
-ROWS = (("deepseek", "deepseek-v4-pro"), ("kimi", "kimi-k2.6"))
+ROWS = (
+    ("deepseek", "deepseek-v4-pro"),
+    ("kimi", "kimi-k2.6"),
+    ("gemini", "gemini-3-pro-preview"),  # translated: the signatures come from the store alone
+)
 
 
 def _pruning(place: Place, task: Task) -> dict[str, str]:
