@@ -91,7 +91,7 @@ class Gateway:
             await _upgrade(state, scope, receive, send)
             return
         route = route_of(method, raw.decode("latin-1"), state.settings.providers)
-        await Exchange(state, scope, route).run(receive, send)
+        await Exchange(state, scope, receive, route).run(send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()

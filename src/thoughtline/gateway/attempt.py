@@ -27,7 +27,6 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.secrecy import check_what_goes_up
-from thoughtline.gateway.state import State
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.replayer import Prepared
 from thoughtline.translation import Sealer
@@ -64,7 +63,6 @@ class Attempt:
 
     def __init__(
         self,
-        state: State,
         incoming: Incoming,
         target: Target,
         key: str,
@@ -72,7 +70,7 @@ class Attempt:
         has_choice: bool = False,
         is_last: bool = True,
     ) -> None:
-        self.state = state
+        self.state = incoming.state
         self.incoming = incoming
         self.target = target
         self.key = key

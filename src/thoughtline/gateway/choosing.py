@@ -12,7 +12,6 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import Caller, keys_for
 from thoughtline.gateway.routing import Route
-from thoughtline.replayer import Replayer
 from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError
@@ -20,7 +19,6 @@ from thoughtline.values.turns import FormatName, Provenance
 
 if TYPE_CHECKING:
     from thoughtline.gateway.incoming import Incoming
-    from thoughtline.gateway.state import State
 
 
 MAX_MODEL_CHARS = 512
@@ -89,9 +87,9 @@ class Choices(NamedTuple):
         return [by_name[name] for name in names]
 
 
-def choices_of(settings: Settings, incoming: Incoming) -> Choices:
+def choices_of(incoming: Incoming) -> Choices:
     """By the model's name and the address."""
-    route = incoming.route
+    route, settings = incoming.route, incoming.state.settings
     assert route.format is not None
     model = route.model or incoming.model
     if len(model) > MAX_MODEL_CHARS:
@@ -137,10 +135,10 @@ def _health_name(name: str, target: Target, incoming: Incoming) -> str:
     return name if target.provider.api_keys else f"{name} for {incoming.caller.tenant}"
 
 
-async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replayer) -> Conversation:
+async def conversation_of(choices: Choices, incoming: Incoming) -> Conversation:
     """Which conversation a request goes on with: worth knowing only where there is a choice."""
     assert incoming.route.format is not None
-    wire = FORMATS[incoming.route.format]
+    wire, replayer = FORMATS[incoming.route.format], incoming.state.replayer
     try:
         work = replayer.work_for(incoming.body)
         transcript = await work(partial(decode_bounded, incoming.body, wire.name, wire.dialect))
@@ -151,8 +149,9 @@ async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replay
     return Conversation(name, latest.provenance if latest else None, failed_results(transcript), choices.skipped)
 
 
-async def keys_to_ask_with(state: State, caller: Caller, conversation: Conversation, provider: Provider) -> list[str]:
+async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
     """The keys to ask a provider with. Raises where this caller may not ask it."""
+    state, caller, conversation = incoming.state, incoming.caller, incoming.conversation
     is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
     account = conversation.made.account if conversation.made else ""
     return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)

@@ -9,11 +9,13 @@ from msgspec import Struct
 from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.access import Caller
 from thoughtline.gateway.asgi import Receive, Scope, read_body
+from thoughtline.gateway.choosing import Choices, Conversation
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import credentials_of
 from thoughtline.gateway.routing import Route
+from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import ClientFormat
-from thoughtline.replayer import Replayer, first_model, guess_model
+from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.identity import Identity
@@ -25,7 +27,9 @@ class Incoming(Struct):
     `encoding` is left where the body is passed on as it came.
     """
 
+    state: State
     scope: Scope
+    receive: Receive
     route: Route
     headers: dict[bytes, bytes]
     query: str
@@ -34,6 +38,8 @@ class Incoming(Struct):
     body: bytes = b""
     encoding: str = ""
     model: str = ""
+    choices: Choices = Choices(())
+    conversation: Conversation = Conversation()
 
     @property
     def credentials(self) -> list[str]:
@@ -46,10 +52,11 @@ class Incoming(Struct):
         is_array = route.format == "gemini_generate" and "alt=sse" not in self.query
         return ClientFormat(route.format or "openai_chat", route.is_streaming, is_array)
 
-    async def read(self, receive: Receive, replayer: Replayer, limit: int) -> None:
+    async def read(self) -> None:
         """To its end. What is large is worked on where it holds nobody up."""
+        replayer, limit = self.state.replayer, self.state.settings.server.max_body_bytes
         self.identity = Identity(self.caller.tenant)
-        body = self.body = await read_body(receive, self.headers.get(b"content-length", b""), limit)
+        body = self.body = await read_body(self.receive, self.headers.get(b"content-length", b""), limit)
         encoding = self.headers.get(b"content-encoding", b"").decode("latin-1")
         if self.route.action == "passthrough" or self.route.format is None:
             self.encoding = encoding

@@ -69,7 +69,7 @@ async def _list_of(
     if not is_fetched and shape == shape_of(provider) and _reads_key(provider, incoming):
         return None
     key = keys_for(incoming.caller, provider, "", state.health, state.clock())[0]
-    attempt = Attempt(state, incoming, Target(provider, "", provider.formats[0]), key)
+    attempt = Attempt(incoming, Target(provider, "", provider.formats[0]), key)
     attempts.append(attempt)
     received: Headers = translated_headers(incoming.scope["headers"], provider.formats[0])
     received = [pair for pair in received if pair[0] != b"accept-encoding"]

@@ -1,7 +1,7 @@
 """What a request goes through on its way up, and its answer on its way down: two lists of stages.
 
-A stage is made only where it applies. In one format, without tags, a request is only restored, and its answer only read
-beside being passed on. Before a target is chosen, `Exchange` admits the request, counts it, reads it and chooses.
+A stage is made only where it applies. In one format, without routes and tags, a request is only restored, and its
+answer only read beside being passed on.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import Struct
 from thoughtline.gateway import preparing
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.edits import EditStream, EditWhole
+from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.pieces import Stage
 from thoughtline.gateway.plain_content import PlainContent
 from thoughtline.gateway.plain_content import plain as without_lists
@@ -25,6 +26,12 @@ from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.values.errors import DecodeError
 from thoughtline.watching import StreamWatch, Watch
 
+UP_ONCE: tuple[Callable[[Incoming], Awaitable[None] | None], ...] = (
+    preparing.admit,
+    preparing.limit,
+    Incoming.read,
+    preparing.route,
+)
 UP: tuple[Callable[[Attempt], Awaitable[None] | None], ...] = (
     preparing.held_state,
     preparing.continuity,
@@ -35,8 +42,15 @@ UP: tuple[Callable[[Attempt], Awaitable[None] | None], ...] = (
 )
 
 
+async def take_in(incoming: Incoming) -> None:
+    """Who asks for what, and who can be asked for it. Raises where that is nobody."""
+    for stage in UP_ONCE:
+        if (waits := stage(incoming)) is not None:
+            await waits
+
+
 async def prepare(attempt: Attempt) -> None:
-    """What to send. Raises where the request can't be carried into the provider's format."""
+    """What to send to a target. Raises where the request can't be carried into the provider's format."""
     for stage in UP:
         if (waits := stage(attempt)) is not None:
             await waits

@@ -1,16 +1,23 @@
-"""The stages of a request on its way up to one target. Each does nothing, at no cost, where it does not apply."""
+"""The stages of a request on its way up. Each does nothing, at no cost, where it does not apply.
+
+The first ones are for the request, whoever will be asked; the others for each target that is.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable
 from functools import partial
 
 from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
 from thoughtline.formats.weighing import check_weight
+from thoughtline.gateway.access import let_in
 from thoughtline.gateway.attempt import Attempt
+from thoughtline.gateway.choosing import choices_of, conversation_of
 from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
+from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.stored_responses import unfolded
 from thoughtline.gateway.translating import translated
 from thoughtline.replayer import Carried
@@ -18,6 +25,29 @@ from thoughtline.translation.own_format import adapt
 from thoughtline.values.errors import ThoughtlineError
 
 _STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
+
+
+def admit(incoming: Incoming) -> None:
+    """Who sends it, if its head may be taken at all."""
+    state = incoming.state
+    incoming.caller = let_in(incoming.scope, incoming.headers, incoming.query, state.keys, state.settings.server)
+
+
+def limit(incoming: Incoming) -> None:
+    """Raises where the caller's key has asked too often."""
+    incoming.state.limits.admit(incoming.caller.key, time.monotonic())
+
+
+def route(incoming: Incoming) -> Awaitable[None] | None:
+    """Whom to ask: one, or the targets of a route."""
+    if incoming.route.action not in ("generate", "count_tokens"):
+        return None
+    choices = incoming.choices = choices_of(incoming)
+    return _conversation(incoming) if choices.are_several else None
+
+
+async def _conversation(incoming: Incoming) -> None:
+    incoming.conversation = await conversation_of(incoming.choices, incoming)
 
 
 def held_state(attempt: Attempt) -> None:

@@ -19,14 +19,10 @@ from thoughtline.addresses import passthrough_address
 from thoughtline.catalogue import Provider
 from thoughtline.failover.failures import Failure, failure_of_error, falls_over
 from thoughtline.formats import aws_event_stream
-from thoughtline.gateway.access import let_in
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import (
-    Conversation,
     Target,
-    choices_of,
-    conversation_of,
     keys_to_ask_with,
     named_provider,
 )
@@ -37,7 +33,7 @@ from thoughtline.gateway.headers import Headers, header_value, replay_header, re
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_answers import models_answer
-from thoughtline.gateway.pipeline import Answer, Down, down, prepare
+from thoughtline.gateway.pipeline import Answer, Down, down, prepare, take_in
 from thoughtline.gateway.reading import log_problem
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
@@ -59,12 +55,12 @@ _STREAMS = ("text/event-stream", "application/x-ndjson", aws_event_stream.CONTEN
 class Exchange:
     """A request that is being served."""
 
-    def __init__(self, state: State, scope: Scope, route: Route) -> None:
+    def __init__(self, state: State, scope: Scope, receive: Receive, route: Route) -> None:
         self._state = state
-        self._incoming = Incoming(scope, route, dict(scope["headers"]), scope["query_string"].decode("latin-1"))
+        headers, query = dict(scope["headers"]), scope["query_string"].decode("latin-1")
+        self._incoming = Incoming(state, scope, receive, route, headers, query)
         self._began = time.perf_counter()
         self._attempts: list[Attempt] = []
-        self._conversation = Conversation()
         self._failed: Declined | None = None
         self._skipped: tuple[tuple[str, str], ...] = ()
         self._passing_seconds = 0.0
@@ -78,10 +74,10 @@ class Exchange:
         # A name, no secret: a system call for it would also let other threads in between.
         self.id = f"{random.getrandbits(64):016x}"
 
-    async def run(self, receive: Receive, send: Send) -> None:
+    async def run(self, send: Send) -> None:
         """Serve it. Whatever goes wrong before the first byte becomes an error in the client's own words."""
         try:
-            await self._serve(receive, send)
+            await self._serve(send)
         except ClientGone:
             self._code = "client_gone"
         except asyncio.CancelledError:
@@ -97,13 +93,10 @@ class Exchange:
             self._disconnect.stop()
             self._state.journal.tell(self._line())
 
-    async def _serve(self, receive: Receive, send: Send) -> None:
-        state, incoming = self._state, self._incoming
-        server, route = state.settings.server, incoming.route
-        incoming.caller = let_in(incoming.scope, incoming.headers, incoming.query, state.keys, server)
-        state.limits.admit(incoming.caller.key, time.monotonic())
-        await incoming.read(receive, state.replayer, server.max_body_bytes)
-        self._disconnect.listen(receive)
+    async def _serve(self, send: Send) -> None:
+        incoming, route = self._incoming, self._incoming.route
+        await take_in(incoming)
+        self._disconnect.listen(incoming.receive)
         if route.action == "models":
             await self._list_models(send)
         elif route.action == "passthrough" or route.format is None:
@@ -113,16 +106,13 @@ class Exchange:
 
     async def _converse(self, send: Send) -> None:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
-        state, incoming = self._state, self._incoming
-        choices = choices_of(state.settings, incoming)
-        if choices.are_several:
-            self._conversation = await conversation_of(choices, incoming, state.replayer)
-        targets = choices.ordered(self._conversation, state.health, state.clock())
+        state, incoming, choices = self._state, self._incoming, self._incoming.choices
+        targets = choices.ordered(incoming.conversation, state.health, state.clock())
         for number, target in enumerate(targets):
             keys = await self._keys_for(target.provider)
             for at, key in enumerate(keys):
                 is_last = number == len(targets) - 1 and at == len(keys) - 1
-                attempt = Attempt(state, incoming, target, key, has_choice=choices.are_several, is_last=is_last)
+                attempt = Attempt(incoming, target, key, has_choice=choices.are_several, is_last=is_last)
                 if await self._try(attempt, send):
                     return
                 if not state.health.keys.is_aside(target.provider.name, key, state.clock()):
@@ -132,7 +122,7 @@ class Exchange:
     async def _keys_for(self, provider: Provider) -> list[str]:
         """The keys to ask a provider with; none where it can't be asked, which is told if nobody else can be."""
         try:
-            return await keys_to_ask_with(self._state, self._incoming.caller, self._conversation, provider)
+            return await keys_to_ask_with(self._incoming, provider)
         except Declined as error:
             self._failed = self._failed or error
             return []
@@ -180,7 +170,7 @@ class Exchange:
 
     async def _answered(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> bool:
         """Pass an answer on, or an error that no other target would do better with."""
-        health, target, conversation = self._state.health, attempt.target, self._conversation.name
+        health, target, conversation = self._state.health, attempt.target, self._incoming.conversation.name
         failure = await attempt.failure(response)
         if failure is not None:
             self._note_failure(attempt, failure)
@@ -209,10 +199,10 @@ class Exchange:
         if failure is None:
             return
         now, target, health = self._state.clock(), attempt.target, self._state.health
-        self._skipped = tuple(("target-skipped", name) for name in self._conversation.skipped)
+        self._skipped = tuple(("target-skipped", name) for name in self._incoming.conversation.skipped)
         # Who is busy is an account: that speaks against a target only if it isn't asked on another one too.
         if failure.kind != "busy" or len(target.provider.api_keys) <= 1:
-            health.failed(target.route, target.health_name, self._conversation.name, failure, now)
+            health.failed(target.route, target.health_name, self._incoming.conversation.name, failure, now)
         if attempt.key:
             health.keys.failed(target.provider.name, attempt.key, failure, now)
 
@@ -278,8 +268,8 @@ class Exchange:
         """An address that is none of ours: up as it came, down as it came."""
         state, incoming = self._state, self._incoming
         provider = named_provider(state.settings, incoming.route)
-        key = (await keys_to_ask_with(state, incoming.caller, self._conversation, provider))[0]
-        attempt = Attempt(state, incoming, Target(provider, "", provider.formats[0]), key)
+        key = (await keys_to_ask_with(incoming, provider))[0]
+        attempt = Attempt(incoming, Target(provider, "", provider.formats[0]), key)
         self._attempts.append(attempt)
         url = passthrough_address(provider, incoming.route.path, incoming.query)
         method, received = incoming.scope["method"], incoming.scope["headers"]
@@ -343,7 +333,7 @@ class Exchange:
             route=last.target.route if last else "",
             attempts=max(1, len(self._attempts)),
             handoff=self._handoff,
-            tool_errors=self._conversation.tool_errors,
+            tool_errors=self._incoming.conversation.tool_errors,
             upstream_ms=round(upstream * 1000, 1),
             own_ms=round((time.perf_counter() - self._began - upstream) * 1000, 2),
         )
@@ -351,7 +341,7 @@ class Exchange:
     @property
     def _handoff(self) -> str:
         """Who made the turn before this one, if a route led elsewhere now."""
-        last, made_by = self._last, self._conversation.made_by
+        last, made_by = self._last, self._incoming.conversation.made_by
         return made_by if last is not None and last.target.route and made_by != last.target.name else ""
 
     def _headers_of(self, response: UpstreamResponse) -> Headers:
