@@ -27,7 +27,7 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.secrecy import check_what_goes_up
-from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
+from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.replayer import Prepared
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
@@ -35,7 +35,7 @@ from thoughtline.values.destination import Destination
 from thoughtline.values.errors import LimitExceeded, ThoughtlineError
 
 MAX_REFUSAL_BYTES = 4 * 2**20
-"""An error that is looked at: some providers repeat the refused input in it."""
+"""An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""
 
 _REFUSALS = frozenset({400, 404, 413, 422})
 """What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
@@ -226,25 +226,9 @@ class Attempt:
     async def _refused(self, response: UpstreamResponse) -> Prepared | None:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
-        refusal = Refusal(response, *await _read_refusal(response))
+        refusal = Refusal(response, *await response.read_all(MAX_REFUSAL_BYTES))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
             return None
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
-
-
-async def _read_refusal(response: UpstreamResponse) -> tuple[bytes, bool]:
-    """The body of an error, and whether that is all of it: a longer one, or one that breaks off, is not looked at."""
-    pieces: list[bytes] = []
-    size = 0
-    try:
-        while size <= MAX_REFUSAL_BYTES:
-            piece = await response.read()
-            if piece is None:
-                return b"".join(pieces), True
-            pieces.append(piece)
-            size += len(piece)
-    except UpstreamCut:
-        pass
-    return b"".join(pieces), False

@@ -18,7 +18,6 @@ from thoughtline.gateway.headers import CREDENTIALS, Headers, translated_headers
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.model_lists import Shape, models_body, names_in, paged, read_list, shape_for, shape_of
 from thoughtline.gateway.state import State
-from thoughtline.gateway.upstream import UpstreamCut
 from thoughtline.translation import translate_error
 from thoughtline.values.turns import FormatName
 
@@ -78,8 +77,6 @@ async def _list_of(
     response = await attempt.send_up(provider, "GET", url, key=key, received=received, body=b"")
     try:
         body = await read_list(response)
-    except UpstreamCut:
-        body = b""
     finally:
         await response.close()
     names = names_in(body) if response.status == 200 else None

@@ -13,7 +13,7 @@ from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.formats.json_text import encode
 from thoughtline.gateway.headers import request_headers
-from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse, Upstreams
+from thoughtline.gateway.upstream import UpstreamResponse, Upstreams
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock
 from thoughtline.values.errors import ThoughtlineError
@@ -82,7 +82,7 @@ async def fetch_names(provider: Provider, upstreams: Upstreams) -> tuple[str, ..
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             return names_in(await _fetch(provider, upstreams))
-    except (ThoughtlineError, UpstreamCut, TimeoutError):
+    except (ThoughtlineError, TimeoutError):
         return None
 
 
@@ -107,14 +107,8 @@ def paged(provider: Provider, url: str) -> str:
 
 async def read_list(response: UpstreamResponse) -> bytes:
     """All of a list, or of the error in place of it; nothing if that is too long."""
-    pieces: list[bytes] = []
-    size = 0
-    while (piece := await response.read()) is not None:
-        pieces.append(piece)
-        size += len(piece)
-        if size > MAX_LIST_BYTES:
-            return b""
-    return b"".join(pieces)
+    body, is_whole = await response.read_all(MAX_LIST_BYTES)
+    return body if is_whole else b""
 
 
 def names_in(body: bytes) -> tuple[str, ...] | None:

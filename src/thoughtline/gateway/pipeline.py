@@ -56,8 +56,8 @@ async def prepare(attempt: Attempt) -> None:
             await waits
 
 
-class Answer(NamedTuple):
-    """An answer that is read: who asked, whether it streams, how it is packed, and who remembers it."""
+class Received(NamedTuple):
+    """An answer that is read: who asked for it, whether it streams, how it is packed, and who remembers it."""
 
     attempt: Attempt
     response: UpstreamResponse
@@ -77,18 +77,18 @@ class Answer(NamedTuple):
         return self.attempt.is_rewritten or not self.encoding
 
 
-def decompress(answer: Answer) -> Stage | None:
+def decompress(answer: Received) -> Stage | None:
     return Decompress(answer.encoding) if answer.encoding else None
 
 
-def read(answer: Answer) -> Stage:
+def read(answer: Received) -> Stage:
     is_needed, is_packed = answer.attempt.is_rewritten, bool(answer.encoding)
     if isinstance(answer.watch, StreamWatch):
         return ReadStream(answer.watch, is_needed=is_needed, is_packed=is_packed)
     return ReadWhole(answer.watch, is_needed=is_needed, is_packed=is_packed)
 
 
-def translate(answer: Answer) -> Stage | None:
+def translate(answer: Received) -> Stage | None:
     attempt, made = answer.attempt, answer.watch.provenance
     if not attempt.is_rewritten or attempt.prepared is None or made is None:
         return None
@@ -96,13 +96,13 @@ def translate(answer: Answer) -> Stage | None:
     return Translate(way, attempt.client, attempt.tags)
 
 
-def plain_content(answer: Answer) -> Stage | None:
+def plain_content(answer: Received) -> Stage | None:
     if not answer.attempt.is_plain or not answer.is_editable:
         return None
     return EditStream(PlainContent()) if answer.streams_down else EditWhole(without_lists)
 
 
-def tags(answer: Answer) -> Stage | None:
+def tags(answer: Received) -> Stage | None:
     """In an answer that is written anew they are gone already."""
     attempt = answer.attempt
     if attempt.tags == "off" or attempt.is_rewritten or answer.encoding or attempt.prepared is None:
@@ -111,14 +111,14 @@ def tags(answer: Answer) -> Stage | None:
     return make(attempt.target.format, attempt.tags, attempt.prepared.contract.dialect)
 
 
-def rename(answer: Answer) -> Stage | None:
+def rename(answer: Received) -> Stage | None:
     if not answer.attempt.names.client or not answer.is_editable:
         return None
     calls = RenamedCalls(answer.attempt.names)
     return EditStream(calls) if answer.streams_down else EditWhole(calls.whole)
 
 
-DOWN: tuple[Callable[[Answer], Stage | None], ...] = (decompress, read, translate, plain_content, tags, rename)
+DOWN: tuple[Callable[[Received], Stage | None], ...] = (decompress, read, translate, plain_content, tags, rename)
 
 
 class Down(Struct, gc=False):
@@ -135,7 +135,7 @@ class Down(Struct, gc=False):
     unread: str = ""
 
 
-def down(answer: Answer) -> Down:
+def down(answer: Received) -> Down:
     """The stages that apply. What is packed in a way that we can't undo goes on unread."""
     try:
         stages = tuple([stage for make in DOWN if (stage := make(answer)) is not None])

@@ -11,7 +11,8 @@ from functools import partial
 
 from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
-from thoughtline.formats.weighing import check_weight
+from thoughtline.formats import FORMATS
+from thoughtline.formats.weighing import check_weight, decode_bounded
 from thoughtline.gateway.access import let_in
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import choices_of, conversation_of
@@ -19,8 +20,8 @@ from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.stored_responses import unfolded
-from thoughtline.gateway.translating import translated
 from thoughtline.replayer import Carried
+from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import adapt
 from thoughtline.values.errors import ThoughtlineError
 
@@ -103,18 +104,30 @@ async def _estimated(attempt: Attempt) -> None:
 
 async def _translated(attempt: Attempt) -> None:
     """In the provider's format, and restored there."""
-    attempt.prepared, attempt.client = await translated(
-        attempt.state.replayer,
-        attempt.body,
-        attempt.client,
-        destination=attempt.destination,
-        identity=attempt.incoming.identity,
-        sealer=attempt.sealer,
-        terms=attempt.terms,
-        streams_only=attempt.target.provider.streams_only,
-        missing_tools=attempt.state.settings.translation.missing_tools,
+    replayer, client, destination = attempt.state.replayer, attempt.client, attempt.destination
+    identity, contract = attempt.incoming.identity, replayer.contract_for(destination)
+    work, own = replayer.work_for(attempt.body), FORMATS[client.format]
+    transcript = await work(partial(decode_bounded, attempt.body, own.name, own.dialect))
+    streams = client.is_streaming or transcript.is_streaming
+    request = await work(
+        partial(
+            translate_request,
+            transcript,
+            destination.format,
+            contract,
+            destination.model,
+            identity,
+            attempt.sealer,
+            is_streaming=streams or attempt.target.provider.streams_only,
+            missing_tools=attempt.state.settings.translation.missing_tools,
+        )
     )
-    attempt.is_streaming, attempt.is_rewritten = attempt.client.is_streaming, True
+    carried = Carried(request.records, request.findings, request.call_ids, request.tools)
+    attempt.prepared = await replayer.prepare_decoded(
+        request.transcript, destination, identity, contract, carried, attempt.terms
+    )
+    attempt.client = client._replace(is_streaming=streams, wants_usage=request.options.wants_usage)
+    attempt.is_streaming, attempt.is_rewritten = streams, True
 
 
 def restore(attempt: Attempt) -> Awaitable[None] | None:

@@ -33,7 +33,7 @@ from thoughtline.gateway.headers import Headers, header_value, replay_header, re
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_answers import models_answer
-from thoughtline.gateway.pipeline import Answer, Down, down, prepare, take_in
+from thoughtline.gateway.pipeline import Down, Received, down, prepare, take_in
 from thoughtline.gateway.reading import log_problem
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
@@ -235,7 +235,7 @@ class Exchange:
             if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
                 work = state.replayer.work_for(attempt.prepared.body)
                 watch = await work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
-                stages = down(Answer(attempt, response, watch, is_stream, _encoding(response), state.clock()))
+                stages = down(Received(attempt, response, watch, is_stream, _encoding(response), state.clock()))
                 if attempt.is_rewritten:
                     headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
         relay = self._relay = self._relay_for(response, headers, stages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,8 +13,6 @@ from thoughtline.stores import Clock
 
 RECENT_SECONDS = 60.0
 """How long after the last late save the store is still called slow."""
-
-Save = Callable[[], Coroutine[Any, Any, None]]
 
 
 class LateSaves:

@@ -7,19 +7,16 @@ answer    events, or a reply ── Translate ─▶ a whole answer or a stream 
 from __future__ import annotations
 
 import secrets
-from functools import partial
 from typing import NamedTuple
 
-from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tagged_events import TaggedEvents
 from thoughtline.continuity.tags import TagMode
 from thoughtline.formats import FORMATS
-from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.reading import MAX_WHOLE_BYTES, too_large
 from thoughtline.replay.findings import Finding
-from thoughtline.replayer import Carried, Prepared, Replayer
+from thoughtline.replayer import Prepared
 from thoughtline.translation import (
     CallIds,
     Sealer,
@@ -27,16 +24,12 @@ from thoughtline.translation import (
     StreamTranslator,
     Way,
     reply_events,
-    translate_request,
     whole_reply,
     without_deltas,
 )
 from thoughtline.translation.calls import rule_of
-from thoughtline.values.destination import Destination
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.events import Event
-from thoughtline.values.identity import Identity
-from thoughtline.values.options import MissingTools
 from thoughtline.values.records import Key
 from thoughtline.values.turns import FormatName, Provenance
 
@@ -51,49 +44,6 @@ class ClientFormat(NamedTuple):
     is_streaming: bool
     is_array: bool = False
     wants_usage: bool = True
-
-
-class Translated(NamedTuple):
-    """A request in the provider's format, and what its answer is to look like."""
-
-    prepared: Prepared
-    client: ClientFormat
-
-
-async def translated(
-    replayer: Replayer,
-    body: bytes,
-    client: ClientFormat,
-    *,
-    destination: Destination,
-    identity: Identity,
-    sealer: Sealer,
-    terms: Terms | None,
-    streams_only: bool,
-    missing_tools: MissingTools,
-) -> Translated:
-    """A client's request, prepared for a provider that speaks another format. Raises where it can't be carried."""
-    own = FORMATS[client.format]
-    work = replayer.work_for(body)
-    transcript = await work(partial(decode_bounded, body, own.name, own.dialect))
-    contract = replayer.contract_for(destination)
-    streams = client.is_streaming or transcript.is_streaming
-    request = await work(
-        partial(
-            translate_request,
-            transcript,
-            destination.format,
-            contract,
-            destination.model,
-            identity,
-            sealer,
-            is_streaming=streams or streams_only,
-            missing_tools=missing_tools,
-        )
-    )
-    carried = Carried(request.records, request.findings, request.call_ids, request.tools)
-    prepared = await replayer.prepare_decoded(request.transcript, destination, identity, contract, carried, terms)
-    return Translated(prepared, client._replace(is_streaming=streams, wants_usage=request.options.wants_usage))
 
 
 def way_back(prepared: Prepared, client: ClientFormat, sealer: Sealer, made: Provenance, created: float) -> Way:

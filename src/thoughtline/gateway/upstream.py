@@ -115,6 +115,21 @@ class UpstreamResponse:
             self._is_over = self._left == 0
         return data
 
+    async def read_all(self, limit: int) -> tuple[bytes, bool]:
+        """What is left of it, and whether that is all: not if it breaks off, or is longer than `limit`."""
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            while size <= limit:
+                piece = await self.read()
+                if piece is None:
+                    return b"".join(pieces), True
+                pieces.append(piece)
+                size += len(piece)
+        except UpstreamCut:
+            pass
+        return b"".join(pieces), False
+
     async def peek(self) -> bytes | None:
         """One piece more, ahead of whoever reads: it is read again, and so is the end, or that it broke off."""
         try:
