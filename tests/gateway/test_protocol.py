@@ -112,6 +112,7 @@ def test_a_trickle_is_not() -> None:
         one = receiving(gateway)
         connection.sendall(b"a" * 100)
         gateway.wait_for(_is_late(one, 100))
+        assert one.transport.is_closing()
         assert to_the_end(connection).startswith(b"HTTP/1.1 408 ")
 
 
