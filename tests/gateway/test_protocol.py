@@ -74,12 +74,15 @@ async def _until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0)
 
 
+def connections(gateway: Running) -> list[BoundedProtocol]:
+    """The gateway's side of them."""
+    return [one for one in gateway.server.server_state.connections if isinstance(one, BoundedProtocol)]
+
+
 def receiving(gateway: Running) -> BoundedProtocol:
-    """The gateway's side of the only connection, when the head of a request has come."""
-    connections = gateway.server.server_state.connections
-    gateway.wait_for(_until(lambda: any(one._is_in_body for one in connections)))
-    (one,) = connections
-    assert isinstance(one, BoundedProtocol)
+    """The only connection, when the head of a request has come."""
+    gateway.wait_for(_until(lambda: any(one._is_in_body for one in connections(gateway))))
+    (one,) = connections(gateway)
     return one
 
 
@@ -139,7 +142,7 @@ def test_who_was_answered_before_its_body_was_there_hears_no_more() -> None:
     with bounded(server) as gateway, connected(gateway) as connection:
         connection.sendall(b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2000\r\n\r\n{" % CHAT.encode())
         heard = connection.recv(65536)
-        for one in list(gateway.server.server_state.connections):
+        for one in connections(gateway):
             gateway.wait_for(_is_late(one, 0))
         heard += to_the_end(connection)
         assert (heard[:12], heard.count(b"HTTP/1.1 ")) == (b"HTTP/1.1 413", 1)
