@@ -22,10 +22,10 @@ from tests.gateway.test_faults import CHAT, event
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
-from thoughtline.errors import StoreUnavailable
 from thoughtline.gateway import journal
-from thoughtline.records import Record
 from thoughtline.stores import LayeredStore, MemoryStore, Saved, StoreSettings
+from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.records import Record
 
 
 def rss_kilobytes(process: Process) -> int:
