@@ -301,7 +301,7 @@ def test_any_array_cut_anywhere(values: list[Any], indent: int | None, cuts: lis
 
 @settings(max_examples=100, deadline=None)
 @given(
-    case=st.sampled_from([*EVENTS.values(), *ARRAYS.values()]),
+    case=st.sampled_from([case for case in (*EVENTS.values(), *ARRAYS.values()) if case[0][:1] != b" "]),
     white=st.sampled_from([b"", b"\n", b"\r\n "]),
     cuts=cut_places,
 )
@@ -310,7 +310,7 @@ def test_the_first_byte_says_which_framing_it_is(
 ) -> None:
     """Whatever white space stands before it, wherever the stream is cut."""
     data, payloads = case
-    assert payloads_of(EventsOrArray(), *cut(white + data.lstrip(), cuts)) == payloads
+    assert payloads_of(EventsOrArray(), *cut(white + data, cuts)) == payloads
 
 
 # --- the parts of a frame ---------------------------------------------------------------------------------------------
