@@ -23,7 +23,7 @@ from tests.sim.faces import HTTP
 from tests.sim.serving import NOW, listening
 from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Upstream
 from thoughtline.catalogue import PROVIDERS, ContinuityWord, TagWord
-from thoughtline.continuity.framing import HEADING
+from thoughtline.continuity.checkpoints import HEADING
 from thoughtline.settings import ContinuitySettings, RouteSettings, Settings
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.turns import FormatName

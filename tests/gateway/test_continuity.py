@@ -14,7 +14,7 @@ from tests.gateway.handing import BOUND, BY_FORMAT, Stage, Watched, stage
 from tests.gateway.world import running
 from tests.sim.faces import HTTP
 from tests.translation.world import BODY_TYPES, Upstream
-from thoughtline.continuity.framing import HEADING
+from thoughtline.continuity.checkpoints import HEADING
 from thoughtline.gateway.state import with_settings
 from thoughtline.settings import ContinuitySettings, Settings
 from thoughtline.values.turns import FormatName
