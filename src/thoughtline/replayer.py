@@ -24,8 +24,8 @@ from thoughtline.continuity.handover import Handover, Quotation, carry_on
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS, BodyCodec
-from thoughtline.formats.halves import glanced
 from thoughtline.formats.leaving_out import without_members
+from thoughtline.formats.lone_surrogates import peek
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
 from thoughtline.healing import Mended, Sent, mend
 from thoughtline.lessons import TTL_SECONDS, Lessons
@@ -224,7 +224,7 @@ def guess_model(body: bytes) -> str:
     first = first_model(body)
     if first:
         return first
-    asked = glanced(_asked, body)
+    asked = peek(_asked, body)
     return asked.model if asked is not None else ""
 
 

@@ -21,8 +21,9 @@ from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, evidence_of
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
-from thoughtline.replay.visible import digest, packed
+from thoughtline.replay.visible import packed
 from thoughtline.sessions import untold_session
+from thoughtline.values.digests import digest
 from thoughtline.values.items import REASONING_KINDS, seal_of
 from thoughtline.values.records import Key
 from thoughtline.values.turns import Transcript

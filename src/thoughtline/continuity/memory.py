@@ -24,8 +24,9 @@ from thoughtline.replay.keys import Identity
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer
-from thoughtline.replay.visible import digest, packed
+from thoughtline.replay.visible import packed
 from thoughtline.stores import Clock, Filter, Note, Store
+from thoughtline.values.digests import digest
 from thoughtline.values.errors import StoreError
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Transcript

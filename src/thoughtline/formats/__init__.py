@@ -24,7 +24,7 @@ from thoughtline.formats import (
     openai_chat,
     openai_responses,
 )
-from thoughtline.formats.halves import reading, writing
+from thoughtline.formats.lone_surrogates import reading, writing
 from thoughtline.formats.texts import Texts
 from thoughtline.providers import (
     AI_SDK,
