@@ -11,7 +11,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from msgspec import Struct
 
 from thoughtline.formats.json_text import escape_line_breaks
 from thoughtline.values.errors import LimitExceeded
@@ -23,13 +25,13 @@ must not fill the memory."""
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _DATA_LINE = re.compile(rb"(?:\A|(?<=[\r\n]))data: ?([^\r\n]*)")
-_BLANK_LINE = re.compile(rb"((?>\r\n|\n|\r)(?>\r\n|\n|\r))")
+_BLANK_LINE = re.compile(rb"(\r\n\r\n|\r\n\n|\r\n\r|\n\r\n|\n\n|\n\r|\r\r\n|\r\r)")
 _OUTSIDE_STRING = re.compile(rb'["\[\]{}]')
 _INSIDE_STRING = re.compile(rb'["\\]')
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
-class Frame(NamedTuple):
+class Frame(Struct, frozen=True, gc=False):
     """One event as it came: what stands before its payload, the payload, what stands behind it.
 
     What says nothing (comments, white space) has no payload. A payload that is spread over several `data` lines is
@@ -89,7 +91,7 @@ class _Held(ABC):
         if self._is_exceeded:
             raise LimitExceeded(f"an event is longer than {self._limit} bytes")
         data = self.rest()
-        return [self._last(data)] if data else []
+        return self._last(data) if data else []
 
     def rest(self) -> bytes:
         joined = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
@@ -102,7 +104,7 @@ class _Held(ABC):
         """Give the events that end in these bytes; what is left of them."""
 
     @abstractmethod
-    def _last(self, data: bytes) -> Frame:
+    def _last(self, data: bytes) -> list[Frame]:
         """What was held when the stream ended."""
 
     def _hold(self, data: bytes) -> None:
@@ -113,13 +115,10 @@ class _Held(ABC):
 
     def _give(self, found: list[Frame], frames: list[Frame]) -> bytes:
         """Give these events, up to one beyond the bound; what is left of them."""
-        for at, frame in enumerate(found):
-            if len(frame.payload) > self._limit:
-                self._is_exceeded = True
-                frames += found[:at]
-                return b"".join(one.raw for one in found[at:])
-        frames += found
-        return b""
+        long = next((at for at, frame in enumerate(found) if len(frame.payload) > self._limit), len(found))
+        self._is_exceeded = long < len(found)
+        frames += found[:long]
+        return b"".join(frame.raw for frame in found[long:])
 
 
 class ServerSentEvents(_Held):
@@ -145,11 +144,13 @@ class ServerSentEvents(_Held):
             if data[:1] == b"\n":  # it belongs to the line end before it, whose event was given
                 frames.append(Frame(b"\n"))
                 data = data[1:]
-        last = self._pieces[-1][-1:] if self._pieces else b""
-        has_cr = 13 in data or last == b"\r"
-        if not (_BLANK_LINE.search(last + data) if has_cr else b"\n\n" in last + data):
-            return data
-        data = self.rest() + data
+        if self._pieces:
+            seen = self._pieces[-1][-1:] + data
+            if b"\n\n" not in seen and (13 not in seen or _BLANK_LINE.search(seen) is None):
+                return data
+            data = self.rest() + data
+        if self._is_first and (b"\n" in data or b"\r" in data):
+            data = self._without_mark(data, frames)
         if 13 in data:
             *parts, rest = _BLANK_LINE.split(data)
             events = list(zip(parts[::2], parts[1::2], strict=True))
@@ -157,31 +158,41 @@ class ServerSentEvents(_Held):
             *parts, rest = data.split(b"\n\n")
             events = [(body, b"\n\n") for body in parts]
         self._ended_in_cr = not rest and data.endswith(b"\r")
-        return self._give([self._event(body, end) for body, end in events], frames) + rest
+        found = [_event(body, end) for body, end in events]
+        if len(data) > self._limit:
+            return self._give(found, frames) + rest
+        frames += found
+        return rest
 
-    def _last(self, data: bytes) -> Frame:
-        return self._event(data, b"")
+    def _last(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
+        body = self._without_mark(data, frames)
+        return [*frames, _event(body, b"")]
 
-    def _event(self, body: bytes, end: bytes) -> Frame:
-        if body[:6] == b"data: " and 10 not in body and 13 not in body and len(body) > 6:
-            self._is_first = False
-            return Frame(b"data: ", body[6:], end)
-        mark = _BOM if self._is_first and body.startswith(_BOM) else b""
+    def _without_mark(self, data: bytes, frames: list[Frame]) -> bytes:
+        """A byte-order mark at the head of a stream is given by itself."""
+        is_marked = self._is_first and data.startswith(_BOM)
         self._is_first = False
-        return _event(mark, body[len(mark) :], end)
+        frames += [Frame(_BOM)] if is_marked else []
+        return data[len(_BOM) :] if is_marked else data
 
 
-def _event(mark: bytes, body: bytes, end: bytes) -> Frame:
+def _event(body: bytes, end: bytes) -> Frame:
     """An event of one `data` line in its parts; one of several as if it were one."""
+    at = 0 if body[:5] == b"data:" else body.find(b"\ndata:") + 1 or len(body)
+    if len(body) > at + 6 and body.find(10, at) < 0 and 13 not in body:
+        # Nearly always it is the last line, and the only one of them.
+        start = at + 6 if body[at + 5] == 32 else at + 5
+        return Frame(body[:start], body[start:], end)
     found = list(_DATA_LINE.finditer(body))
     if not any(line[1] for line in found):
-        return Frame(mark + body + end)
+        return Frame(body + end)
     if len(found) == 1:
         first, last = found[0].span(1)
-        return Frame(mark + body[:first], body[first:last], body[last:] + end)
+        return Frame(body[:first], body[first:last], body[last:] + end)
     others = [line for line in _LINE_END.split(body) if not line.startswith(b"data:")]
-    head = mark + b"".join(line + b"\n" for line in others) + b"data: "
-    return Frame(head, b"\n".join(line[1] for line in found), end or b"\n\n", mark + body + end)
+    head = b"".join(line + b"\n" for line in others) + b"data: "
+    return Frame(head, b"\n".join(line[1] for line in found), end or b"\n\n", body + end)
 
 
 class JsonLines(_Held):
@@ -190,15 +201,22 @@ class JsonLines(_Held):
     def _cut(self, data: bytes, frames: list[Frame]) -> bytes:
         if b"\n" not in data:
             return data
-        *lines, rest = (self.rest() + data).split(b"\n")
-        return self._give([_line(line, b"\n") for line in lines], frames) + rest
+        data = self.rest() + data
+        *lines, rest = data.split(b"\n")
+        found = [_line(line, b"\n") for line in lines]
+        if len(data) > self._limit:
+            return self._give(found, frames) + rest
+        frames += found
+        return rest
 
-    def _last(self, data: bytes) -> Frame:
-        return _line(data, b"")
+    def _last(self, data: bytes) -> list[Frame]:
+        return [_line(data, b"")]
 
 
 def _line(line: bytes, end: bytes) -> Frame:
     payload = line.strip()
+    if len(payload) == len(line):
+        return Frame(b"", line, end)
     start = line.find(payload)
     return Frame(line[:start], payload, line[start + len(payload) :] + end)
 
@@ -222,7 +240,7 @@ class JsonArray(_Held):
             if depth == 1 and self._depth == 2:
                 self._head = at - start
             elif depth == 2 and self._depth == 1:
-                left = self._give([self._last(self.rest() + data[start:position])], frames)
+                left = self._give(self._last(self.rest() + data[start:position]), frames)
                 if left:
                     return left + data[position:]
                 start = position
@@ -247,8 +265,8 @@ class JsonArray(_Held):
         found = (_INSIDE_STRING if self._in_string else _OUTSIDE_STRING).search(data, position)
         return found.start() if found else None
 
-    def _last(self, data: bytes) -> Frame:
-        return Frame(data[: self._head], data[self._head :])
+    def _last(self, data: bytes) -> list[Frame]:
+        return [Frame(data[: self._head], data[self._head :])]
 
 
 class EventsOrArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream
 from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
@@ -92,7 +93,7 @@ class _NamedPayloads(EventStream):
     """Binary messages as objects with one member named after the event."""
 
     def feed(self, data: bytes) -> list[Frame]:
-        return [frame._replace(payload=_named(frame)) for frame in super().feed(data)]
+        return [replace(frame, payload=_named(frame)) for frame in super().feed(data)]
 
 
 def _named(frame: Frame) -> bytes:
