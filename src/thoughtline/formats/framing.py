@@ -113,8 +113,11 @@ class _Held(ABC):
             self._size += len(data)
             self._is_exceeded = self._is_exceeded or self._size > self._limit
 
-    def _give(self, found: list[Frame], frames: list[Frame]) -> bytes:
-        """Give these events, up to one beyond the bound; what is left of them."""
+    def _give(self, found: list[Frame], frames: list[Frame], size: int) -> bytes:
+        """Give these events of so many bytes, up to one beyond the bound; what is left of them."""
+        if size <= self._limit:
+            frames += found
+            return b""
         long = next((at for at, frame in enumerate(found) if len(frame.payload) > self._limit), len(found))
         self._is_exceeded = long < len(found)
         frames += found[:long]
@@ -158,11 +161,7 @@ class ServerSentEvents(_Held):
             *parts, rest = data.split(b"\n\n")
             events = [(body, b"\n\n") for body in parts]
         self._ended_in_cr = not rest and data.endswith(b"\r")
-        found = [_event(body, end) for body, end in events]
-        if len(data) > self._limit:
-            return self._give(found, frames) + rest
-        frames += found
-        return rest
+        return self._give([_event(body, end) for body, end in events], frames, len(data)) + rest
 
     def _last(self, data: bytes) -> list[Frame]:
         frames: list[Frame] = []
@@ -203,11 +202,7 @@ class JsonLines(_Held):
             return data
         data = self.rest() + data
         *lines, rest = data.split(b"\n")
-        found = [_line(line, b"\n") for line in lines]
-        if len(data) > self._limit:
-            return self._give(found, frames) + rest
-        frames += found
-        return rest
+        return self._give([_line(line, b"\n") for line in lines], frames, len(data)) + rest
 
     def _last(self, data: bytes) -> list[Frame]:
         return [_line(data, b"")]
@@ -240,8 +235,8 @@ class JsonArray(_Held):
             if depth == 1 and self._depth == 2:
                 self._head = at - start
             elif depth == 2 and self._depth == 1:
-                left = self._give(self._last(self.rest() + data[start:position]), frames)
-                if left:
+                whole = self.rest() + data[start:position]
+                if left := self._give(self._last(whole), frames, len(whole)):
                     return left + data[position:]
                 start = position
         if self._depth >= 2:
