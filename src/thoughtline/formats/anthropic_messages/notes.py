@@ -44,7 +44,7 @@ def decode_notes(item: Text) -> Notes:
     size = len(item.text)
     pages = [Citation(one.url, one.title or "", one.cited_text or "", 0, size) for one in found if one.url]
     others = dict.fromkeys(f"citations of kind {one.type}" for one in found if not one.url)
-    return Notes(tuple(pages), (), tuple(others))
+    return Notes(tuple(pages), tuple(others))
 
 
 def encode_noted(text: str, notes: Notes) -> Text:

@@ -52,7 +52,7 @@ def decode_notes(item: Text) -> Notes:
     size = len(item.text)
     pages = [Citation(url, one.title or "", _quote(one), 0, size) for one, url in found if url]
     others = dict.fromkeys(f"citations of kind {next(iter(one.location or ()), '')}" for one, url in found if not url)
-    return Notes(tuple(pages), (), tuple(others))
+    return Notes(tuple(pages), tuple(others))
 
 
 def _address(citation: _Citation) -> str | None:

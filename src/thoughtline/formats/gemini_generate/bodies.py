@@ -149,9 +149,7 @@ def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) ->
     parts = candidate.content.parts if candidate.content else NULL
     items = _decode_parts(parts, dialect, f"/candidates/{position}/content/parts")
     finish = decode_finish(candidate.finishReason, items)
-    words = "".join(item.text for item in items if isinstance(item, Text)) if candidate.has_notes else ""
-    notes = decode_notes(candidate, items).of_words(words)
-    return Candidate(Turn("assistant", items), candidate.index, finish, notes)
+    return Candidate(Turn("assistant", items), candidate.index, finish, decode_notes(candidate, items))
 
 
 def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:

@@ -1,4 +1,4 @@
-"""The notes of a candidate: `groundingMetadata`, `citationMetadata` and `logprobsResult`.
+"""The notes of a candidate: `groundingMetadata` and `citationMetadata`.
 
 Google counts places in bytes of a part (https://ai.google.dev/api/generate-content#Segment, checked 2026-11-15); in a
 stream, where parts are pieces, in bytes of all the words. A segment tells its words, so a place can be checked.
@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import NULL, encode, is_given, members, object_of
 from thoughtline.values.items import Item, Text
-from thoughtline.values.notes import NO_NOTES, Citation, Notes, Token, placed, together
+from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed, together
 
 _NOTED = ("groundingChunks", "groundingSupports")
 
@@ -53,24 +53,9 @@ class _Sources(Struct, gc=False):
     citations: list[_Source] | None = None
 
 
-class _Likely(Struct, gc=False):
-    token: str = ""
-    logProbability: float = 0.0  # noqa: N815
-
-
-class _Step(Struct, gc=False):
-    candidates: list[_Likely] | None = None
-
-
-class _Likelihoods(Struct, gc=False):
-    chosenCandidates: list[_Likely] | None = None  # noqa: N815
-    topCandidates: list[_Step] | None = None  # noqa: N815
-
-
 _grounding_decoder = msgspec.json.Decoder(_Grounding)
 _sources_decoder = msgspec.json.Decoder(_Sources)
 _page_decoder = msgspec.json.Decoder(_Page)
-_likelihoods_decoder = msgspec.json.Decoder(_Likelihoods)
 
 
 class Noting(Struct, gc=False):
@@ -78,7 +63,6 @@ class Noting(Struct, gc=False):
 
     groundingMetadata: Raw = NULL  # noqa: N815
     citationMetadata: Raw = NULL  # noqa: N815
-    logprobsResult: Raw = NULL  # noqa: N815
     urlContextMetadata: Raw = NULL  # noqa: N815
 
     @property
@@ -86,7 +70,6 @@ class Noting(Struct, gc=False):
         return (
             self.groundingMetadata is not NULL
             or self.citationMetadata is not NULL
-            or self.logprobsResult is not NULL
             or self.urlContextMetadata is not NULL
         )
 
@@ -101,8 +84,6 @@ def decode_notes(noting: Noting, items: Sequence[Item]) -> Notes:
             found.append(_decode_grounding(noting.groundingMetadata, items))
         if is_given(noting.citationMetadata):
             found.append(_decode_sources(noting.citationMetadata, items))
-        if is_given(noting.logprobsResult):
-            found.append(decode_tokens(noting.logprobsResult))
     except (msgspec.DecodeError, UnicodeDecodeError):
         found.append(Notes(others=("notes in a shape of their own",)))
     if is_given(noting.urlContextMetadata):
@@ -127,7 +108,7 @@ def _decode_grounding(raw: Raw, items: Sequence[Item]) -> Notes:
     ]
     named = {one.url for one in cited}
     cited += [Citation(page.uri, page.title or "") for page in pages if page is not None and page.uri not in named]
-    return Notes(tuple(cited), (), tuple(dict.fromkeys(others)))
+    return Notes(tuple(cited), tuple(dict.fromkeys(others)))
 
 
 def _says(value: Raw) -> bool:
@@ -154,7 +135,7 @@ def _decode_sources(raw: Raw, items: Sequence[Item]) -> Notes:
         if one.uri
     ]
     others = () if len(cited) == len(found) else ("citationMetadata without an address",)
-    return Notes(tuple(cited), (), others)
+    return Notes(tuple(cited), others)
 
 
 class _Words:
@@ -198,22 +179,9 @@ class _Words:
         return len(self._data[:place].decode(errors="ignore"))
 
 
-def decode_tokens(raw: Raw) -> Notes:
-    """The tokens of `logprobsResult`: those chosen, and the likeliest ones of each step."""
-    read = _likelihoods_decoder.decode(raw)
-    tops = [step.candidates or () for step in read.topCandidates or ()]
-    tokens = []
-    for at, chosen in enumerate(read.chosenCandidates or ()):
-        top = tops[at] if at < len(tops) else ()
-        likely = tuple(Token(one.token, one.logProbability) for one in top)
-        tokens.append(Token(chosen.token, chosen.logProbability, None, likely))
-    return Notes(tokens=tuple(tokens))
-
-
 def encode_notes(notes: Notes, items: Sequence[Item]) -> list[tuple[str, bytes]]:
     """The members of a candidate that say it. Places are those of its parts."""
-    told = [("groundingMetadata", _encode_grounding(notes.citations, items))] if notes.citations else []
-    return [*told, *([("logprobsResult", encode_tokens(notes.tokens))] if notes.tokens else [])]
+    return [("groundingMetadata", _encode_grounding(notes.citations, items))] if notes.citations else []
 
 
 def _encode_grounding(citations: tuple[Citation, ...], items: Sequence[Item]) -> bytes:
@@ -244,16 +212,3 @@ def _segment(start: int, end: int, items: Sequence[Item]) -> dict[str, object] |
             return {**part, **place, "text": words}
         base += len(text)
     return None
-
-
-def encode_tokens(tokens: tuple[Token, ...]) -> bytes:
-    """`logprobsResult` of these tokens."""
-    chosen = [_likely(one) for one in tokens]
-    told: list[tuple[str, bytes]] = [("chosenCandidates", encode(chosen))]
-    if any(one.top for one in tokens):
-        told.append(("topCandidates", encode([{"candidates": [_likely(like) for like in one.top]} for one in tokens])))
-    return object_of(told)
-
-
-def _likely(token: Token) -> dict[str, object]:
-    return {"token": token.text, "logProbability": token.logprob}

@@ -66,8 +66,8 @@ def decode_options(body: bytes) -> ReadOptions:
         frequency_penalty=config.take(float, "frequency_penalty", "frequencyPenalty", "frequency_penalty"),
         presence_penalty=config.take(float, "presence_penalty", "presencePenalty", "presence_penalty"),
         n=config.take(int, "n", "candidateCount", "candidate_count"),
-        logprobs=config.take(bool, "logprobs", "responseLogprobs", "response_logprobs"),
-        top_logprobs=config.take(int, "top_logprobs", "logprobs"),
+        logprobs=config.take(bool, "logprobs", "responseLogprobs", "response_logprobs") or None,
+        top_logprobs=config.take(int, "top_logprobs", "logprobs") or None,
         tools=_decode_tools(reader.elements("tools")),
         tool_choice=_decode_choice(calling),
         output=_decode_output(config),
@@ -167,8 +167,6 @@ _IN_CONFIG = (
     "frequency_penalty",
     "presence_penalty",
     "n",
-    "logprobs",
-    "top_logprobs",
     "output",
 )
 
@@ -183,8 +181,6 @@ def _write_config(config: Writer, options: Options) -> None:
     config.put("frequency_penalty", "frequencyPenalty", options.frequency_penalty)
     config.put("presence_penalty", "presencePenalty", options.presence_penalty)
     config.put("n", "candidateCount", options.n)
-    config.put("logprobs", "responseLogprobs", options.logprobs)
-    config.put("top_logprobs", "logprobs", options.top_logprobs)
     if options.output is not None:
         config.put("output", "responseMimeType", _JSON)
         config.put("output", "responseJsonSchema", options.output.schema)

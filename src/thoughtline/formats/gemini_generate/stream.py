@@ -33,7 +33,6 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import NO_RAW, Item, ReasoningText, Text, ToolCall
-from thoughtline.values.notes import Notes, together
 
 MAX_CANDIDATES = 128
 
@@ -97,7 +96,6 @@ class _Draft:
         self._arguments = PartialArguments()
         self._items: list[Item] = []
         self._noting = Noting()
-        self._tokens: list[Notes] = []
         self._native: str | None = None
 
     def add(self, raw: Raw, events: list[Event]) -> None:
@@ -112,26 +110,18 @@ class _Draft:
         self._end_item(events)
         self._done(typed_part(part, raw.copy(), self._dialect), events)
 
-    def note(self, noting: Noting, events: list[Event], before: int) -> None:
-        """The notes of a chunk. Tokens are those of its words; where the words came from is told of all so far."""
+    def note(self, noting: Noting) -> None:
+        """The notes of a chunk: where the words came from is told of all so far."""
         kept = self._noting
         for name in ("groundingMetadata", "citationMetadata", "urlContextMetadata"):
             raw = getattr(noting, name)
             if is_given(raw):
                 setattr(kept, name, _with(getattr(kept, name), raw.copy()))
-        if is_given(noting.logprobsResult):
-            found = decode_notes(Noting(logprobsResult=noting.logprobsResult), ())
-            self._tokens.append(found)
-            last = events[-1] if len(events) > before else None
-            if isinstance(last, TextDelta):
-                events[-1] = TextDelta(self.choice, last.position, last.text, found.tokens)
 
     def _give_notes(self, events: list[Event]) -> None:
         said = [*self._items, *([Text("".join(self._pieces))] if self._pieces and not self._is_thought else [])]
-        notes = together((decode_notes(self._noting, said), *self._tokens))
-        if notes:
-            words = "".join(item.text for item in said if isinstance(item, Text))
-            events.append(Noted(self.choice, notes.of_words(words)))
+        if notes := decode_notes(self._noting, said):
+            events.append(Noted(self.choice, notes))
 
     def _add_text(self, text: str, is_thought: bool, raw: Raw, events: list[Event]) -> None:
         if self._pieces and is_thought != self._is_thought:
@@ -226,12 +216,11 @@ class StreamDecoder(PayloadStreamDecoder):
         draft = self._drafts.get(candidate.index)
         if draft is None:
             draft = self._drafts[candidate.index] = _Draft(candidate.index, self._dialect)
-        before = len(events)
         for raw in candidate.content.parts or () if candidate.content else ():
             draft.is_done = False
             draft.add(raw, events)
         if candidate.has_notes:
-            draft.note(candidate, events, before)
+            draft.note(candidate)
         return bool(candidate.finishReason) and not draft.is_done
 
     def _close(self, events: list[Event]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, assert_never
 
 from thoughtline.formats.framing import sse
-from thoughtline.formats.gemini_generate.notes import encode_notes, encode_tokens
+from thoughtline.formats.gemini_generate.notes import encode_notes
 from thoughtline.formats.gemini_generate.parts import encode_part
 from thoughtline.formats.gemini_generate.usage import encode_finish, encode_usage
 from thoughtline.formats.json_text import array, encode, object_of
@@ -24,7 +24,7 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import Item, ReasoningText, Seal, Text, ToolCall
-from thoughtline.values.notes import NO_NOTES, Notes, Token
+from thoughtline.values.notes import NO_NOTES, Notes
 
 
 class StreamEncoder:
@@ -40,7 +40,6 @@ class StreamEncoder:
         self._ended: list[bytes] = []
         self._words: dict[int, list[Item]] = {}
         self._noted: dict[int, Notes] = {}
-        self._tokens: dict[int, int] = {}
 
     def encode(self, event: Event) -> bytes:
         """The bytes that say what this event says."""
@@ -50,7 +49,7 @@ class StreamEncoder:
                 return b""
             case TextDelta():
                 self._told.add((event.choice, event.position))
-                return self._part(event.choice, encode({"text": event.text}), event.tokens)
+                return self._part(event.choice, encode({"text": event.text}))
             case ReasoningDelta():
                 self._told.add((event.choice, event.position))
                 return self._part(event.choice, encode({"text": event.text, "thought": True}))
@@ -113,19 +112,13 @@ class StreamEncoder:
             self._words.setdefault(event.choice, []).append(event.item)
 
     def _notes(self, choice: int) -> list[tuple[str, bytes]]:
-        """What stands beside the answer, but for tokens that went with their words."""
-        notes = self._noted.get(choice, NO_NOTES)
+        """What stands beside the answer."""
         words = Text("".join(item.text for item in self._words.get(choice, ()) if isinstance(item, Text)))
-        rest = Notes(notes.citations, notes.tokens[self._tokens.get(choice, 0) :])
-        return encode_notes(rest, (words,))
+        return encode_notes(self._noted.get(choice, NO_NOTES), (words,))
 
-    def _part(self, choice: int, part: bytes, tokens: tuple[Token, ...] = ()) -> bytes:
+    def _part(self, choice: int, part: bytes) -> bytes:
         content = object_of([("parts", array([part])), ("role", b'"model"')])
-        known = [("content", content), ("index", encode(choice))]
-        if tokens:
-            self._tokens[choice] = self._tokens.get(choice, 0) + len(tokens)
-            known += [("logprobsResult", encode_tokens(tokens))]
-        candidate = object_of(known)
+        candidate = object_of([("content", content), ("index", encode(choice))])
         return self._chunk([("candidates", array([candidate]))])
 
     def _chunk(self, members: list[tuple[str, bytes]]) -> bytes:

@@ -61,8 +61,8 @@ def decode_options(body: bytes) -> ReadOptions:
         seed=inner.take(int, "seed"),
         frequency_penalty=inner.take(float, "frequency_penalty"),
         presence_penalty=inner.take(float, "presence_penalty"),
-        logprobs=reader.take(bool, "logprobs"),
-        top_logprobs=reader.take(int, "top_logprobs"),
+        logprobs=reader.take(bool, "logprobs") or None,
+        top_logprobs=reader.take(int, "top_logprobs") or None,
         tools=tuple(_decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools"))),
         output=_decode_output(reader.raw("output", "format")),
         thinking=_decode_thinking(reader.raw("thinking", "think")),
@@ -112,7 +112,6 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
         writer.carry("parallel_tool_calls")
     if options.output is not None:
         writer.put("output", "format", options.output.schema if options.output.schema is not None else "json")
-    writer.same("logprobs", "top_logprobs")
     return writer.done()
 
 

@@ -19,12 +19,12 @@ from thoughtline.formats.openai_chat.messages import (
     field_reasoning,
     text_of,
 )
-from thoughtline.formats.openai_chat.notes import decode_annotations, decode_logprobs, with_addresses
+from thoughtline.formats.openai_chat.notes import decode_annotations, with_addresses
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.providers import Dialect
 from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta
 from thoughtline.values.items import Item, ReasoningText, Text
-from thoughtline.values.notes import Notes, Token, together
+from thoughtline.values.notes import Notes, together
 
 _MOST_TELLINGS = 16
 """How often the reasoning of one answer is told before its end: each costs as much as it is long."""
@@ -121,9 +121,7 @@ class MessageDraft:
         "_splitter",
         "_tellings",
         "_text",
-        "_tokens",
         "_told_in",
-        "_words",
         "addresses",
         "choice",
         "is_done",
@@ -134,8 +132,6 @@ class MessageDraft:
         self.choice = choice
         self.is_done = False
         self.notes: list[Notes] = []
-        self._tokens: tuple[Token, ...] = ()
-        self._words = ""
         self.addresses = NULL
         self._dialect = dialect
         self._next_position = 0
@@ -184,20 +180,6 @@ class MessageDraft:
             self._add_rare(delta, events)
         if delta.annotations is not NULL:
             self.notes.append(decode_annotations(delta.annotations))
-
-    def add_with_logprobs(self, delta: Delta, logprobs: Raw, events: list[Event]) -> None:
-        """The same with the tokens of the delta. They go with its words, or with the next ones where it has none."""
-        said: list[Event] = []
-        self.add(delta, said)
-        found = decode_logprobs(logprobs)
-        self.notes.append(found)
-        self._tokens += found.tokens
-        last = said[-1] if said else None
-        if isinstance(last, TextDelta):
-            said[-1] = TextDelta(self.choice, last.position, last.text, self._tokens)
-        if said:
-            self._tokens = ()
-        events += said
 
     def _position_of_reasoning(self) -> int:
         if self._reasoning_position < 0:
@@ -346,9 +328,7 @@ class MessageDraft:
     def _give_notes(self, events: list[Event]) -> None:
         notes = with_addresses(together(self.notes), self.addresses)
         if notes:
-            pieces = [one.pieces for one in self._contents if isinstance(one, _Piecewise) and one.kind == "text"]
-            words = self._words + "".join(piece for some in pieces for piece in some)
-            events.append(Noted(self.choice, notes.of_words(words)))
+            events.append(Noted(self.choice, notes))
 
     def _give_contents(self, events: list[Event]) -> None:
         """The reasoning of the fields, once, and the content so far."""
@@ -365,9 +345,7 @@ class MessageDraft:
         if not isinstance(content, _Piecewise):
             return ItemDone(self.choice, self._take_position(), content)
         text = "".join(content.pieces)
-        is_text = content.kind == "text"
-        self._words += text if is_text else ""
-        item = Text(text) if is_text else ReasoningText(text, format=self._dialect.reasoning_format)
+        item = Text(text) if content.kind == "text" else ReasoningText(text, format=self._dialect.reasoning_format)
         return ItemDone(self.choice, content.position, item)
 
     @property

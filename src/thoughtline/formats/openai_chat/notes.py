@@ -1,13 +1,12 @@
-"""The notes of a chat answer: `annotations`, `logprobs`, and the list of addresses that some hosts put beside it."""
+"""The notes of a chat answer: `annotations`, and the list of addresses that some hosts put beside it."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, encode, is_given, object_of
-from thoughtline.formats.token_lists import decode_tokens, encode_tokens
-from thoughtline.values.notes import NO_NOTES, Citation, Notes, Token, placed, together
+from thoughtline.formats.json_text import NULL, encode, is_given
+from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed, together
 
 _EMPTY = (b"[]", b"null", b"{}")
 OWN_CITATIONS = "citations in a shape of their own"
@@ -36,15 +35,14 @@ class _History(Struct, gc=False):
 
 _annotations_decoder = msgspec.json.Decoder(list[_Annotation])
 _addresses_decoder = msgspec.json.Decoder(list[str])
-_members_decoder = msgspec.json.Decoder(dict[str, Raw])
 _history_decoder = msgspec.json.Decoder(_History)
 
 
-def decode_notes(annotations: Raw, logprobs: Raw, citations: Raw = NULL) -> Notes:
+def decode_notes(annotations: Raw, citations: Raw) -> Notes:
     """The notes of a whole answer. `citations` is a list of addresses (xAI, Perplexity), or a host's own (Cohere)."""
-    if annotations is NULL and logprobs is NULL and citations is NULL:
+    if annotations is NULL and citations is NULL:
         return NO_NOTES
-    return with_addresses(together((decode_annotations(annotations), decode_logprobs(logprobs))), citations)
+    return with_addresses(decode_annotations(annotations), citations)
 
 
 def decode_annotations(raw: Raw) -> Notes:
@@ -57,7 +55,7 @@ def decode_annotations(raw: Raw) -> Notes:
         return Notes(others=("annotations in a shape of their own",))
     pages = tuple(_typed(one.url_citation) for one in found if one.url_citation is not None)
     others = dict.fromkeys(f"annotations of kind {one.type}" for one in found if one.url_citation is None)
-    return Notes(pages, (), tuple(others))
+    return Notes(pages, tuple(others))
 
 
 def _typed(page: _Page) -> Citation:
@@ -76,19 +74,6 @@ def with_addresses(told: Notes, raw: Raw) -> Notes:
     return together((told, Notes(tuple(Citation(url) for url in addresses if url not in known))))
 
 
-def decode_logprobs(raw: Raw) -> Notes:
-    """The tokens of `logprobs.content`; those of a refusal or of thinking have no place elsewhere."""
-    if not is_given(raw):
-        return NO_NOTES
-    try:
-        lists = _members_decoder.decode(raw)
-    except msgspec.DecodeError:
-        return Notes(others=("probabilities of tokens in a shape of their own",))
-    others = [name for name, value in lists.items() if name != "content" and bytes(value) not in _EMPTY]
-    rest = Notes(others=tuple(f"probabilities of tokens of {name}" for name in others))
-    return together((decode_tokens(lists.get("content", NULL)), rest))
-
-
 def encode_annotations(citations: tuple[Citation, ...]) -> bytes:
     return encode([{"type": "url_citation", "url_citation": _shaped(one)} for one in citations])
 
@@ -97,10 +82,6 @@ def _shaped(one: Citation) -> dict[str, object]:
     page: dict[str, object] = {"url": one.url, "title": one.title}
     page |= {"start_index": one.start, "end_index": one.end} if one.start is not None else {}
     return page | ({"content": one.quote} if one.quote else {})
-
-
-def encode_logprobs(tokens: tuple[Token, ...]) -> bytes:
-    return object_of([("content", encode_tokens(tokens)), ("refusal", b"null")])
 
 
 def noted_places(body: bytes) -> tuple[str, ...]:

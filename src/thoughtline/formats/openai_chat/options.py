@@ -110,8 +110,8 @@ def decode_options(body: bytes) -> ReadOptions:
         frequency_penalty=reader.take(float, "frequency_penalty"),
         presence_penalty=reader.take(float, "presence_penalty"),
         n=reader.take(int, "n"),
-        logprobs=reader.take(bool, "logprobs"),
-        top_logprobs=reader.take(int, "top_logprobs"),
+        logprobs=reader.take(bool, "logprobs") or None,
+        top_logprobs=reader.take(int, "top_logprobs") or None,
         logit_bias=reader.raw("logit_bias"),
         tools=tools,
         tool_choice=_decode_choice(reader.raw("tool_choice"))
@@ -211,8 +211,6 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     # OpenAI's reasoning models refuse `max_tokens`; most others know no other name for it.
     writer.put("max_tokens", "max_completion_tokens" if dialect == NO_REASONING else "max_tokens", options.max_tokens)
     writer.same(*_PLAIN)
-    if dialect not in (MISTRAL, COHERE):  # the one refuses members it does not know, the other's tokens are ids
-        writer.same("logprobs", "top_logprobs")
     writer.put("stop", "stop", list(options.stop) or None)
     writer.put("cache_key", "prompt_cache_key", options.cache_key if dialect == NO_REASONING else None)
     tools = [encode_tool(tool) for tool in options.tools if not isinstance(tool, BuiltInTool)]

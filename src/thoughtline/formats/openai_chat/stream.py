@@ -21,14 +21,11 @@ from thoughtline.values.events import Event, Failed, Other, Started, TurnDone, U
 MAX_CHOICES = 128
 """OpenAI allows `n` up to 128; an index beyond that is no choice."""
 
-_NOTHING = len(b"null")
-
 
 class _Choice(Struct, gc=False):
     delta: Delta | None = None
     index: int = 0
     finish_reason: str | None = None
-    logprobs: Raw = NULL
 
 
 class _Chunk(Struct, gc=False):
@@ -59,10 +56,7 @@ class StreamDecoder(PayloadStreamDecoder):
             if draft is None:
                 draft = self._open(choice.index, chunk, events)
             if choice.delta is not None and not draft.is_done:
-                if choice.logprobs is NULL or len(choice.logprobs) == _NOTHING:
-                    draft.add(choice.delta, events)
-                else:
-                    draft.add_with_logprobs(choice.delta, choice.logprobs, events)
+                draft.add(choice.delta, events)
             if chunk.citations is not NULL:
                 draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
             if choice.finish_reason and not draft.is_done:

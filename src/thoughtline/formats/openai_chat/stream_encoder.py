@@ -7,7 +7,7 @@ from typing import assert_never
 from thoughtline.formats.framing import one_line, sse
 from thoughtline.formats.json_text import array, encode, members, object_of
 from thoughtline.formats.openai_chat.message_encoder import encode_call, encode_message
-from thoughtline.formats.openai_chat.notes import encode_annotations, encode_logprobs
+from thoughtline.formats.openai_chat.notes import encode_annotations
 from thoughtline.formats.openai_chat.usage import encode_finish, encode_usage
 from thoughtline.formats.reasoning_details import encode_detail
 from thoughtline.providers import REASONING_CONTENT, Dialect
@@ -26,7 +26,7 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
-from thoughtline.values.notes import NO_NOTES, Token
+from thoughtline.values.notes import NO_NOTES
 
 
 def _head_of(started: Started) -> bytes:
@@ -48,7 +48,6 @@ class _Choice:
         self.calls: dict[int, int] = {}
         self.is_thinking = False
         self.has_role = False
-        self.tokens = 0
         self.notes = NO_NOTES
 
 
@@ -67,8 +66,7 @@ class StreamEncoder:
                 self._head = _head_of(event)
                 return b""
             case TextDelta():
-                told = self._leave_thinking(event.choice, event.text)
-                return self._delta(event.choice, event.position, told, b"null", event.tokens)
+                return self._delta(event.choice, event.position, self._leave_thinking(event.choice, event.text))
             case ReasoningDelta(known=known) if known:
                 return b""  # it is told whole at the end
             case ReasoningDelta():
@@ -98,25 +96,14 @@ class StreamEncoder:
     def _choice(self, index: int) -> _Choice:
         return self._choices.setdefault(index, _Choice())
 
-    def _delta(
-        self,
-        index: int,
-        position: int,
-        delta: list[tuple[str, bytes]],
-        finish: bytes = b"null",
-        tokens: tuple[Token, ...] = (),
-    ) -> bytes:
+    def _delta(self, index: int, position: int, delta: list[tuple[str, bytes]], finish: bytes = b"null") -> bytes:
         choice = self._choice(index)
         choice.told.add(position)
         if not choice.has_role:
             choice.has_role = True
             delta = [("role", b'"assistant"'), *delta]
         said = b",".join([b'"%b":%b' % (key.encode(), value) for key, value in delta])
-        logprobs = b""
-        if tokens:
-            choice.tokens += len(tokens)
-            logprobs = b'"logprobs":%b,' % encode_logprobs(tokens)
-        choices = b'"choices":[{"index":%d,"delta":{%b},%b"finish_reason":%b}]' % (index, said, logprobs, finish)
+        choices = b'"choices":[{"index":%d,"delta":{%b},"finish_reason":%b}]' % (index, said, finish)
         return b"data: %b,%b}\n\n" % (self._head, one_line(choices))
 
     def _chunk(self, rest: list[tuple[str, bytes]]) -> bytes:
@@ -213,12 +200,9 @@ class StreamEncoder:
         return [("tool_calls", array([body]))]
 
     def _notes(self, index: int) -> bytes:
-        """What stands beside the answer, but for tokens that went with their words."""
-        choice = self._choice(index)
-        notes = choice.notes
-        told = [("annotations", encode_annotations(notes.citations))] if notes.citations else []
-        tokens = notes.tokens[choice.tokens :]
-        return self._delta(index, -1, told, b"null", tokens) if told or tokens else b""
+        """What stands beside the answer."""
+        citations = self._choice(index).notes.citations
+        return self._delta(index, -1, [("annotations", encode_annotations(citations))]) if citations else b""
 
     def _turn_done(self, event: TurnDone) -> bytes:
         if event.finish is None:

@@ -104,7 +104,7 @@ def decode_options(body: bytes) -> ReadOptions:
         temperature=reader.take(float, "temperature"),
         top_p=reader.take(float, "top_p"),
         logprobs=True if _LOGPROBS in include else None,
-        top_logprobs=reader.take(int, "top_logprobs"),
+        top_logprobs=reader.take(int, "top_logprobs") or None,
         tools=tools,
         tool_choice=_decode_choice(reader.raw("tool_choice")),
         parallel_tool_calls=reader.take(bool, "parallel_tool_calls"),
@@ -222,7 +222,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     if options.is_streaming:
         writer.put_json("stream", b"true")
     writer.put("max_tokens", "max_output_tokens", options.max_tokens)
-    writer.same("temperature", "top_p", "top_logprobs", "metadata", "user", "truncation")
+    writer.same("temperature", "top_p", "metadata", "user", "truncation")
     if options.service_tier is None or options.service_tier in _TIERS:
         writer.same("service_tier")
     writer.same("previous_response_id")
@@ -233,9 +233,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     writer.put("parallel_tool_calls", "parallel_tool_calls", options.parallel_tool_calls if tools else None)
     _write_text(writer, options)
     writer.put("store", "store", bool(options.store))
-    extra = (_LOGPROBS,) if options.logprobs else ()
-    writer.carry("logprobs")
-    writer.put("include", "include", list(dict.fromkeys((*options.include, *extra))) or None)
+    writer.put("include", "include", list(options.include) or None)
     return writer.done()
 
 

@@ -10,7 +10,6 @@ from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import Json, array, elements, encode, members, object_of, set_members
 from thoughtline.formats.openai_responses.elements import UNSAID, complete_element, encode_elements, encode_reasoning
 from thoughtline.formats.openai_responses.usage import encode_status, encode_usage
-from thoughtline.formats.token_lists import encode_tokens
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (
@@ -181,8 +180,7 @@ class StreamEncoder:
         if self._open is None or self._open.part_position != event.position or self._open.kind != "message":
             said = self._enter("message", self._new_message(event)) + self._begin_part(event.position)
         self._remember(event.position, event.text)
-        tokens = encode_tokens(event.tokens) if event.tokens else b"[]"
-        delta = [*self._part, ("delta", encode(event.text)), ("logprobs", tokens)]
+        delta = [*self._part, ("delta", encode(event.text)), ("logprobs", b"[]")]
         return said + self._event("response.output_text.delta", delta)
 
     def _new_message(self, event: TextDelta) -> bytes:
@@ -307,15 +305,14 @@ class StreamEncoder:
         """The notes on the words, which come with their end, and the end."""
         text = encode(item.text)
         part = object_of([("type", b'"output_text"'), ("text", text), ("annotations", b"[]")])
-        tokens, said = b"[]", b""
+        said = b""
         if item.raw and (parts := elements(members(element).get("content", Raw(b"[]")))):
             part = bytes(parts[0])
             noted = members(part)
-            tokens = bytes(noted.get("logprobs", Raw(tokens)))
             for at, one in enumerate(elements(noted.get("annotations", Raw(b"[]")))):
                 told: _Members = [*self._part, ("annotation_index", encode(at)), ("annotation", one)]
                 said += self._event("response.output_text.annotation.added", told)
-        said += self._event("response.output_text.done", [*self._part, ("text", text), ("logprobs", tokens)])
+        said += self._event("response.output_text.done", [*self._part, ("text", text), ("logprobs", b"[]")])
         return said + self._event("response.content_part.done", [*self._part, ("part", part)])
 
     def _call_done(self, item: ToolCall) -> bytes:
