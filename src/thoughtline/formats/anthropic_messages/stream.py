@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
-from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage, together
+from thoughtline.formats.anthropic_messages.usage import FINISH, USAGE, together
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import (
     NULL,
@@ -218,8 +218,8 @@ class StreamDecoder(PayloadStreamDecoder):
         if usage is not self._usage and is_given(self._usage):
             usage = together(self._usage, usage)
         if is_given(usage):
-            events.append(UsageReported(decode_usage(usage)))
-        self._finish = decode_finish(event.delta.stop_reason if event.delta else None)
+            events.append(UsageReported(USAGE.decode(usage)))
+        self._finish = FINISH.decode(event.delta.stop_reason if event.delta else None)
         if self._finish is not None and not self._is_done:
             self._end_turn(events)
 

@@ -7,8 +7,8 @@ from msgspec import Raw, Struct
 
 from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
 from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
-from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
 from thoughtline.formats.bedrock_converse.notes import cited_block
+from thoughtline.formats.bedrock_converse.usage import FINISH, USAGE
 from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
@@ -186,9 +186,9 @@ class StreamDecoder(PayloadStreamDecoder):
         elif event.contentBlockStop is not None:
             self._stop(event.contentBlockStop.contentBlockIndex, events)
         elif event.messageStop is not None:
-            self._end(decode_finish(event.messageStop.stopReason), events)
+            self._end(FINISH.decode(event.messageStop.stopReason), events)
         elif event.metadata is not None and is_given(event.metadata.usage):
-            events.append(UsageReported(decode_usage(event.metadata.usage)))
+            events.append(UsageReported(USAGE.decode(event.metadata.usage)))
         elif is_given(event.messageStart):
             self._is_started = True
             events.append(Started())

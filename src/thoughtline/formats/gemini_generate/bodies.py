@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
-from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage, encode_finish, encode_usage
+from thoughtline.formats.gemini_generate.usage import FINISH, USAGE, encode_usage
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -140,7 +140,7 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
     candidates = tuple(
         _decode_candidate(candidate, position, dialect) for position, candidate in enumerate(response.candidates or ())
     )
-    usage = decode_usage(response.usageMetadata) if is_given(response.usageMetadata) else None
+    usage = USAGE.decode(response.usageMetadata) if is_given(response.usageMetadata) else None
     error = response.error.copy() if is_given(response.error) else None
     return Reply("gemini_generate", candidates, body, response.responseId, response.modelVersion, usage, error)
 
@@ -148,7 +148,7 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
 def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) -> Candidate:
     parts = candidate.content.parts if candidate.content else NULL
     items = _decode_parts(parts, dialect, f"/candidates/{position}/content/parts")
-    finish = decode_finish(candidate.finishReason, items)
+    finish = FINISH.decode(candidate.finishReason, items)
     return Candidate(Turn("assistant", items), candidate.index, finish, decode_notes(candidate, items))
 
 
@@ -190,7 +190,7 @@ def encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
     return object_of(
         [
             ("content", object_of([("parts", parts), ("role", b'"model"')])),
-            ("finishReason", encode_finish(candidate.finish) if candidate.finish else None),
+            ("finishReason", FINISH.encode(candidate.finish) if candidate.finish else None),
             ("index", encode(candidate.index)),
             *encode_notes(candidate.notes, candidate.turn.items),
         ]

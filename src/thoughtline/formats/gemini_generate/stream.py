@@ -14,7 +14,7 @@ from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, JsonArray, Ser
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
 from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
-from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage
+from thoughtline.formats.gemini_generate.usage import FINISH, USAGE
 from thoughtline.formats.json_text import NULL, is_given, members, set_members
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.providers import GEMINI, Dialect
@@ -170,7 +170,7 @@ class _Draft:
         self._end_item(events)
         self.is_done = True
         self._native = native or self._native
-        events.append(TurnDone(self.choice, decode_finish(self._native, self._items)))
+        events.append(TurnDone(self.choice, FINISH.decode(self._native, self._items)))
 
 
 def _with(before: Raw, more: Raw) -> Raw:
@@ -207,7 +207,7 @@ class StreamDecoder(PayloadStreamDecoder):
 
     def _report_usage(self, events: list[Event]) -> None:
         if is_given(self._usage):
-            events.append(UsageReported(decode_usage(self._usage.copy())))
+            events.append(UsageReported(USAGE.decode(self._usage)))
 
     def _grow(self, candidate: _Candidate, events: list[Event]) -> bool:
         """Take in what a chunk brings for one candidate; says whether it ends it."""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats import think_tags
 from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.endings import FinishWords
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
@@ -27,10 +28,10 @@ from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, Reply, Transcript, Turn, Usage
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
-_REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
+_FINISH = FinishWords({"stop": "stop", "length": "length"}, {})
 
 
 class _Function(Struct, gc=False):
@@ -250,10 +251,7 @@ def _is_empty(item: Item) -> bool:
 def finish_of(response: Response, items: Sequence[Item]) -> Finish | None:
     if not response.done:
         return None
-    native = response.done_reason or "stop"
-    if native == "stop" and any(isinstance(item, ToolCall) for item in items):
-        return Finish("tool_calls", native)
-    return Finish(_REASONS.get(native, "other"), native)
+    return _FINISH.decode(response.done_reason or "stop", items)
 
 
 def usage_of(response: Response) -> Usage | None:

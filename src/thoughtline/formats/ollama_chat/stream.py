@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from msgspec import Raw
 
 from thoughtline.formats import think_tags
+from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines, one_line
 from thoughtline.formats.json_text import is_given, object_of
 from thoughtline.formats.ollama_chat.chat import (
@@ -25,8 +26,6 @@ from thoughtline.values.events import (
     Event,
     Failed,
     ItemDone,
-    Noted,
-    Other,
     ReasoningDelta,
     Started,
     TextDelta,
@@ -34,7 +33,7 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
-from thoughtline.values.turns import Finish, Turn, Usage
+from thoughtline.values.turns import Turn
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -102,57 +101,36 @@ class StreamDecoder(PayloadStreamDecoder):
             self._end(None, events)
 
 
-class StreamEncoder:
+class StreamEncoder(EventEncoder):
     """Events in, lines of an Ollama stream out. Reasoning goes into `thinking`, whatever the dialect reads."""
 
     def __init__(self, dialect: Dialect = OLLAMA) -> None:
-        self._model: str | None = None
-        self._created = 0
+        super().__init__(dialect)
         self._told: set[int] = set()
-        self._finish: Finish | None = None
-        self._usage: Usage | None = None
 
-    def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
-        match event:
-            case Started():
-                self._model, self._created = event.model, event.created
-                return b""
-            case TextDelta():
-                return self._say(event.choice, event.position, Text(event.text))
-            case ReasoningDelta():
-                return self._say(event.choice, event.position, ReasoningText(event.text))
-            case CallDelta():
-                return b""  # a call comes whole
-            case ItemDone():
-                encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # refuses what has no place
-                is_told = event.position in self._told
-                return b"" if is_told else self._say(event.choice, event.position, event.item)
-            case Noted():
-                return b""  # Ollama has no place for it
-            case TurnDone():
-                self._finish = event.finish
-                return b""
-            case UsageReported():
-                self._usage = event.usage
-                return b""
-            case Failed():
-                return one_line(object_of([("error", event.error)])) + b"\n"
-            case Other():
-                return b""
-            case _:
-                assert_never(event)
+    def _text(self, event: TextDelta) -> bytes:
+        return self._say(event.choice, event.position, Text(event.text))
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        return self._say(event.choice, event.position, ReasoningText(event.text))
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # refuses what has no place
+        return b"" if event.position in self._told else self._say(event.choice, event.position, event.item)
+
+    def _fail(self, error: Raw) -> bytes:
+        return one_line(object_of([("error", error)])) + b"\n"
 
     def finish(self) -> bytes:
         """The last line; nothing if the turn was cut."""
         if self._finish is None:
             return b""
         message = b'{"role":"assistant","content":""}'
-        return line_of(self._model, message, self._finish, self._usage, self._created) + b"\n"
+        return line_of(self._started.model, message, self._finish, self._usage, self._started.created) + b"\n"
 
     def _say(self, choice: int, position: int, item: Item) -> bytes:
         if choice != 0:
             raise EncodeError("an Ollama stream holds one answer")
         self._told.add(position)
         message = encode_message(Turn("assistant", (item,)), None, OLLAMA)
-        return one_line(line_of(self._model, message, None, None, self._created)) + b"\n"
+        return one_line(line_of(self._started.model, message, None, None, self._started.created)) + b"\n"

@@ -22,7 +22,7 @@ from thoughtline.formats.json_text import (
 from thoughtline.formats.openai_chat.message_encoder import encode_message
 from thoughtline.formats.openai_chat.messages import Message, carrier_among, decode_items, told_in
 from thoughtline.formats.openai_chat.notes import decode_notes, encode_annotations
-from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
+from thoughtline.formats.openai_chat.usage import FINISH, USAGE, encode_usage
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, ReasoningText
@@ -71,7 +71,7 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     error = response.error.copy() if is_given(response.error) else None
     if error is None and not candidates and response.choices is None:
         error = Raw(body)  # a flat error body, as Cerebras and Bedrock-like hosts send
-    usage = decode_usage(response.usage) if is_given(response.usage) else None
+    usage = USAGE.decode(response.usage) if is_given(response.usage) else None
     return Reply("openai_chat", candidates, body, response.id, response.model, usage, error)
 
 
@@ -85,7 +85,7 @@ def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: 
 
 def _whole_finish(native: str | None) -> Finish:
     """A body that came whole has ended, even where a host leaves the reason out."""
-    return decode_finish(native) or Finish("other", "")
+    return FINISH.decode(native) or Finish("other", "")
 
 
 def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item, ...]:
@@ -139,6 +139,6 @@ def _encode_choice(candidate: Candidate, dialect: Dialect) -> bytes:
         [
             ("index", encode(candidate.index)),
             ("message", message),
-            ("finish_reason", encode_finish(candidate.finish)),
+            ("finish_reason", FINISH.encode(candidate.finish)),
         ]
     )

@@ -12,7 +12,7 @@ from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.cohere import is_cohere_event, take_cohere_event
 from thoughtline.formats.openai_chat.draft import Delta, MessageDraft
-from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage
+from thoughtline.formats.openai_chat.usage import FINISH, USAGE
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.values.errors import LimitExceeded
@@ -61,11 +61,11 @@ class StreamDecoder(PayloadStreamDecoder):
                 draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
             if choice.finish_reason and not draft.is_done:
                 draft.end(events)
-                events.append(TurnDone(choice.index, decode_finish(choice.finish_reason), draft.carriers))
+                events.append(TurnDone(choice.index, FINISH.decode(choice.finish_reason), draft.carriers))
         if chunk.error is not NULL and chunk.choices and is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))
         if chunk.usage is not NULL and is_given(chunk.usage):
-            events.append(UsageReported(decode_usage(chunk.usage)))
+            events.append(UsageReported(USAGE.decode(chunk.usage)))
 
     def _take_rare(self, chunk: _Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
         """A payload without choices: an error, usage alone, an event of Cohere's, or something we don't know."""

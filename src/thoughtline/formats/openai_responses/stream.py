@@ -12,7 +12,7 @@ from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given
 from thoughtline.formats.openai_responses.bodies import response_decoder
 from thoughtline.formats.openai_responses.elements import Element, decode_answer_element, element_decoder
-from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage
+from thoughtline.formats.openai_responses.usage import USAGE, decode_finish
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import DecodeError, LimitExceeded
@@ -219,7 +219,7 @@ class StreamDecoder(PayloadStreamDecoder):
             self._element_done(index, raw.copy(), events)  # what no event of its own announced
         self._end_the_open(events)
         if is_given(whole.usage):
-            events.append(UsageReported(decode_usage(whole.usage)))
+            events.append(UsageReported(USAGE.decode(whole.usage)))
         if is_given(whole.error):
             events.append(Failed(whole.error.copy()))
         self._is_ended = True

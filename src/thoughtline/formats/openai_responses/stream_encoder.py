@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from msgspec import Raw
 
+from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import Json, array, elements, encode, members, object_of, set_members
 from thoughtline.formats.openai_responses.elements import UNSAID, complete_element, encode_elements, encode_reasoning
@@ -14,19 +13,14 @@ from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (
     CallDelta,
-    Event,
-    Failed,
     ItemDone,
-    Noted,
-    Other,
     ReasoningDelta,
     Started,
     TextDelta,
     TurnDone,
-    UsageReported,
 )
 from thoughtline.values.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Text, ToolCall
-from thoughtline.values.turns import Finish, Usage
+from thoughtline.values.turns import Usage
 
 _Members = list[tuple[str, Json | None]]
 _EMPTY_PART = b'{"type":"output_text","text":"","annotations":[]}'
@@ -50,52 +44,29 @@ def _is_sealed(opened: _Open) -> bool:
     return bool(opened.reasoning) and isinstance(opened.reasoning[-1], ReasoningEncrypted)
 
 
-class StreamEncoder:
+class StreamEncoder(EventEncoder):
     """Events in, bytes of a Responses stream out."""
 
     def __init__(self, dialect: Dialect = OPENAI_RESPONSES) -> None:
-        self._dialect = dialect
-        self._started = Started()
+        super().__init__(dialect)
         self._number = 0
         self._output: list[bytes] = []
         self._open: _Open | None = None
         self._told: set[int] = set()
-        self._texts: dict[int, list[str]] = {}
         self._calls: dict[int, CallDelta] = {}
-        self._finish: Finish | None = None
-        self._usage: Usage | None = None
 
-    def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
-        match event:
-            case Started():
-                self._started = event
-                return self._response("response.created", b'"in_progress"') + self._response(
-                    "response.in_progress", b'"in_progress"'
-                )
-            case TextDelta():
-                return self._text(event)
-            case ReasoningDelta():
-                return self._reasoning(event)
-            case CallDelta():
-                return self._call(event)
-            case ItemDone():
-                return self._item_done(event)
-            case TurnDone():
-                self._finish = event.finish
-                return self._leave()
-            case UsageReported():
-                self._usage = event.usage
-                return b""
-            case Noted():
-                return b""  # what a message says of itself stands in it
-            case Failed():
-                body = event.error if bytes(event.error)[:1] == b"{" else object_of([("message", event.error)])
-                return sse(set_members(body, [("type", b'"error"')]), "error")
-            case Other():
-                return b": keep-alive\n\n"
-            case _:
-                assert_never(event)
+    keep_alive = b": keep-alive\n\n"
+
+    def _start(self, event: Started) -> bytes:
+        names = ("response.created", "response.in_progress")
+        return b"".join(self._response(name, b'"in_progress"') for name in names)
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        return self._leave()
+
+    def _fail(self, error: Raw) -> bytes:
+        body = error if bytes(error)[:1] == b"{" else object_of([("message", error)])
+        return sse(set_members(body, [("type", b'"error"')]), "error")
 
     def finish(self) -> bytes:
         """The end of the stream; nothing if the turn was cut."""
