@@ -183,6 +183,10 @@ def _without_defaults(options: Options, to: FormatName) -> Options:
     changes: dict[str, object] = {}
     if options.n == 1:
         changes["n"] = None
+    if not options.logprobs:
+        changes["logprobs"] = None
+    if not options.top_logprobs:
+        changes["top_logprobs"] = None
     if options.store is False:
         changes["store"] = None
     if options.truncation == "disabled":
