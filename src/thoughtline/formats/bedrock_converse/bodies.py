@@ -29,26 +29,25 @@ from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 
 
-# The members are spelled as the wire spells them.
 class _Message(Struct, gc=False):
     role: str = ""
     content: list[Raw] | None = None
 
 
-class _Request(Struct, gc=False):
+class _Request(Struct, gc=False, rename="camel"):
     messages: list[_Message]
     system: list[Raw] | None = None
-    toolConfig: Raw = NULL  # noqa: N815
-    additionalModelRequestFields: Raw = NULL  # noqa: N815
+    tool_config: Raw = NULL
+    additional_model_request_fields: Raw = NULL
 
 
 class _Output(Struct, gc=False):
     message: _Message | None = None
 
 
-class _Response(Struct, gc=False):
+class _Response(Struct, gc=False, rename="camel"):
     output: _Output | None = None
-    stopReason: str | None = None  # noqa: N815
+    stop_reason: str | None = None
     usage: Raw = NULL
 
 
@@ -65,8 +64,8 @@ def decode_request(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Transcript
     for at, message in enumerate(request.messages):
         items = decode_blocks(message.content or (), dialect, f"/messages/{at}/content")
         turns.append(Turn(_ROLES.get(message.role, "other"), items, at))
-    tools = (request.toolConfig,) if is_given(request.toolConfig) else ()
-    switch = thinking_switch(request.additionalModelRequestFields)
+    tools = (request.tool_config,) if is_given(request.tool_config) else ()
+    switch = thinking_switch(request.additional_model_request_fields)
     return Transcript("bedrock_converse", tuple(turns), body, "", False, tools, switch)
 
 
@@ -94,7 +93,7 @@ def decode_response(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Reply:
     if message is None:
         return Reply("bedrock_converse", (), body, error=Raw(body))
     items = decode_blocks(message.content or (), dialect, "/output/message/content")
-    candidate = Candidate(Turn("assistant", items), 0, FINISH.decode(response.stopReason))
+    candidate = Candidate(Turn("assistant", items), 0, FINISH.decode(response.stop_reason))
     usage = USAGE.decode(response.usage) if is_given(response.usage) else None
     return Reply("bedrock_converse", (candidate,), body, usage=usage)
 

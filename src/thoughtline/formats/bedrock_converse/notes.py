@@ -21,10 +21,9 @@ class _Page(Struct, gc=False):
     url: str | None = None
 
 
-# The members are spelled as the wire spells them.
-class _Citation(Struct, gc=False):
+class _Citation(Struct, gc=False, rename="camel"):
     title: str | None = None
-    sourceContent: list[Piece] | None = None  # noqa: N815
+    source_content: list[Piece] | None = None
     location: dict[str, Raw] | None = None
 
 
@@ -32,8 +31,8 @@ class _Content(Struct, gc=False):
     citations: list[_Citation] | None = None
 
 
-class _Block(Struct, gc=False):
-    citationsContent: _Content | None = None  # noqa: N815
+class _Block(Struct, gc=False, rename="camel"):
+    citations_content: _Content | None = None
 
 
 _decoder = msgspec.json.Decoder(_Block)
@@ -45,7 +44,7 @@ def decode_notes(item: Text) -> Notes:
     if b'"citationsContent"' not in bytes(item.raw):
         return NO_NOTES
     try:
-        content = _decoder.decode(item.raw).citationsContent or _Content()
+        content = _decoder.decode(item.raw).citations_content or _Content()
         found = [(one, _address(one)) for one in content.citations or ()]
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Notes(others=("citations in a shape of their own",))
@@ -61,7 +60,7 @@ def _address(citation: _Citation) -> str | None:
 
 
 def _quote(citation: _Citation) -> str:
-    return "".join(piece.text for piece in citation.sourceContent or ())
+    return "".join(piece.text for piece in citation.source_content or ())
 
 
 def citations_of(raw: Raw) -> list[Raw]:

@@ -57,14 +57,14 @@ class _Choice(Struct, gc=False):
 _choice_decoder = msgspec.json.Decoder(_Choice)
 
 
-class _Spec(Struct, gc=False):
+class _Spec(Struct, gc=False, rename="camel"):
     name: str = ""
     description: str | None = None
-    inputSchema: _Schema | None = None  # noqa: N815
+    input_schema: _Schema | None = None
 
 
-class _Tool(Struct, gc=False):
-    toolSpec: _Spec | None = None  # noqa: N815
+class _Tool(Struct, gc=False, rename="camel"):
+    tool_spec: _Spec | None = None
 
 
 _tool_decoder = msgspec.json.Decoder(_Tool)
@@ -91,10 +91,10 @@ def decode_options(body: bytes) -> ReadOptions:
 
 
 def _decode_tool(raw: Raw, place: str) -> Tool:
-    spec = decode(_tool_decoder, raw, place).toolSpec
+    spec = decode(_tool_decoder, raw, place).tool_spec
     if spec is None:
         return BuiltInTool(next(iter(members(raw)), ""), raw, place)
-    return FunctionTool(spec.name, spec.description, given(spec.inputSchema.json) if spec.inputSchema else None)
+    return FunctionTool(spec.name, spec.description, given(spec.input_schema.json) if spec.input_schema else None)
 
 
 def _decode_choice(raw: Raw | None) -> ToolChoice | None:

@@ -32,54 +32,53 @@ MAX_BLOCKS = 10_000
 """No answer has so many blocks; a stream that opens more is not one."""
 
 
-# The members are spelled as the wire spells them.
 class _CallDelta(Struct, gc=False):
     input: str | None = None
 
 
-class _Delta(Struct, gc=False):
+class _Delta(Struct, gc=False, rename="camel"):
     text: str | None = None
-    reasoningContent: ReasoningMember | None = None  # noqa: N815
-    toolUse: _CallDelta | None = None  # noqa: N815
-    toolResult: list[Raw] | None = None  # noqa: N815
+    reasoning_content: ReasoningMember | None = None
+    tool_use: _CallDelta | None = None
+    tool_result: list[Raw] | None = None
     citation: Raw = NULL
 
 
-class _Start(Struct, gc=False):
-    toolUse: ToolUse | None = None  # noqa: N815
-    toolResult: Raw = NULL  # noqa: N815
+class _Start(Struct, gc=False, rename="camel"):
+    tool_use: ToolUse | None = None
+    tool_result: Raw = NULL
 
 
-class _BlockStart(Struct, gc=False):
-    contentBlockIndex: int = 0  # noqa: N815
+class _BlockStart(Struct, gc=False, rename="camel"):
+    content_block_index: int = 0
     start: _Start | None = None
 
 
-class _BlockDelta(Struct, gc=False):
-    contentBlockIndex: int = 0  # noqa: N815
+class _BlockDelta(Struct, gc=False, rename="camel"):
+    content_block_index: int = 0
     delta: _Delta | None = None
 
 
-class _BlockStop(Struct, gc=False):
-    contentBlockIndex: int = 0  # noqa: N815
+class _BlockStop(Struct, gc=False, rename="camel"):
+    content_block_index: int = 0
 
 
-class _MessageStop(Struct, gc=False):
-    stopReason: str | None = None  # noqa: N815
+class _MessageStop(Struct, gc=False, rename="camel"):
+    stop_reason: str | None = None
 
 
 class _Metadata(Struct, gc=False):
     usage: Raw = NULL
 
 
-class _Event(Struct, gc=False):
+class _Event(Struct, gc=False, rename="camel"):
     """One event, as SDKs give it: an object with one member named after the event."""
 
-    contentBlockDelta: _BlockDelta | None = None  # noqa: N815
-    messageStart: Raw = NULL  # noqa: N815
-    contentBlockStart: _BlockStart | None = None  # noqa: N815
-    contentBlockStop: _BlockStop | None = None  # noqa: N815
-    messageStop: _MessageStop | None = None  # noqa: N815
+    content_block_delta: _BlockDelta | None = None
+    message_start: Raw = NULL
+    content_block_start: _BlockStart | None = None
+    content_block_stop: _BlockStop | None = None
+    message_stop: _MessageStop | None = None
     metadata: _Metadata | None = None
     exception: Raw = NULL
 
@@ -131,7 +130,7 @@ class _Draft:
         if self.call is not None and not self.call.is_ours:
             return [self._own_call(self.call)]
         if self.call is not None:
-            return [ToolCall(self.call.name or "", "".join(self.json) or "{}", self.call.toolUseId)]
+            return [ToolCall(self.call.name or "", "".join(self.json) or "{}", self.call.tool_use_id)]
         if is_given(self.result):
             result = set_members(self.result, [("content", array(self.results))])
             return [decode_block(Raw(object_of([("toolResult", result)])), dialect)]
@@ -146,7 +145,7 @@ class _Draft:
 
     def _own_call(self, call: ToolUse) -> Item:
         """A call of a tool that Amazon runs itself, as it would have come whole."""
-        named = {"toolUseId": call.toolUseId, "name": call.name, "type": call.type}
+        named = {"toolUseId": call.tool_use_id, "name": call.name, "type": call.type}
         known = [(name, encode(value)) for name, value in named.items()]
         text = "".join(self.json)
         use = object_of([*known, ("input", text.encode() if is_json(text) else b"{}")])
@@ -177,19 +176,19 @@ class StreamDecoder(PayloadStreamDecoder):
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
-        delta = event.contentBlockDelta
+        delta = event.content_block_delta
         if delta is not None:
             if delta.delta is not None:
-                self._grow(delta.contentBlockIndex, delta.delta, events)
-        elif event.contentBlockStart is not None:
-            self._start_block(event.contentBlockStart, events)
-        elif event.contentBlockStop is not None:
-            self._stop(event.contentBlockStop.contentBlockIndex, events)
-        elif event.messageStop is not None:
-            self._end(FINISH.decode(event.messageStop.stopReason), events)
+                self._grow(delta.content_block_index, delta.delta, events)
+        elif event.content_block_start is not None:
+            self._start_block(event.content_block_start, events)
+        elif event.content_block_stop is not None:
+            self._stop(event.content_block_stop.content_block_index, events)
+        elif event.message_stop is not None:
+            self._end(FINISH.decode(event.message_stop.stop_reason), events)
         elif event.metadata is not None and is_given(event.metadata.usage):
             events.append(UsageReported(USAGE.decode(event.metadata.usage)))
-        elif is_given(event.messageStart):
+        elif is_given(event.message_start):
             self._is_started = True
             events.append(Started())
         elif is_given(event.exception):
@@ -206,14 +205,14 @@ class StreamDecoder(PayloadStreamDecoder):
         return draft
 
     def _start_block(self, event: _BlockStart, events: list[Event]) -> None:
-        draft = self._draft(event.contentBlockIndex)
-        if event.start is not None and event.start.toolUse is not None:
-            draft.call = event.start.toolUse
+        draft = self._draft(event.content_block_index)
+        if event.start is not None and event.start.tool_use is not None:
+            draft.call = event.start.tool_use
             call = draft.call
             if call.is_ours:
-                events.append(CallDelta(0, event.contentBlockIndex, "", call.toolUseId, call.name))
-        elif event.start is not None and is_given(event.start.toolResult):
-            draft.result = event.start.toolResult.copy()
+                events.append(CallDelta(0, event.content_block_index, "", call.tool_use_id, call.name))
+        elif event.start is not None and is_given(event.start.tool_result):
+            draft.result = event.start.tool_result.copy()
 
     def _grow(self, index: int, delta: _Delta, events: list[Event]) -> None:
         draft = self._draft(index)
@@ -222,14 +221,14 @@ class StreamDecoder(PayloadStreamDecoder):
             draft.texts.append(delta.text)
             if delta.text:
                 events.append(TextDelta(0, index, delta.text))
-        elif delta.reasoningContent is not None:
-            self._think(draft, index, delta.reasoningContent, events)
-        elif delta.toolUse is not None and delta.toolUse.input is not None:
-            draft.json.append(delta.toolUse.input)
+        elif delta.reasoning_content is not None:
+            self._think(draft, index, delta.reasoning_content, events)
+        elif delta.tool_use is not None and delta.tool_use.input is not None:
+            draft.json.append(delta.tool_use.input)
             if draft.call is None or draft.call.is_ours:
-                events.append(CallDelta(0, index, delta.toolUse.input))
-        elif delta.toolResult is not None:
-            draft.results += [raw.copy() for raw in delta.toolResult]
+                events.append(CallDelta(0, index, delta.tool_use.input))
+        elif delta.tool_result is not None:
+            draft.results += [raw.copy() for raw in delta.tool_result]
         elif is_given(delta.citation):
             draft.citations.append(delta.citation.copy())
 
@@ -239,8 +238,8 @@ class StreamDecoder(PayloadStreamDecoder):
             events.append(ReasoningDelta(0, index, reasoning.text))
         if reasoning.signature is not None:
             draft.signature = reasoning.signature
-        if reasoning.redactedContent is not None:
-            draft.blobs.append(unwrap(reasoning.redactedContent))
+        if reasoning.redacted_content is not None:
+            draft.blobs.append(unwrap(reasoning.redacted_content))
 
     def _stop(self, index: int, events: list[Event]) -> None:
         draft = self._drafts.pop(index, None)

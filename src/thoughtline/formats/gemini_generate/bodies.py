@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
@@ -41,27 +41,27 @@ class _Content(Struct, gc=False):
     parts: Raw = NULL
 
 
-class _Request(Struct, gc=False):
+class _Request(Struct, gc=False, rename="camel"):
     contents: list[_Content]
-    systemInstruction: Raw = NULL  # noqa: N815 - the wire's spelling
     system_instruction: Raw = NULL
+    snake_system: Raw = field(default=NULL, name="system_instruction")
     model: str = ""
     tools: list[Raw] | None = None
-    generationConfig: Raw = NULL  # noqa: N815 - the wire's spelling
     generation_config: Raw = NULL
+    snake_config: Raw = field(default=NULL, name="generation_config")
 
 
-class _Candidate(Noting, gc=False):
+class _Candidate(Noting, gc=False, rename="camel"):
     content: _Content | None = None
     index: int = 0
-    finishReason: str | None = None  # noqa: N815 - the wire's spelling
+    finish_reason: str | None = None
 
 
-class _Response(Struct, gc=False):
+class _Response(Struct, gc=False, rename="camel"):
     candidates: list[_Candidate] | None = None
-    usageMetadata: Raw = NULL  # noqa: N815 - the wire's spelling
-    modelVersion: str | None = None  # noqa: N815 - the wire's spelling
-    responseId: str | None = None  # noqa: N815 - the wire's spelling
+    usage_metadata: Raw = NULL
+    model_version: str | None = None
+    response_id: str | None = None
     error: Raw = NULL
 
 
@@ -74,14 +74,14 @@ def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
     """A request as typed turns. The model stands in the address, not in the body; so does streaming."""
     request = decode(_request_decoder, body)
     turns = []
-    system = request.systemInstruction if is_given(request.systemInstruction) else request.system_instruction
+    system = request.system_instruction if is_given(request.system_instruction) else request.snake_system
     if is_given(system):
         turns.append(Turn("system", _decode_system(system, dialect), SYSTEM_MEMBER))
     for at, content in enumerate(request.contents):
         items = _decode_parts(content.parts, dialect, f"/contents/{at}/parts")
         turns.append(Turn(_ROLES.get(content.role or "", "other"), items, at))
     tools = tuple(request.tools or ())
-    switch = thinking_switch(request.generationConfig, request.generation_config)
+    switch = thinking_switch(request.generation_config, request.snake_config)
     return Transcript("gemini_generate", tuple(turns), body, request.model, False, tools, switch)
 
 
@@ -140,15 +140,15 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
     candidates = tuple(
         _decode_candidate(candidate, position, dialect) for position, candidate in enumerate(response.candidates or ())
     )
-    usage = USAGE.decode(response.usageMetadata) if is_given(response.usageMetadata) else None
+    usage = USAGE.decode(response.usage_metadata) if is_given(response.usage_metadata) else None
     error = response.error.copy() if is_given(response.error) else None
-    return Reply("gemini_generate", candidates, body, response.responseId, response.modelVersion, usage, error)
+    return Reply("gemini_generate", candidates, body, response.response_id, response.model_version, usage, error)
 
 
 def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) -> Candidate:
     parts = candidate.content.parts if candidate.content else NULL
     items = _decode_parts(parts, dialect, f"/candidates/{position}/content/parts")
-    finish = FINISH.decode(candidate.finishReason, items)
+    finish = FINISH.decode(candidate.finish_reason, items)
     return Candidate(Turn("assistant", items), candidate.index, finish, decode_notes(candidate, items))
 
 

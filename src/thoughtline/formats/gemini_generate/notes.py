@@ -18,38 +18,37 @@ from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed, together
 _NOTED = ("groundingChunks", "groundingSupports")
 
 
-# The members are spelled as the wire spells them.
 class _Page(Struct, gc=False):
     uri: str = ""
     title: str | None = None
 
 
-class _Segment(Struct, gc=False):
-    startIndex: int = 0  # noqa: N815
-    endIndex: int | None = None  # noqa: N815
-    partIndex: int = 0  # noqa: N815
+class _Segment(Struct, gc=False, rename="camel"):
+    start_index: int = 0
+    end_index: int | None = None
+    part_index: int = 0
     text: str | None = None
 
 
-class _Support(Struct, gc=False):
+class _Support(Struct, gc=False, rename="camel"):
     segment: _Segment | None = None
-    groundingChunkIndices: list[int] | None = None  # noqa: N815
+    grounding_chunk_indices: list[int] | None = None
 
 
-class _Grounding(Struct, gc=False):
-    groundingChunks: list[dict[str, Raw]] | None = None  # noqa: N815
-    groundingSupports: list[_Support] | None = None  # noqa: N815
+class _Grounding(Struct, gc=False, rename="camel"):
+    grounding_chunks: list[dict[str, Raw]] | None = None
+    grounding_supports: list[_Support] | None = None
 
 
-class _Source(Struct, gc=False):
+class _Source(Struct, gc=False, rename="camel"):
     uri: str | None = None
     title: str | None = None
-    startIndex: int = 0  # noqa: N815
-    endIndex: int | None = None  # noqa: N815
+    start_index: int = 0
+    end_index: int | None = None
 
 
-class _Sources(Struct, gc=False):
-    citationSources: list[_Source] | None = None  # noqa: N815
+class _Sources(Struct, gc=False, rename="camel"):
+    citation_sources: list[_Source] | None = None
     citations: list[_Source] | None = None
 
 
@@ -58,19 +57,19 @@ _sources_decoder = msgspec.json.Decoder(_Sources)
 _page_decoder = msgspec.json.Decoder(_Page)
 
 
-class Noting(Struct, gc=False):
+class Noting(Struct, gc=False, rename="camel"):
     """The members of a candidate that are notes, unread."""
 
-    groundingMetadata: Raw = NULL  # noqa: N815
-    citationMetadata: Raw = NULL  # noqa: N815
-    urlContextMetadata: Raw = NULL  # noqa: N815
+    grounding_metadata: Raw = NULL
+    citation_metadata: Raw = NULL
+    url_context_metadata: Raw = NULL
 
     @property
     def has_notes(self) -> bool:
         return (
-            self.groundingMetadata is not NULL
-            or self.citationMetadata is not NULL
-            or self.urlContextMetadata is not NULL
+            self.grounding_metadata is not NULL
+            or self.citation_metadata is not NULL
+            or self.url_context_metadata is not NULL
         )
 
 
@@ -80,31 +79,31 @@ def decode_notes(noting: Noting, items: Sequence[Item]) -> Notes:
         return NO_NOTES
     found: list[Notes] = []
     try:
-        if is_given(noting.groundingMetadata):
-            found.append(_decode_grounding(noting.groundingMetadata, items))
-        if is_given(noting.citationMetadata):
-            found.append(_decode_sources(noting.citationMetadata, items))
+        if is_given(noting.grounding_metadata):
+            found.append(_decode_grounding(noting.grounding_metadata, items))
+        if is_given(noting.citation_metadata):
+            found.append(_decode_sources(noting.citation_metadata, items))
     except (msgspec.DecodeError, UnicodeDecodeError):
         found.append(Notes(others=("notes in a shape of their own",)))
-    if is_given(noting.urlContextMetadata):
+    if is_given(noting.url_context_metadata):
         found.append(Notes(others=("urlContextMetadata",)))
     return together(found)
 
 
 def _decode_grounding(raw: Raw, items: Sequence[Item]) -> Notes:
     grounding = _grounding_decoder.decode(raw)
-    pages = [_page(chunk) for chunk in grounding.groundingChunks or ()]
+    pages = [_page(chunk) for chunk in grounding.grounding_chunks or ()]
     known = members(raw)
     others = [f"groundingMetadata.{name}" for name, value in known.items() if name not in _NOTED and _says(value)]
-    kinds = [kind for chunk in grounding.groundingChunks or () for kind in chunk if kind != "web"]
+    kinds = [kind for chunk in grounding.grounding_chunks or () for kind in chunk if kind != "web"]
     others += [f"groundingChunks of kind {kind}" for kind in kinds]
     if b'"confidenceScores"' in bytes(raw):
         others.append("groundingSupports' confidenceScores")
     words = _Words(items)
     cited = [
         Citation(page.uri, page.title or "", "", *words.place(support.segment or _Segment()))
-        for support in grounding.groundingSupports or ()
-        for page in _supporting(pages, support.groundingChunkIndices or ())
+        for support in grounding.grounding_supports or ()
+        for page in _supporting(pages, support.grounding_chunk_indices or ())
     ]
     named = {one.url for one in cited}
     cited += [Citation(page.uri, page.title or "") for page in pages if page is not None and page.uri not in named]
@@ -127,10 +126,10 @@ def _supporting(pages: list[_Page | None], indices: Sequence[int]) -> list[_Page
 
 def _decode_sources(raw: Raw, items: Sequence[Item]) -> Notes:
     sources = _sources_decoder.decode(raw)
-    found = [*(sources.citationSources or ()), *(sources.citations or ())]
+    found = [*(sources.citation_sources or ()), *(sources.citations or ())]
     words = _Words(items)
     cited = [
-        Citation(one.uri, one.title or "", "", *words.place(_Segment(one.startIndex, one.endIndex)))
+        Citation(one.uri, one.title or "", "", *words.place(_Segment(one.start_index, one.end_index)))
         for one in found
         if one.uri
     ]
@@ -152,10 +151,10 @@ class _Words:
 
     def place(self, segment: _Segment) -> tuple[int, int] | tuple[None, None]:
         """Where a segment stands, in characters of all the words; nowhere if what it says does not stand there."""
-        if segment.endIndex is None:
+        if segment.end_index is None:
             return None, None
-        for base in (self._bases.get(segment.partIndex, 0), 0):
-            start, end = base + segment.startIndex, base + segment.endIndex
+        for base in (self._bases.get(segment.part_index, 0), 0):
+            start, end = base + segment.start_index, base + segment.end_index
             if 0 <= start < end <= len(self._data) and self._is_there(start, end, segment.text):
                 return self._characters(start), self._characters(end)
         return self._found(segment.text)

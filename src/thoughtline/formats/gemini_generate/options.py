@@ -6,7 +6,7 @@ Both spellings of every member are read, as Google's servers do; camelCase is wr
 from __future__ import annotations
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
 from thoughtline.formats.gemini_generate.schemas import json_schema
@@ -56,13 +56,12 @@ _READ = (
 )
 
 
-# The members are spelled as the wire spells them.
-class _Function(Struct, gc=False):
+class _Function(Struct, gc=False, rename="camel"):
     name: str = ""
     description: str | None = None
     parameters: Raw = NULL
-    parametersJsonSchema: Raw = NULL  # noqa: N815
     parameters_json_schema: Raw = NULL
+    snake_schema: Raw = field(default=NULL, name="parameters_json_schema")
 
 
 _functions_decoder = msgspec.json.Decoder(list[_Function])
@@ -104,7 +103,7 @@ def _decode_tools(raws: tuple[Raw, ...]) -> tuple[Tool, ...]:
 
 
 def _typed(function: _Function) -> FunctionTool:
-    plain = given(function.parametersJsonSchema) or given(function.parameters_json_schema)
+    plain = given(function.parameters_json_schema) or given(function.snake_schema)
     if plain is None and is_given(function.parameters):
         plain = json_schema(function.parameters)
     return FunctionTool(function.name, function.description, plain)
@@ -193,20 +192,20 @@ def _encode_choice(choice: ToolChoice | None) -> dict[str, object] | None:
 # --- media and results -----------------------------------------------------------------------------------------------
 
 
-class _Blob(Struct, gc=False):
-    mimeType: str | None = None  # noqa: N815
+class _Blob(Struct, gc=False, rename="camel"):
     mime_type: str | None = None
+    snake_type: str | None = field(default=None, name="mime_type")
     data: str | None = None
-    fileUri: str | None = None  # noqa: N815
     file_uri: str | None = None
-    displayName: str | None = None  # noqa: N815
+    snake_uri: str | None = field(default=None, name="file_uri")
+    display_name: str | None = None
 
 
-class _Part(Struct, gc=False):
-    inlineData: _Blob | None = None  # noqa: N815
+class _Part(Struct, gc=False, rename="camel"):
     inline_data: _Blob | None = None
-    fileData: _Blob | None = None  # noqa: N815
+    snake_inline: _Blob | None = field(default=None, name="inline_data")
     file_data: _Blob | None = None
+    snake_file: _Blob | None = field(default=None, name="file_data")
 
 
 _part_decoder = msgspec.json.Decoder(_Part)
@@ -215,11 +214,11 @@ _part_decoder = msgspec.json.Decoder(_Part)
 def decode_media(item: Unknown) -> Media | None:
     """The picture, sound or file that a part is; None if it is none of them."""
     part = read_or_none(_part_decoder, item.raw) or _Part()
-    blob = part.inlineData or part.inline_data or part.fileData or part.file_data
+    blob = part.inline_data or part.snake_inline or part.file_data or part.snake_file
     if blob is None:
         return None
-    kind = blob.mimeType or blob.mime_type or ""
-    return Media(kind_of(kind), kind, blob.fileUri or blob.file_uri, blob.data, None, blob.displayName)
+    kind = blob.mime_type or blob.snake_type or ""
+    return Media(kind_of(kind), kind, blob.file_uri or blob.snake_uri, blob.data, None, blob.display_name)
 
 
 _LIKELY: dict[MediaKind, str] = {
@@ -270,9 +269,9 @@ class _Beside(Struct, gc=False):
     parts: list[Raw] = []
 
 
-class _Result(Struct, gc=False):
-    functionResponse: _Beside | None = None  # noqa: N815
+class _Result(Struct, gc=False, rename="camel"):
     function_response: _Beside | None = None
+    snake_result: _Beside | None = field(default=None, name="function_response")
 
 
 _result_decoder = msgspec.json.Decoder(_Result)
@@ -281,7 +280,7 @@ _result_decoder = msgspec.json.Decoder(_Result)
 def _decode_beside(raw: Raw) -> list[ResultPart]:
     """Pictures and files of a result; a part of another kind as its JSON."""
     known = _result_decoder.decode(raw) if raw else _Result()
-    held = known.functionResponse or known.function_response
+    held = known.function_response or known.snake_result
     return [decode_media(Unknown("", part)) or bytes(part).decode() for part in (held.parts if held else ())]
 
 

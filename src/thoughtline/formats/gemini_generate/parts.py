@@ -7,7 +7,7 @@ Both spellings that Google's servers take, camelCase and snake_case, are read; a
 from __future__ import annotations
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from thoughtline.formats.json_text import (
     NULL,
@@ -27,12 +27,12 @@ _SIGNATURES = ("thoughtSignature", "thought_signature")
 _NOT_A_KIND = frozenset({"thought", "videoMetadata", "video_metadata", "partMetadata", *_SIGNATURES})
 
 
-class Call(Struct, gc=False):
+class Call(Struct, gc=False, rename="camel"):
     name: str | None = None
     args: Raw = NULL
     id: str | None = None
-    partialArgs: list[Raw] | None = None  # noqa: N815 - the wire's spelling
-    willContinue: bool | None = None  # noqa: N815 - the wire's spelling
+    partial_args: list[Raw] | None = None
+    will_continue: bool | None = None
 
 
 class _Result(Struct, gc=False):
@@ -41,26 +41,26 @@ class _Result(Struct, gc=False):
     id: str | None = None
 
 
-class Part(Struct, gc=False):
+class Part(Struct, gc=False, rename="camel"):
     """The members of a part that we read."""
 
     text: str | None = None
     thought: bool | None = None
-    thoughtSignature: str | None = None  # noqa: N815 - the wire's spelling
     thought_signature: str | None = None
-    functionCall: Call | None = None  # noqa: N815 - the wire's spelling
+    snake_signature: str | None = field(default=None, name="thought_signature")
     function_call: Call | None = None
-    functionResponse: _Result | None = None  # noqa: N815 - the wire's spelling
+    snake_call: Call | None = field(default=None, name="function_call")
     function_response: _Result | None = None
+    snake_result: _Result | None = field(default=None, name="function_response")
 
     @property
     def signature(self) -> str | None:
         """An empty one is none."""
-        return self.thoughtSignature or self.thought_signature or None
+        return self.thought_signature or self.snake_signature or None
 
     @property
     def call(self) -> Call | None:
-        return self.functionCall or self.function_call
+        return self.function_call or self.snake_call
 
 
 part_decoder = msgspec.json.Decoder(Part)
@@ -78,7 +78,7 @@ def typed_part(part: Part, raw: Raw, dialect: Dialect) -> Item:
     if call is not None:
         arguments = str(bytes(call.args), "utf-8", "replace") if is_given(call.args) else "{}"
         return ToolCall(call.name or "", arguments, call.id, seal=seal, raw=raw)
-    result = part.functionResponse or part.function_response
+    result = part.function_response or part.snake_result
     if result is not None:
         return ToolResult(result.response, result.id, result.name, raw)
     kind = "" if part.text is not None else _kind_of(raw)

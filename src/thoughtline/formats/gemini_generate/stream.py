@@ -41,17 +41,17 @@ class _Content(Struct, gc=False):
     parts: list[Raw] | None = None
 
 
-class _Candidate(Noting, gc=False):
+class _Candidate(Noting, gc=False, rename="camel"):
     content: _Content | None = None
     index: int = 0
-    finishReason: str | None = None  # noqa: N815 - the wire's spelling
+    finish_reason: str | None = None
 
 
-class _Chunk(Struct, gc=False):
+class _Chunk(Struct, gc=False, rename="camel"):
     candidates: list[_Candidate] | None = None
-    usageMetadata: Raw = NULL  # noqa: N815 - the wire's spelling
-    modelVersion: str | None = None  # noqa: N815 - the wire's spelling
-    responseId: str | None = None  # noqa: N815 - the wire's spelling
+    usage_metadata: Raw = NULL
+    model_version: str | None = None
+    response_id: str | None = None
     error: Raw = NULL
 
 
@@ -100,11 +100,11 @@ class _Draft:
 
     def add(self, raw: Raw, events: list[Event]) -> None:
         part = part_decoder.decode(raw)
-        call = part.functionCall or part.function_call
-        if call is not None and (call.willContinue or self._call is not None):
+        call = part.function_call or part.snake_call
+        if call is not None and (call.will_continue or self._call is not None):
             self._add_piece(call, typed_part(part, raw, self._dialect), events)
             return
-        if part.text is not None and call is None and not (part.thoughtSignature or part.thought_signature):
+        if part.text is not None and call is None and not (part.thought_signature or part.snake_signature):
             self._add_text(part.text, bool(part.thought), raw, events)
             return
         self._end_item(events)
@@ -113,7 +113,7 @@ class _Draft:
     def note(self, noting: Noting) -> None:
         """The notes of a chunk: where the words came from is told of all so far."""
         kept = self._noting
-        for name in ("groundingMetadata", "citationMetadata", "urlContextMetadata"):
+        for name in Noting.__struct_fields__:
             raw = getattr(noting, name)
             if is_given(raw):
                 setattr(kept, name, _with(getattr(kept, name), raw.copy()))
@@ -140,9 +140,9 @@ class _Draft:
             self._end_item(events)
             self._call = replace(item, raw=NO_RAW) if isinstance(item, ToolCall) else None
             events.append(CallDelta(self.choice, self._position, "", call.id, call.name))
-        for piece in call.partialArgs or ():
+        for piece in call.partial_args or ():
             self._arguments.add(piece)
-        if not call.willContinue:
+        if not call.will_continue:
             self._end_item(events)
 
     def _end_item(self, events: list[Event]) -> None:
@@ -195,15 +195,15 @@ class StreamDecoder(PayloadStreamDecoder):
             return
         if not self._is_started:
             self._is_started = True
-            events.append(Started(chunk.responseId, chunk.modelVersion))
-        if not chunk.candidates and not is_given(chunk.usageMetadata):
+            events.append(Started(chunk.response_id, chunk.model_version))
+        if not chunk.candidates and not is_given(chunk.usage_metadata):
             events.append(Other(Raw(payload)))
-        if chunk.usageMetadata is not NULL:
-            self._usage = chunk.usageMetadata  # comes with every chunk; the last one counts
+        if chunk.usage_metadata is not NULL:
+            self._usage = chunk.usage_metadata  # comes with every chunk; the last one counts
         for candidate in chunk.candidates or ():
             if self._grow(candidate, events):
                 self._report_usage(events)
-                self._drafts[candidate.index].end(candidate.finishReason, events)
+                self._drafts[candidate.index].end(candidate.finish_reason, events)
 
     def _report_usage(self, events: list[Event]) -> None:
         if is_given(self._usage):
@@ -221,7 +221,7 @@ class StreamDecoder(PayloadStreamDecoder):
             draft.add(raw, events)
         if candidate.has_notes:
             draft.note(candidate)
-        return bool(candidate.finishReason) and not draft.is_done
+        return bool(candidate.finish_reason) and not draft.is_done
 
     def _close(self, events: list[Event]) -> None:
         self._report_usage(events)
