@@ -15,6 +15,7 @@ from thoughtline.formats.json_text import (
     NULL,
     array,
     decode,
+    decode_each,
     decode_list,
     encode,
     is_array,
@@ -28,7 +29,6 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import GEMINI, Dialect
-from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text
 from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
@@ -96,13 +96,8 @@ def _decode_parts(parts: Raw, dialect: Dialect, place: str) -> tuple[Item, ...]:
     """The parts of a content: a list, or one part by itself, which Google's servers take too."""
     if not is_given(parts):
         return ()
-    items = []
-    for position, raw in enumerate([parts] if bytes(parts)[:1] == b"{" else decode_list(parts, place)):
-        try:
-            items.append(decode_part(raw, dialect))
-        except DecodeError as error:
-            raise error.within(f"{place}/{position}") from None
-    return tuple(items)
+    raws = [parts] if bytes(parts)[:1] == b"{" else decode_list(parts, place)
+    return decode_each(raws, lambda raw: decode_part(raw, dialect), place)
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = GEMINI) -> bytes:
