@@ -6,7 +6,7 @@ Items stand in the order in which their parts started, as the SDK's own client p
 from __future__ import annotations
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from thoughtline.formats.ai_sdk_ui.metadata import Metadata
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
@@ -68,16 +68,13 @@ class _Part(Struct, gc=False, rename="camel"):
 _decode_part = msgspec.json.Decoder(_Part).decode
 
 
-class _Draft:
+class _Draft(Struct):
     """A part that grows."""
 
-    __slots__ = ("metadata", "name", "pieces", "position")
-
-    def __init__(self, position: int) -> None:
-        self.position = position
-        self.pieces: list[str] = []
-        self.metadata = Metadata()
-        self.name = ""
+    position: int
+    pieces: list[str] = []
+    metadata: Metadata = field(default_factory=Metadata)
+    name: str = ""
 
 
 class StreamDecoder(PayloadStreamDecoder):

@@ -108,22 +108,19 @@ def _named(message: Message) -> bytes:
     return object_of([("exception", object_of([(name, payload)]))])
 
 
-class _Draft:
+class _Draft(Struct):
     """A block that grows."""
 
-    __slots__ = ("blobs", "call", "citations", "is_text", "json", "result", "results", "signature", "texts", "thoughts")
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.thoughts: list[str] = []
-        self.json: list[str] = []
-        self.blobs: list[str] = []
-        self.citations: list[Raw] = []
-        self.signature: str | None = None
-        self.call: ToolUse | None = None
-        self.result = NULL
-        self.results: list[Raw] = []
-        self.is_text = False
+    texts: list[str] = []
+    thoughts: list[str] = []
+    json: list[str] = []
+    blobs: list[str] = []
+    citations: list[Raw] = []
+    signature: str | None = None
+    call: ToolUse | None = None
+    result: Raw = NULL
+    results: list[Raw] = []
+    is_text: bool = False
 
     def items(self, dialect: Dialect) -> list[Item]:
         made_by = dialect.reasoning_format

@@ -10,7 +10,6 @@ from thoughtline.formats.openai_chat.draft import FunctionDelta, MessageDraft, T
 from thoughtline.formats.openai_chat.notes import OWN_CITATIONS
 from thoughtline.formats.openai_chat.usage import COHERE_USAGE, FINISH
 from thoughtline.values.events import Event, TurnDone, UsageReported
-from thoughtline.values.notes import Notes
 
 
 class _Content(Struct, gc=False):
@@ -66,7 +65,7 @@ def take_cohere_event(payload: bytes, draft: MessageDraft, events: list[Event]) 
         call = message.tool_calls
         draft.add_call(ToolCallDelta(event.index, call.id, call.function), events)
     if event.type == "citation-start":
-        draft.notes.append(Notes(others=(OWN_CITATIONS,)))
+        draft.notes.append(OWN_CITATIONS)
     if event.type == "message-end" and not draft.is_done:
         draft.end(events)
         events.append(TurnDone(draft.choice, FINISH.decode(delta.finish_reason or "other")))

@@ -21,7 +21,7 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.openai_chat.message_encoder import encode_message
 from thoughtline.formats.openai_chat.messages import Message, carrier_among, decode_items, told_in
-from thoughtline.formats.openai_chat.notes import decode_notes, encode_annotations
+from thoughtline.formats.openai_chat.notes import decode_annotations, encode_annotations, with_addresses
 from thoughtline.formats.openai_chat.usage import FINISH, USAGE, encode_usage
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.values.errors import DecodeError
@@ -64,7 +64,7 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     elif response.finish_reason is not None and bytes(response.message)[:1] == b"{":
         message = decode(_message_decoder, response.message, "/message")
         finish = _whole_finish(response.finish_reason)
-        notes = decode_notes(message.annotations, message.citations)
+        notes = with_addresses(decode_annotations(message.annotations), message.citations)
         candidates = (Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish, notes),)
     else:
         candidates = ()
@@ -78,7 +78,7 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
 def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: Raw) -> Candidate:
     message = choice.message or Message("assistant")
     items = _answer_items(message, dialect, f"/choices/{position}/message")
-    notes = decode_notes(message.annotations, citations)
+    notes = with_addresses(decode_annotations(message.annotations), citations)
     turn = Turn("assistant", items, carriers=carrier_among(told_in(message, items), dialect))
     return Candidate(turn, choice.index, _whole_finish(choice.finish_reason), notes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import one_line, sse
@@ -38,15 +38,14 @@ def _head_of(started: Started) -> bytes:
     return object_of(head)[:-1]
 
 
-class _Choice:
+class _Choice(Struct):
     """What one choice has said so far."""
 
-    def __init__(self) -> None:
-        self.told: set[int] = set()
-        self.calls: dict[int, int] = {}
-        self.is_thinking = False
-        self.has_role = False
-        self.citations: tuple[Citation, ...] = ()
+    told: set[int] = set()
+    calls: dict[int, int] = {}
+    is_thinking: bool = False
+    has_role: bool = False
+    citations: tuple[Citation, ...] = ()
 
 
 class StreamEncoder(EventEncoder):

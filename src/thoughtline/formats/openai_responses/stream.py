@@ -91,15 +91,12 @@ def _is_ours(payload: bytes) -> bool:
     return name in _GROWS or name in _ENDS or name.startswith(("response.output_item.", "response.created"))
 
 
-class _Draft:
+class _Draft(Struct):
     """An element that grows: what was announced of it, and what its deltas brought, by part."""
 
-    __slots__ = ("added", "id", "parts")
-
-    def __init__(self, added: Raw) -> None:
-        self.added = added
-        self.id: str | None = None
-        self.parts: dict[tuple[str, int], list[str]] = {}
+    added: Raw
+    id: str | None = None
+    parts: dict[tuple[str, int], list[str]] = {}
 
 
 class StreamDecoder(PayloadStreamDecoder):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
@@ -26,17 +26,16 @@ _Members = list[tuple[str, Json | None]]
 _EMPTY_PART = b'{"type":"output_text","text":"","annotations":[]}'
 
 
-class _Open:
+class _Open(Struct):
     """The element that is being written."""
 
-    def __init__(self, kind: str, name: str) -> None:
-        self.kind = kind
-        self.name = name
-        self.reasoning: list[Reasoning] = []
-        self.parts = 0
-        self.part_position: int | None = None
-        self.part_text: list[str] = []
-        self.is_summary = False
+    kind: str
+    name: str
+    reasoning: list[Reasoning] = []
+    parts: int = 0
+    part_position: int | None = None
+    part_text: list[str] = []
+    is_summary: bool = False
 
 
 def _is_sealed(opened: _Open) -> bool:
