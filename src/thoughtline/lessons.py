@@ -15,9 +15,9 @@ import msgspec
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.refusals import Correction
-from thoughtline.replay.visible import digest
 from thoughtline.stores import Clock, LayeredStore, Note, Store
 from thoughtline.values.destination import Destination
+from thoughtline.values.digests import digest
 from thoughtline.values.errors import StoreError
 from thoughtline.values.records import Key
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.halves import glanced
-from thoughtline.replay.visible import digest
+from thoughtline.formats.lone_surrogates import peek
+from thoughtline.values.digests import digest
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Text
 from thoughtline.values.turns import UNNAMED_SESSION, Transcript
@@ -97,7 +97,7 @@ def _name(text: str) -> str | None:
 
 
 def _in_body(body: bytes) -> str | None:
-    members = glanced(_members, body)
+    members = peek(_members, body)
     return None if members is None or members == _NOTHING else _first_named(members)
 
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import Action, address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider, auth_for
-from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
+from thoughtline.continuity.terms import Terms
 from thoughtline.failover.failures import Failure, failure_of
 from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target

@@ -9,8 +9,7 @@ import time
 from collections.abc import Awaitable
 from functools import partial
 
-from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
-from thoughtline.continuity.injection import Terms
+from thoughtline.continuity.terms import HEADER, Terms, setting_for, tag_mode_for, terms_for
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight, decode_bounded
 from thoughtline.gateway.access import let_in
@@ -80,7 +79,7 @@ def continuity(attempt: Attempt) -> None:
     terms = Terms(of_all.mode, of_all.count, of_all.max_chars, of_all.after_compaction)
     header = incoming.headers.get(HEADER, b"")
     route = settings.routes.get(attempt.target.route)
-    of_model = told_for(attempt.target.name, of_all.models)
+    of_model = setting_for(attempt.target.name, of_all.models)
     narrower = (route.continuity if route else None, of_model, attempt.target.provider.continuity)
     attempt.terms = terms_for(terms, of_all.enabled, header, *narrower)
 

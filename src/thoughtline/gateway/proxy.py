@@ -68,6 +68,7 @@ class Exchange:
         self._status = 0
         self._relay: Relay | None = None
         self._code = ""
+        self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late)
         self._is_degraded = False
         self._summed: tuple[Prepared, Outcome] | None = None
         self._disconnect = Disconnect(DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned)
@@ -181,7 +182,7 @@ class Exchange:
             if attempt.key:
                 health.keys.succeeded(target.provider.name, attempt.key, conversation)
             if attempt.prepared is not None and attempt.prepared.handover is not None:
-                await self._state.replayer.keep_quotation(attempt.prepared)
+                await self._hold.wait_for(self._state.replayer.keep_quotation(attempt.prepared))
         else:
             health.refused(target.health_name)
         if attempt.refusal is not None:
@@ -253,8 +254,7 @@ class Exchange:
             await relay.saving.settle()
 
     def _relay_for(self, response: UpstreamResponse, headers: Headers, stages: Down) -> Relay:
-        hold = Hold(self._state.settings.replay.hold_ms / 1000, self._state.late)
-        return Relay(response, headers, stages, hold=hold, disconnect=self._disconnect, work=self._state.work)
+        return Relay(response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=self._state.work)
 
     def _let_go(self) -> None:
         """Of the request, which may be long: an answer can take minutes, and there may be many at once."""

@@ -21,6 +21,7 @@ class LateSaves:
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._last_at: float | None = None
+        self._saving: set[asyncio.Task[None]] = set()
         self.total = self.under_way = 0
 
     def begin(self) -> None:
@@ -28,6 +29,13 @@ class LateSaves:
         self.total += 1
         self.under_way += 1
         self._last_at = self._clock()
+
+    def follow(self, saving: asyncio.Task[None]) -> None:
+        """One that goes on behind the client's back."""
+        self.begin()
+        self._saving.add(saving)
+        saving.add_done_callback(self._saving.discard)
+        saving.add_done_callback(lambda _: self.end())
 
     def end(self) -> None:
         """It is done, well or not."""
@@ -43,6 +51,15 @@ class Hold(NamedTuple):
 
     seconds: float
     late: LateSaves
+
+    async def wait_for(self, save: Coroutine[Any, Any, None]) -> None:
+        """Wait for a save, but no longer than that."""
+        saving = asyncio.create_task(save)
+        await asyncio.wait([saving], timeout=self.seconds)
+        if saving.done():
+            saving.result()
+        else:
+            self.late.follow(saving)
 
 
 class Saving:
@@ -71,8 +88,7 @@ class Saving:
             self.held_seconds += time.perf_counter() - began
         if self._hold.seconds and not task.done():
             self.late += 1
-            self._hold.late.begin()
-            task.add_done_callback(lambda _: self._hold.late.end())
+            self._hold.late.follow(task)
 
     def _saved(self, over: asyncio.Future[None], task: asyncio.Task[None]) -> None:
         """A record that could not be made or kept is logged, and is no business of the client's."""

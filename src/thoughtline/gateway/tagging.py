@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from thoughtline.continuity.tagged_events import TaggedEvents, edit_body, edit_reply
-from thoughtline.continuity.tagged_streams import LIFTED_IN_PLACE, TaggedStream
+from thoughtline.continuity.tagged_streams import TaggedStream, edits_in_place
 from thoughtline.continuity.tags import TagMode
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.edits import EditStream, EditWhole
@@ -22,21 +22,18 @@ from thoughtline.values.turns import FormatName
 
 def tags_in_stream(format: FormatName, mode: TagMode, dialect: Dialect) -> Stage:
     """For a stream that stays in its format."""
-    if format != "bedrock_converse" and _is_in_place(format, mode):
-        field = dialect.carrier if dialect.carrier == "reasoning" else "reasoning_content"
-        return EditStream(TaggedStream(format, mode, field))
+    texts = FORMATS[format].texts
+    if texts is not None and edits_in_place(texts, mode, is_stream=True):
+        return EditStream(TaggedStream(texts, mode, dialect))
     return _RewriteStream(format, mode, dialect)
 
 
 def tags_in_body(format: FormatName, mode: TagMode, dialect: Dialect) -> Stage:
     """For a whole answer that stays in its format."""
-    if _is_in_place(format, mode):
+    texts = FORMATS[format].texts
+    if texts is None or edits_in_place(texts, mode, is_stream=False):
         return EditWhole(partial(_in_place, format, mode, dialect))
     return _RewriteWhole(format, mode, dialect)
-
-
-def _is_in_place(format: FormatName, mode: TagMode) -> bool:
-    return mode == "markers" or format in LIFTED_IN_PLACE
 
 
 def _in_place(format: FormatName, mode: TagMode, dialect: Dialect, body: bytes) -> bytes:
