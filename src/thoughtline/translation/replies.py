@@ -74,6 +74,10 @@ def whole_reply(events: Iterable[Event], way: Way, edits: EditsEvents | None = N
 
 def stream_reply(reply: Reply, way: Way) -> Translated:
     """A stream made from a whole response."""
+    if way.source == way.to:
+        encoder = FORMATS[way.to].stream_encoder(way.source_dialect)
+        events = reply_events(replace(reply, created=way.created))
+        return Translated(b"".join([*map(encoder.encode, events), encoder.finish()]))
     translator = StreamTranslator(way)
     chunk = translator.end(reply_events(reply))
     return Translated(chunk.data + chunk.ending, translator.findings)
