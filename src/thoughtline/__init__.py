@@ -10,7 +10,7 @@ put back, take out or report.
 
 from thoughtline.audit import audit
 from thoughtline.codecs import OpenRouterReasoningCodec, ReasoningCodec, codec_for
-from thoughtline.formats import FORMATS, Format
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.lessons import Lessons
 from thoughtline.preserver import (
     attach_to_tool_calls,
@@ -68,7 +68,6 @@ __all__ = [
     "Finding",
     "Finish",
     "ForeignSeal",
-    "Format",
     "Identity",
     "Issuer",
     "Item",
@@ -107,6 +106,7 @@ __all__ = [
     "Unknown",
     "Usage",
     "Watch",
+    "Wire",
     "attach_to_tool_calls",
     "audit",
     "audit_replay",

@@ -114,9 +114,7 @@ def _pattern(refusal: Refusal, body: bytes) -> str | None:
 
 def _seals_at(sent: Sent, refusal: Refusal) -> frozenset[Key]:
     """The seals that a refusal is about: those of the element it names, else all that were sent."""
-    bodies = FORMATS[sent.target.format].bodies
-    assert bodies is not None
-    request = bodies.decode_request(sent.body, sent.contract.dialect)
+    request = FORMATS[sent.target.format].bodies.decode_request(sent.body, sent.contract.dialect)
     place = "" if refusal.evidence.is_wrapped else refusal.place
     steps = place.strip("/").split("/")
     at = int(steps[1]) if len(steps) > 1 and steps[1].isdecimal() else None

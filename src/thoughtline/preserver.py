@@ -16,8 +16,8 @@ from typing import Any, TypeAlias, TypedDict, overload
 
 from msgspec import Raw
 
-from thoughtline.formats import openai_chat
 from thoughtline.formats.json_text import element_spans, encode, members, set_members, span_at
+from thoughtline.formats.openai_chat.requests import decode_request
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.replay.inherit import inherit
 from thoughtline.values.errors import DecodeError
@@ -55,7 +55,7 @@ def preserve_reasoning_content(request: bytes | None) -> bytes | None:
     if not request:
         return request
     try:
-        turns = openai_chat.decode_request(request).turns
+        turns = decode_request(request).turns
     except DecodeError:
         return request
     start, end = span_at(request, ("messages",)) or (0, 0)

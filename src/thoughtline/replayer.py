@@ -23,7 +23,7 @@ from thoughtline.continuity.checkpoints import known_steps, needs_of_all
 from thoughtline.continuity.handover import Handover, carry_on, recall, remember
 from thoughtline.continuity.injection import Quotation, Terms
 from thoughtline.continuity.memory import Memory
-from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.formats import FORMATS
 from thoughtline.formats.halves import glanced
 from thoughtline.formats.leaving_out import without_members
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
@@ -116,7 +116,7 @@ class ContractBook:
             found = with_tools(fixed, provider_of(target))
         found = _changed(found, self._overrides.get(found.name))
         dialect = self._dialects.get(target.provider)
-        if dialect is None or target.format != "openai_chat":
+        if dialect is None or "dialects" not in FORMATS[target.format].quirks:
             return found
         may_seal = found.name == UNKNOWN.name  # where a person says which member it is, nothing else is guessed
         return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
@@ -303,7 +303,7 @@ class Replayer:
         try:
             prepared = await work(partial(_planned, prepared))
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
-            body = _bodies(transcript.format).encode_request(transcript, contract.dialect)
+            body = FORMATS[transcript.format].bodies.encode_request(transcript, contract.dialect)
             return replace(prepared, body=body, problem=problem)
         self._store.counters.replays += prepared.counts.restored
         return prepared
@@ -411,15 +411,8 @@ class Replayer:
         return replace(prepared, transcript=transcript, needed=needed, found=found)
 
 
-def _bodies(format: FormatName) -> BodyCodec:
-    bodies = FORMATS[format].bodies
-    if bodies is None:
-        raise ValueError(f"{format} has no requests")
-    return bodies
-
-
 def _read_again(transcript: Transcript, dialect: Dialect) -> Transcript:
-    bodies = _bodies(transcript.format)
+    bodies = FORMATS[transcript.format].bodies
     return bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
 
 
@@ -433,7 +426,7 @@ def _planned(prepared: Prepared) -> Prepared:
     applied, quotation = planned.apply(transcript), Quotation()
     if prepared.handover is not None:
         applied, quotation = carry_on(prepared.handover, applied, prepared.contract)
-    body = _bodies(transcript.format).encode_request(applied, prepared.contract.dialect)
+    body = FORMATS[transcript.format].bodies.encode_request(applied, prepared.contract.dialect)
     body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
     if refused:
         told = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)

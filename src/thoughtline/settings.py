@@ -25,6 +25,7 @@ from thoughtline.configuration.overlay import lay, lay_environment, spelled
 from thoughtline.configuration.provider_tables import ANY_CLIENT, read_providers
 from thoughtline.configuration.tables import given, read_table, read_value, table_at
 from thoughtline.configuration.tree import Given, Problems, Table, nearest, read_file
+from thoughtline.formats import USUAL
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.detection import Target, provider_of
 from thoughtline.stores import DURABLE
@@ -293,7 +294,7 @@ def _default_provider(tree: Table, problems: Problems) -> str | None:
     name = read_value("", said["provider"], TEXT, quiet) if "provider" in said else None
     if url is None and name is None:
         return None
-    chosen = canonical_name(str(name)) if name else provider_of(Target("", str(url), "", "openai_chat")) or _UPSTREAM
+    chosen = canonical_name(str(name)) if name else provider_of(Target("", str(url), "", USUAL.name)) or _UPSTREAM
     written = spelled(tree, chosen)
     is_known = chosen in PROVIDERS or written in table_at(tree, "providers", Problems()).members
     if url is not None:

@@ -57,7 +57,6 @@ class Watch:
     def read_whole(self, body: bytes) -> None:
         """A response that is one body."""
         wire = FORMATS[self._format]
-        assert wire.bodies is not None
         try:
             if len(body) > self._left:
                 raise LimitExceeded("a response that is too large to remember")

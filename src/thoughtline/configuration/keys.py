@@ -33,7 +33,7 @@ from thoughtline.values.turns import FormatName
 PREFIX = "THOUGHTLINE_"
 
 DIALECTS: dict[str, Dialect] = {row.name: row for row in vars(dialects).values() if isinstance(row, Dialect)}
-FACES: tuple[str, ...] = tuple(name for name in get_args(FormatName) if name != "ai_sdk_ui")
+FACES: tuple[str, ...] = get_args(FormatName)
 """Formats that a server can be asked in."""
 
 RUNGS = some_of(get_args(Rung))

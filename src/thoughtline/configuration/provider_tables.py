@@ -13,19 +13,14 @@ from thoughtline.configuration.keys import FACES, PROVIDER, PROVIDER_TABLES, TIM
 from thoughtline.configuration.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
 from thoughtline.configuration.tables import given, read_table, read_value, table_at, tables_of
 from thoughtline.configuration.tree import Problems, Table, nearest
+from thoughtline.formats import FORMATS, USUAL
 from thoughtline.replay.detection import ALIASES
 from thoughtline.values.turns import FormatName
 
 RESERVED = frozenset({"v1", "v1beta", "api", "healthz", "readyz", "metrics", "assets"})
 """First segments of the gateway's own addresses, where a provider's name stands too."""
 
-ANY_CLIENT: tuple[FormatName, ...] = (
-    "openai_chat",
-    "openai_responses",
-    "anthropic_messages",
-    "gemini_generate",
-    "ollama_chat",
-)
+ANY_CLIENT = tuple(name for name, wire in FORMATS.items() if "signed_requests" not in wire.quirks)
 """What clients speak, and so what a server that nobody knows is taken to speak."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -54,7 +49,7 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
         remedy = f"set base_url; or, of the built-in ones, {nearest(name, (*PROVIDERS, *ALIASES))}"
         problems.add(table.place, path, "a provider that is not built in needs an address", remedy)
         return None
-    row = row or Provider(name, "", ("openai_chat",))
+    row = row or Provider(name, "", (USUAL.name,))
     formats = given(values, "formats", row.formats)
     bases = _by_format(f"{path}.bases", table, "bases", URL, problems)
     paths = _by_format(f"{path}.paths", table, "paths", PATH, problems)

@@ -226,7 +226,5 @@ def edit_body(format: FormatName, body: bytes, mode: TagMode, dialect: Dialect |
             format, body, mode, dialect.carrier if dialect.carrier == "reasoning" else "reasoning_content"
         )
     bodies = FORMATS[format].bodies
-    if bodies is None:
-        return body
     edited = edit_reply(bodies.decode_response(body, dialect), mode, dialect.reasoning_format)
     return bodies.encode_response(edited, dialect) if edited.is_edited else body

@@ -15,13 +15,14 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.addresses import Action, address, with_query_key, without_query_key
+from thoughtline.addresses import address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
 from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
 from thoughtline.failover.failures import Failure, failure_of
 from thoughtline.formats import FORMATS
+from thoughtline.formats.paths import Action
 from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.access import Caller, account_of
 from thoughtline.gateway.asgi import Scope
@@ -64,8 +65,6 @@ MAX_REFUSAL_BYTES = 4 * 2**20
 _REFUSALS = frozenset({400, 404, 413, 422})
 """What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
 
-_STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
-
 
 class Incoming(Struct):
     """A request as it came, and who sent it. Its body is let go of when nobody will be asked with it any more."""
@@ -92,7 +91,7 @@ class Incoming(Struct):
     @property
     def spoken(self) -> Spoken:
         assert self.route.format is not None
-        is_array = self.route.format == "gemini_generate" and "alt=sse" not in self.query
+        is_array = FORMATS[self.route.format].stream_query not in self.query
         return Spoken(self.route.format, self.route.is_streaming, is_array)
 
 
@@ -190,7 +189,7 @@ class Attempt:
     async def _translate(self, destination: Destination, sealer: Sealer) -> None:
         incoming = self._incoming
         body = counted_request(incoming.body) if incoming.route.action == "count_tokens" else incoming.body
-        if incoming.spoken.format == "openai_responses":
+        if "stored_responses" in FORMATS[incoming.spoken.format].quirks:
             work = self._state.replayer.work_for(body)
             await work(partial(check_weight, body))
             body = self.asked = await unfolded(self._state.store, incoming.caller.tenant, body, work)
@@ -230,7 +229,8 @@ class Attempt:
     async def _prepare_own(self, destination: Destination, sealer: Sealer) -> None:
         incoming, streams_only = self._incoming, self.choice.provider.streams_only
         spoken = incoming.spoken
-        edits = (("stream", b"true"),) if streams_only and spoken.format not in _STREAM_IN_ADDRESS else ()
+        in_body = "streamed_by_address" not in FORMATS[spoken.format].quirks
+        edits = (("stream", b"true"),) if streams_only and in_body else ()
         model = self.choice.model if not incoming.route.model else ""
         contract = self._state.replayer.contract_for(destination)
         adapted = adapt(incoming.body, spoken.format, contract, self._state.settings.translation.missing_tools)
@@ -267,7 +267,7 @@ class Attempt:
     @property
     def _is_plain(self) -> bool:
         incoming, key = self._incoming, self._incoming.caller.key
-        if incoming.route.format != "openai_chat":
+        if incoming.route.format is None or "content_in_parts" not in FORMATS[incoming.route.format].quirks:
             return False
         of_key, of_all = key.content if key else None, self._state.settings.content
         return is_plain(incoming.headers.get(CONTENT_HEADER, b""), of_key, self.choice.provider.content, of_all)
@@ -402,4 +402,4 @@ async def _read_refusal(response: UpstreamResponse) -> tuple[bytes, bool]:
 
 def _query_of(choice: Choice, is_streaming: bool) -> str:
     """The query of a translated request: the client's own is of another format."""
-    return "alt=sse" if choice.format == "gemini_generate" and is_streaming else ""
+    return FORMATS[choice.format].stream_query if is_streaming else ""

@@ -140,7 +140,7 @@ def _health_name(target: str, choice: Choice, incoming: Incoming) -> str:
 async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replayer) -> Conversation:
     """Which conversation a request goes on with: asked only where there is a choice."""
     wire = FORMATS[incoming.route.format] if incoming.route.format else None
-    if not choices.are_several or wire is None or wire.bodies is None:
+    if not choices.are_several or wire is None:
         return Conversation(skipped=choices.skipped)
     try:
         work = replayer.work_for(incoming.body)

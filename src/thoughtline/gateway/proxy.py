@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from thoughtline.addresses import passthrough_address
 from thoughtline.catalogue import Provider
 from thoughtline.failover.failures import Failure, failure_of_error, falls_over
-from thoughtline.formats import aws_event_stream
+from thoughtline.formats import FORMATS, aws_event_stream
 from thoughtline.gateway.access import Caller, let_in
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Asked, Attempt, Incoming
@@ -235,7 +235,8 @@ class Exchange:
         first, body, is_whole = attempt.refusal
         if attempt.is_translated and attempt.lane is not None:
             spoken = attempt.lane.spoken
-            self._status, told = translate_error(first.status, attempt.refusal.plain, spoken.format)
+            source = attempt.choice.format
+            self._status, told = translate_error(first.status, attempt.refusal.plain, source, spoken.format)
             headers = client_headers(self._down(first), spoken, is_stream=False)
             await send_whole(send, self._status, [*headers, (b"content-length", str(len(told)).encode())], told)
             return
@@ -254,7 +255,7 @@ class Exchange:
         kind = response.header("content-type").partition(";")[0].strip().lower()
         streams = attempt is not None and attempt.is_streaming
         is_stream = kind in _STREAMS or (streams and kind != "application/json")
-        is_stream = is_stream or (streams and attempt is not None and attempt.choice.format == "gemini_generate")
+        is_stream = is_stream or (streams and attempt is not None and bool(FORMATS[attempt.choice.format].stream_query))
         work = self._state.replayer.work_for(attempt.prepared.body if attempt and attempt.prepared else b"")
         watch = await work(partial(self._watch, attempt, response, is_stream=is_stream))
         relay = self._relay = self._relay_for(attempt, response, watch, is_stream=is_stream)

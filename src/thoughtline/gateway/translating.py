@@ -46,7 +46,6 @@ from thoughtline.values.turns import FormatName, Reply
 from thoughtline.watching import Watch, provenance_of
 from thoughtline.working import Work, at_once
 
-_TYPES: dict[FormatName, bytes] = {"ollama_chat": b"application/x-ndjson"}
 _NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding")
 
 
@@ -87,7 +86,7 @@ class TranslatedExchange(NamedTuple):
             self.spoken.wants_usage,
             int(created),
             # Asked for by its name later, so it needs one of its own: Ollama has 999 (`chatcmpl-7`), others give none.
-            f"resp_{secrets.token_hex(24)}" if client.name == "openai_responses" else "",
+            f"resp_{secrets.token_hex(24)}" if "stored_responses" in client.quirks else "",
             prepared.carried.tools,
         )
 
@@ -106,7 +105,6 @@ async def translated(
 ) -> TranslatedExchange:
     """A client's request, prepared for a provider that speaks another format. Raises where it can't be carried."""
     client = FORMATS[spoken.format]
-    assert client.bodies is not None
     work = replayer.work_for(body)
     asked = await work(partial(decode_bounded, body, client.name, client.dialect))
     contract = replayer.contract_for(destination)
@@ -134,7 +132,7 @@ def client_headers(received: Headers, spoken: Spoken, is_stream: bool) -> Header
     """The provider's headers, but for those that are about a body which the client does not get."""
     kept = [(name, value) for name, value in received if name not in _NOT_DOWN]
     is_json = not is_stream or spoken.is_array
-    kind = b"application/json" if is_json else _TYPES.get(spoken.format, b"text/event-stream; charset=utf-8")
+    kind = b"application/json" if is_json else FORMATS[spoken.format].stream_type
     return [(b"content-type", kind), *kept]
 
 
@@ -160,6 +158,7 @@ class TranslatingRelay(Relay):
         self._way = way
         self._spoken = spoken
         self._keep_answer = keep_answer
+        self._stores = "stored_responses" in FORMATS[spoken.format].quirks
         self._answered: list[Event] = []
         self._unended_bytes = 0
         self._has_begun = False
@@ -175,7 +174,6 @@ class TranslatingRelay(Relay):
 
     def _decoded(self, body: bytes) -> Reply:
         source = FORMATS[self._way.source]
-        assert source.bodies is not None
         try:
             check_weight(body)
         except DecodeError as problem:
@@ -187,7 +185,7 @@ class TranslatingRelay(Relay):
         written = await work(partial(write, reply, self._way))
         self.findings = written.findings
         await self._hold()
-        if self._spoken.format == "openai_responses":
+        if self._stores:
             whole = written
             if self._spoken.is_streaming:
                 whole = await work(partial(translate_reply, reply, self._way))
@@ -229,7 +227,7 @@ class TranslatingRelay(Relay):
         written = await work(partial(whole_reply, events, self._way))
         self.findings = written.findings
         await self._hold()
-        if self._spoken.format == "openai_responses":
+        if self._stores:
             await self._hold_for(self._keep_answer(written.body))
         await self._send_all(send, written.body)
 
@@ -290,7 +288,7 @@ class TranslatingRelay(Relay):
         if data:
             await self._send(send, self._framed(data))
         await self._hold()
-        if self._spoken.format == "openai_responses":
+        if self._stores:
             await self._note_answer(events, is_over=bool(ending))
         if ending:
             await self._send(send, self._framed(ending))

@@ -7,6 +7,7 @@ from collections.abc import Set
 import msgspec
 from msgspec.structs import replace
 
+from thoughtline.formats import FORMATS
 from thoughtline.providers import KIMI
 from thoughtline.replay.call_names import CallNames, unrepeated
 from thoughtline.replay.carriers import MOVABLE, Carriers
@@ -61,6 +62,7 @@ class Draft:
         policy: Policy,
     ) -> None:
         self._transcript = transcript
+        self._wire = FORMATS[transcript.format]
         self._contract = contract
         self._identity = identity
         self._found = found
@@ -106,8 +108,7 @@ class Draft:
         items = self._now(position)
         if any(map(self._is_refused, items)):
             kept = tuple(bare for item in items if (bare := self._without_refused(item)) is not None)
-            kept = unnamed(kept) if self._transcript.format == "openai_responses" else kept
-            self._set(position, kept, "foreign", "a seal that this provider has refused, or of ours")
+            self._set(position, self._parted(kept), "foreign", "a seal that this provider has refused, or of ours")
 
     def _is_refused(self, item: Item) -> bool:
         """Also what we have sealed ourselves, for a client of another format than its maker's: nobody else reads it."""
@@ -123,8 +124,11 @@ class Draft:
 
     @property
     def _refuses_unsigned(self) -> bool:
-        formats = ("anthropic_messages", "bedrock_converse")
-        return self._contract.takes == "own" and self._transcript.format in formats
+        return self._contract.takes == "own" and "unsigned_refused" in self._wire.quirks
+
+    def _parted(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """Items that lost a partner: where they pair by names, without those."""
+        return unnamed(items) if "items_are_elements" in self._wire.quirks else items
 
     def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
         self._items[position] = items
@@ -257,7 +261,7 @@ class Draft:
             items = self._now(position)
             kept = without_record(items, record)
             if kept != items:
-                self._items[position] = unnamed(kept) if self._transcript.format == "openai_responses" else kept
+                self._items[position] = self._parted(kept)
                 self._counts.stripped += 1
 
     def mend_calls(self) -> None:
@@ -301,7 +305,7 @@ class Draft:
         turns = self._transcript.turns
         now = [replace(turn, items=self._now(at)) for at, turn in enumerate(turns)] if "inherit" in ladder else []
         inherited = inherit(now)
-        if self._transcript.format == "openai_chat":
+        if "dialects" in self._wire.quirks:
             self._inherit_elsewhere(inherited)
         for position in sorted(self._required):
             items = self._now(position)
@@ -387,8 +391,7 @@ class Draft:
             turn = self._transcript.turns[position]
             bare = without_reasoning(turn.items)
             if bare != turn.items:
-                bare = unnamed(bare) if self._transcript.format == "openai_responses" else bare
-                self._set(position, bare, "forbidden", "this provider refuses reasoning in the history")
+                self._set(position, self._parted(bare), "forbidden", "this provider refuses reasoning in the history")
             if turn.carriers:
                 self._moved.add(position)
         self._members += without_ciphertext(self._transcript)
@@ -401,7 +404,7 @@ class Draft:
             self._pause_thinking()
         if self._policy.bares_loop or (self._is_paused and self._contract.takes == "own"):
             self._bare_loop()
-        if self._policy.drops_ids and self._transcript.format == "openai_responses":
+        if self._policy.drops_ids and "items_are_elements" in self._wire.quirks:
             for position, turn in enumerate(self._transcript.turns):
                 if turn.role == "assistant" and any(is_named(item) for item in self._now(position)):
                     self._set(position, unnamed(self._now(position)), "stale-id", "ids that this provider refused")

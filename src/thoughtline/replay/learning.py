@@ -12,6 +12,7 @@ from typing import assert_never, get_args
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
+from thoughtline.formats import FORMATS
 from thoughtline.providers import Carrier, Dialect, written_in
 from thoughtline.replay.contracts import Contract, Rung
 from thoughtline.replay.detection import Target
@@ -100,7 +101,7 @@ _LADDERS: dict[str, tuple[Rung, ...]] = {
 
 def _sealing(contract: Contract, correction: Correction) -> Dialect:
     """Where a chat-shaped provider keeps its seals: an aggregator, whose errors are another's, in details."""
-    if contract.format != "openai_chat" or contract.dialect.carrier == "reasoning_details":
+    if "dialects" not in FORMATS[contract.format].quirks or contract.dialect.carrier == "reasoning_details":
         return contract.dialect
     is_google = correction.scope == "first_call_of_step" and correction.field != "reasoning_details"
     return dialects.GOOGLE_CHAT if is_google and not correction.evidence.is_wrapped else dialects.REASONING_DETAILS

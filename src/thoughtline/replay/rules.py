@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from thoughtline.formats import FORMATS
 from thoughtline.replay.answers import answer_to
 from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, RuleCode, place_of
@@ -125,7 +126,7 @@ def misplaced(case: Case) -> Iterator[Finding]:
                 yield case.find(
                     "misplaced", position, "the signature is on a later call", "move it to the first", **facts
                 )
-        elif case.transcript.format in ("anthropic_messages", "openai_responses") and turn.items:
+        elif "not_last" in FORMATS[case.transcript.format].quirks and turn.items:
             last = turn.items[-1]
             if isinstance(last, REASONING_KINDS) and case.contract.kind == "authenticity":
                 remedy = "put what it led to after it, or drop it"

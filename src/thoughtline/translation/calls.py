@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from thoughtline.formats import FORMATS
+from thoughtline.formats.wire import IdRule
 from thoughtline.providers import COPILOT, MISTRAL, NO_REASONING, REASONING_DETAILS, Dialect
 from thoughtline.values.items import Item, ToolCall, ToolResult
 from thoughtline.values.records import Record
@@ -30,28 +32,6 @@ _MADE = "tln_"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-class IdRule(NamedTuple):
-    """Which ids a wire takes. `is_unique`: one that stands twice in a conversation is refused."""
-
-    pattern: re.Pattern[str]
-    is_required: bool = True
-    is_unique: bool = False
-
-    def takes(self, name: str) -> bool:
-        return self.pattern.fullmatch(name) is not None
-
-
-_RULES: dict[FormatName, IdRule] = {
-    "anthropic_messages": IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True),
-    "bedrock_converse": IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True),
-    "openai_responses": IdRule(re.compile(r".{1,64}", re.DOTALL), is_unique=True),
-    "openai_chat": IdRule(re.compile(r".{1,40}", re.DOTALL)),
-    "gemini_generate": IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False),
-    "ollama_chat": IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False),
-}
-_LONG = IdRule(re.compile(r".{1,256}", re.DOTALL))
-"""vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them."""
-
 _MISTRAL = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
 """Nine letters and digits, or a 422."""
 
@@ -59,12 +39,12 @@ _MISTRAL = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
 def upstream_rule(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids a provider takes."""
     is_counted = dialect in (MISTRAL, NO_REASONING, REASONING_DETAILS, COPILOT)
-    return _LONG if format == "openai_chat" and not is_counted else rule_of(format, dialect)
+    return rule_of(format, dialect) if is_counted else FORMATS[format].upstream_call_ids
 
 
 def rule_of(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids any client or provider of a format takes."""
-    return _MISTRAL if dialect == MISTRAL else _RULES[format]
+    return _MISTRAL if dialect == MISTRAL else FORMATS[format].call_ids
 
 
 def _digest(*parts: str) -> str:

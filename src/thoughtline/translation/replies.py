@@ -14,17 +14,13 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import fold
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.errors import encode_error, error_object
+from thoughtline.translation.errors import error_event
 from thoughtline.translation.outward import Outward
-from thoughtline.translation.spokes import bodies_of
 from thoughtline.translation.ways import Way
+from thoughtline.values.errors import ErrorReply
 from thoughtline.values.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text
-from thoughtline.values.options import ProviderError
-from thoughtline.values.turns import Candidate, FormatName, Reply
-
-_ONE_FIELD = ("openai_chat", "ollama_chat")
-"""Formats whose message has one field for all its text and one for all its reasoning."""
+from thoughtline.values.turns import Candidate, Reply
 
 
 class Translated(NamedTuple):
@@ -57,7 +53,7 @@ def whole_reply(events: Iterable[Event], way: Way) -> Translated:
     """A whole response made from the events of a stream."""
     if way.source == way.to:
         reply = replace(fold(events, way.to), created=way.created)
-        return Translated(bodies_of(way.to).encode_response(reply, way.source_dialect))
+        return Translated(FORMATS[way.to].bodies.encode_response(reply, way.source_dialect))
     return _whole(events, way)
 
 
@@ -78,9 +74,9 @@ def _whole(events: Iterable[Event], way: Way) -> Translated:
     outward = Outward(way._replace(wants_usage=True))
     said = [one for event in events for one in outward.take(event)]
     folded = fold([*said, *outward.finish()], way.to)
-    if way.to in _ONE_FIELD:
+    if "one_text" in FORMATS[way.to].quirks:
         folded = replace(folded, candidates=tuple(_in_one_field(one) for one in folded.candidates))
-    return Translated(bodies_of(way.to).encode_response(folded, way.dialect), tuple(outward.findings))
+    return Translated(FORMATS[way.to].bodies.encode_response(folded, way.dialect), tuple(outward.findings))
 
 
 def _in_one_field(candidate: Candidate) -> Candidate:
@@ -146,7 +142,7 @@ class StreamTranslator:
     def fail(self, message: str) -> bytes:
         """An error of ours in mid-stream, as the client's format tells it."""
         self._has_failed = True
-        return self._encoder.encode(Failed(error_object(ProviderError(message), 502, self._way.to)))
+        return self._encoder.encode(Failed(error_event(ErrorReply(502, message), self._way.to)))
 
     def _chunk(self, events: list[Event], said: list[Event]) -> Chunk:
         data: list[bytes] = []
@@ -158,8 +154,3 @@ class StreamTranslator:
             self._has_failed = self._has_failed or isinstance(event, Failed)
             (ending if self._is_ending else data).append(self._encoder.encode(event))
         return Chunk(b"".join(data), b"".join(ending), events)
-
-
-def failure(message: str, status: int, to: FormatName) -> bytes:
-    """An error of ours as a body of the client's format."""
-    return encode_error(ProviderError(message), status, to)

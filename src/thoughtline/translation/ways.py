@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from thoughtline.providers import Dialect
 from thoughtline.translation.calls import CallIds
@@ -12,15 +12,6 @@ from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.values.items import Item
 from thoughtline.values.records import Key
 from thoughtline.values.turns import FormatName, Provenance
-
-Slot = Literal["block", "element", "call", "none"]
-"""Where a client's format has room for a token: on a block or an element of reasoning, on a call, nowhere."""
-
-_SLOTS: dict[FormatName, Slot] = {
-    "anthropic_messages": "block",
-    "openai_responses": "element",
-    "gemini_generate": "call",
-}
 
 
 class Held(NamedTuple):
@@ -61,7 +52,3 @@ class Way(NamedTuple):
     created: int = 0
     name: str = ""
     tools: ToolNames = NO_NAMES
-
-    @property
-    def slot(self) -> Slot:
-        return _SLOTS.get(self.to, "none")

@@ -15,14 +15,9 @@ from thoughtline.values.items import NO_RAW, Item, Role
 from thoughtline.values.notes import NO_NOTES, Notes
 
 FormatName = Literal[
-    "openai_chat",
-    "openai_responses",
-    "anthropic_messages",
-    "gemini_generate",
-    "ollama_chat",
-    "bedrock_converse",
-    "ai_sdk_ui",
+    "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate", "ollama_chat", "bedrock_converse"
 ]
+"""The names of the formats that clients and providers speak; what each means is its `Wire`."""
 
 ThinkingSwitch = Literal["unsaid", "on", "adaptive", "off"]
 """What a request says about thinking; `unsaid` leaves it to the model's default."""
