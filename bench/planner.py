@@ -63,7 +63,6 @@ def records_of(transcript: Transcript) -> dict[Key, list[Record]]:
 
 def bench(messages: int) -> None:
     body = history(messages)
-    assert CHAT.bodies is not None
     bodies = CHAT.bodies
     transcript = bodies.decode_request(body, CONTRACT.dialect)
     found = records_of(transcript) if messages <= 1000 else _records_of_many(transcript)

@@ -254,7 +254,6 @@ def chat_calls(answer: httpx.Response, is_streaming: bool) -> list[Json]:
             if isinstance(event, ItemDone)
         ]
     else:
-        assert chat.bodies is not None
         items = [*chat.bodies.decode_response(answer.content, chat.dialect).candidates[0].turn.items]
     calls = [item for item in items if isinstance(item, ToolCall)]
     return [

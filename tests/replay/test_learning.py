@@ -43,7 +43,6 @@ def lesson(body: bytes, sent_filler: str | None = None, target: Target = HOST) -
 def planned(contract: Contract) -> tuple[str | None, Contract]:
     """What goes out as reasoning of a turn nobody knows."""
     row = FORMATS["openai_chat"]
-    assert row.bodies is not None
     request = row.bodies.decode_request(json.dumps(LOST).encode(), contract.dialect)
     found = plan(request, contract, needs(request, contract, Identity("t")), {}, Issuer("house", "", "", "house-1"))
     body = json.loads(row.bodies.encode_request(found.apply(request), contract.dialect))

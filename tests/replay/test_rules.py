@@ -187,7 +187,6 @@ INTERLEAVED: list[dict[str, Any]] = [
 
 def record_of(body: dict[str, Any], content: list[dict[str, Any]], model: str = "claude-opus-4-1") -> list[Record]:
     row = FORMATS["anthropic_messages"]
-    assert row.bodies is not None
     request = row.bodies.decode_request(json.dumps({**body, "messages": [HI]}).encode(), row.dialect)
     answer = {"id": "msg", "model": model, "content": content, "stop_reason": "tool_use"}
     reply = row.bodies.decode_response(json.dumps(answer).encode(), row.dialect)

@@ -170,9 +170,7 @@ class World:
         return self._bodies().decode_response(encoded(response), dialect)
 
     def _bodies(self) -> BodyCodec:
-        bodies = FORMATS[self.format].bodies
-        assert bodies is not None
-        return bodies
+        return FORMATS[self.format].bodies
 
 
 def encoded(value: Json) -> bytes:

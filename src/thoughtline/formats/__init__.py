@@ -25,9 +25,9 @@ from thoughtline.formats import (
     openai_responses,
 )
 from thoughtline.formats.wire import BodyCodec, StreamWire, Wire
-from thoughtline.values.turns import FormatName
+from thoughtline.values.turns import FormatName, StreamName
 
-__all__ = ["FORMATS", "STREAMS", "USUAL", "BodyCodec", "StreamWire", "Wire"]
+__all__ = ["FORMATS", "STREAM_FORMATS", "USUAL", "BodyCodec", "StreamWire", "Wire"]
 
 _WIRES = (
     openai_chat.WIRE,
@@ -41,7 +41,7 @@ _WIRES = (
 FORMATS: Mapping[FormatName, Wire] = {wire.name: wire for wire in _WIRES}
 """Every format that clients and providers speak."""
 
-STREAMS: Mapping[str, StreamWire] = {wire.name: wire for wire in (*_WIRES, ai_sdk_ui.WIRE)}
+STREAM_FORMATS: Mapping[StreamName, StreamWire] = {wire.name: wire for wire in (*_WIRES, ai_sdk_ui.WIRE)}
 """Every format that a stream can be read and written in."""
 
 USUAL: Wire = openai_chat.WIRE

@@ -20,7 +20,7 @@ from thoughtline.values.events import Event
 from thoughtline.values.items import Text, ToolResult, Unknown
 from thoughtline.values.notes import NO_NOTES, Notes
 from thoughtline.values.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
-from thoughtline.values.turns import FormatName, Reply, Transcript
+from thoughtline.values.turns import FormatName, Reply, StreamName, Transcript
 
 
 class DecodesStream(Protocol):
@@ -194,7 +194,7 @@ Quirk = Literal[
 class StreamWire(Struct, frozen=True, kw_only=True):
     """A format that exists as a stream only."""
 
-    name: str
+    name: StreamName
     dialect: Dialect
     stream_decoder: Callable[[Dialect], DecodesStream]
     stream_encoder: Callable[[Dialect], EncodesStream]

@@ -48,9 +48,10 @@ def _upstream_path(base: str, model: str, is_streaming: bool) -> str:
 
 
 def _write_error(error: ErrorReply) -> bytes:
-    """Amazon names the error in a header; its SDKs look for `__type` where that is missing."""
+    """Amazon names the error in a header; its SDKs look for `__type` where that is missing, JavaScript's for `code`
+    before that: ours is the `reason`."""
     kind = word_for(_TYPES, error.status, client="ValidationException", server="InternalServerException")
-    return encode({"__type": kind, "message": error.message})
+    return encode({"__type": kind, "message": error.message} | ({"reason": error.code} if error.is_ours else {}))
 
 
 WIRE = Wire(
