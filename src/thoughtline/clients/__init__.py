@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from thoughtline.catalogue import PROVIDERS, canonical_name
 from thoughtline.clients import editors, libraries, terminal
-from thoughtline.clients.row import Client, Step
+from thoughtline.clients.row import CHAT, Client, Step
 from thoughtline.replay.detection import Target, resolve
 
 __all__ = [
@@ -135,10 +135,8 @@ def _notes_on(client: Client, address: Address) -> tuple[str, ...]:
     """What to know of the provider that it is pointed at."""
     named = address.base.rpartition("/")[2]
     provider, model = (named, address.model) if named in PROVIDERS else _parted(address.model)
-    dialect = resolve(Target(provider, "", model, "openai_chat")).dialect
-    return (
-        (_LISTS,) if "openai_chat" in client.formats and dialect.carrier in ("mistral_chunks", "cohere_chunks") else ()
-    )
+    carrier = resolve(Target(provider, "", model, CHAT)).dialect.carrier
+    return (_LISTS,) if CHAT in client.formats and carrier in ("mistral_chunks", "cohere_chunks") else ()
 
 
 def _parted(model: str) -> tuple[str, str]:
