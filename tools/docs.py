@@ -20,7 +20,7 @@ from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill
-from thoughtline.formats import FORMATS
+from thoughtline.formats import STREAM_FORMATS
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.providers import Dialect
 from thoughtline.replay.contracts import ROWS, Contract
@@ -155,13 +155,14 @@ def rules() -> str:
 
 def formats() -> str:
     """The wire formats and the dialects of them."""
-    rows = [f"| `{name}` | {_first_line(name)} | `{row.dialect.name}` |" for name, row in FORMATS.items()]
+    rows = [f"| `{name}` | {_first_line(name)} | `{row.dialect.name}` |" for name, row in STREAM_FORMATS.items()]
     dialects = [value for value in vars(providers).values() if isinstance(value, Dialect)]
     names = [f"| `{item.name}` | `{item.carrier}` | `{item.reasoning_format}` |" for item in dialects]
     return "\n".join(
         [
             f"{NOTE}\n# Formats and dialects\n",
-            "A format is a wire API; each is a module of `thoughtline.formats` with the same six names.\n",
+            "A format is a wire API; each is a package of `thoughtline.formats` that ends in one value, its `Wire`: all that "
+            "differs between formats. Clients and providers speak all but `ai_sdk_ui`, which is a stream only.\n",
             "| format | what it is | dialect if none is named |\n|---|---|---|",
             *rows,
             "\nA dialect is where a server of a format keeps reasoning, and whose reasoning it is.\n",
