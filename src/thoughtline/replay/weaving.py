@@ -25,6 +25,7 @@ from thoughtline.values.items import (
     ToolResult,
     Unknown,
     plain_token,
+    reasoning_text,
     seal_of,
 )
 
@@ -83,11 +84,8 @@ def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
     text = ""
     bare = []
     for item in items:
-        if isinstance(item, ReasoningText):
-            text += item.text
-        elif isinstance(item, ReasoningSummary):
-            text += item.summary
-        elif not isinstance(item, REASONING_KINDS) and not _is_strange_reasoning(item):
+        text += reasoning_text(item)
+        if not isinstance(item, REASONING_KINDS) and not _is_strange_reasoning(item):
             bare.append(_unsealed(item))
     return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else tuple(bare)
 

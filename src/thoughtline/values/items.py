@@ -145,6 +145,13 @@ def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
     return tuple(item for item in items if isinstance(item, REASONING_KINDS))
 
 
+def reasoning_text(item: Item) -> str:
+    """What a person can read of a piece of reasoning: its text or summary. Nothing of any other item."""
+    if isinstance(item, ReasoningText):
+        return item.text
+    return item.summary if isinstance(item, ReasoningSummary) else ""
+
+
 def is_reasoning(item: Item) -> bool:
     """Whether an item is reasoning or carries a seal: either placement."""
     return isinstance(item, REASONING_KINDS) or seal_of(item) is not None
