@@ -50,7 +50,7 @@ def audit(
 
 
 def guess_format(request: bytes, provider: str = "") -> FormatName:
-    """The format of a body: by what only one format has, else the provider's first if that keeps its list there."""
+    """The format of a body: by what only one format has, else the provider's if it speaks one only."""
     try:
         names = msgspec.json.decode(request, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -63,5 +63,4 @@ def guess_format(request: bytes, provider: str = "") -> FormatName:
         if any(word in listed for word in wire.telling_words):
             return wire.name
     row = PROVIDERS.get(canonical_name(provider))
-    first = FORMATS[row.formats[0]] if row is not None else USUAL
-    return first.name if first.list_member in names else USUAL.name
+    return row.formats[0] if row is not None and len(row.formats) == 1 else USUAL.name

@@ -246,6 +246,9 @@ def test_every_rule_explains_itself() -> None:
         ({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}, "", "anthropic_messages"),
         ({"messages": []}, "anthropic", "anthropic_messages"),
         ({"messages": [], "inferenceConfig": {}}, "", "bedrock_converse"),
+        ({"messages": []}, "claude", "anthropic_messages"),
+        ({"messages": [], "options": {}}, "ollama", "ollama_chat"),
+        ({"messages": []}, "ollama", "openai_chat"),
         ({"messages": []}, "", "openai_chat"),
     ],
 )

@@ -101,18 +101,6 @@ class IdRule(NamedTuple):
         return self.pattern.fullmatch(name) is not None
 
 
-def _no_notes(item: Text) -> Notes:
-    return NO_NOTES
-
-
-def _no_wish(item: Unknown) -> bool:
-    return False
-
-
-def _no_places(body: bytes) -> tuple[str, ...]:
-    return ()
-
-
 class NotePlace(NamedTuple):
     """Where a format has notes on an answer. `decode` and `encode` are for those that stand on the words themselves;
     the others stand beside the answer, where its codec reads and writes them.
@@ -125,10 +113,10 @@ class NotePlace(NamedTuple):
     has_tokens: bool = False
     has_quotes: bool = False
     places: Literal["needed", "kept", "none"] = "kept"
-    decode: Callable[[Text], Notes] = _no_notes
+    decode: Callable[[Text], Notes] = lambda item: NO_NOTES
     encode: Callable[[str, Notes], Text] | None = None
-    wants: Callable[[Unknown], bool] = _no_wish
-    in_history: Callable[[bytes], tuple[str, ...]] = _no_places
+    wants: Callable[[Unknown], bool] = lambda item: False
+    in_history: Callable[[bytes], tuple[str, ...]] = lambda body: ()
 
 
 class HeldConversation(NamedTuple):

@@ -86,7 +86,7 @@ class TranslatedExchange(NamedTuple):
             self.spoken.wants_usage,
             int(created),
             # Asked for by its name later, so it needs one of its own: Ollama has 999 (`chatcmpl-7`), others give none.
-            f"resp_{secrets.token_hex(24)}" if "stored_responses" in client.quirks else "",
+            f"{client.response_prefix}{secrets.token_hex(24)}" if "stored_responses" in client.quirks else "",
             prepared.carried.tools,
         )
 
