@@ -27,12 +27,16 @@ SEALED_ALIKE = '[store]\nencryption_key = "a key of the tools"\n'
 """Settings with which envelopes are the same in every run: ids of answers are made from requests that have some."""
 
 START = """
-import sys, time
+import itertools, secrets, sys, time
+from collections import defaultdict
+counters = defaultdict(itertools.count)
 time.time = lambda: NOW
+secrets.token_hex = lambda size: next(counters[size]).to_bytes(size, "big").hex()
 from importlib.metadata import entry_points
 (program,) = entry_points(group="console_scripts", name="thoughtline")
 program.load()()
 """
+"""Time stands still, and ids are numbers: those of answers are made from requests that have such ids."""
 
 
 class Sent(NamedTuple):
@@ -77,7 +81,8 @@ class Upstream:
             return {"type": "http.request", "body": body, "more_body": False}
 
         host = dict(scope["headers"])[b"host"].decode()
-        await self.apps[host.removesuffix(".test")](scope, again, send)
+        app = self.apps.get(host.removesuffix(".test"), UNAVAILABLE)
+        await app(scope, again, send)
 
 
 async def _body(receive: Receive) -> bytes:
@@ -98,6 +103,9 @@ def canned(status: int, content_type: str, body: bytes) -> Application:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     return app
+
+
+UNAVAILABLE = canned(503, "application/json", b'{"error":{"message":"overloaded"}}')
 
 
 def free_port() -> int:

@@ -65,10 +65,9 @@ class Row(NamedTuple):
     model: str
     extra: dict[str, Json]
 
-    @property
-    def table(self) -> str:
-        """Its settings: the built-in ones, but for where the simulator speaks less than the provider."""
-        more = SETTINGS.get(self.simulator, "")
+    def table(self, more: str) -> str:
+        """Its settings: the built-in ones, but for where the simulator speaks less than the provider, and more."""
+        more += SETTINGS.get(self.simulator, "")
         return f'[providers.{self.provider}]\nbase_url = "{address_of(self.provider)}"\n{more}'
 
     @property
@@ -143,6 +142,20 @@ CROSSINGS = (
 """Conversations that begin with one model and go on with another, with checkpoints on."""
 
 
+OWN_KEY = 'api_key = "a-key-of-the-gateway"\n'
+"""A caller's own key goes to one provider: a route to several needs theirs."""
+
+VARIANTS = (
+    ("tags-markers", '[tags]\nmode = "markers"\n', "MiniMax-M2"),
+    ("tags-lift", '[tags]\nmode = "lift"\n', "MiniMax-M2"),
+    ("plain-content", '[content]\nmode = "plain"\n', "magistral-medium-latest"),
+    ("inherit", '[replay]\non_miss = "inherit"\n', "deepseek-v4-pro"),
+    ("route", '[routes.smart]\ntargets = ["deepseek/deepseek-v4-pro", "glm/glm-5"]\n', "deepseek-v4-pro"),
+    ("failover", '[routes.smart]\ntargets = ["glm/glm-5", "deepseek/deepseek-v4-pro"]\n', "deepseek-v4-pro"),
+)
+"""Settings that change what goes up or down. The model of a route is `smart`; its GLM is overloaded."""
+
+
 def simulated(book: Book) -> None:
     known = {(row.simulator, row.profile) for row in ROWS}
     missing = {(each.name, profile) for each in SIMULATORS.values() for profile in each.profiles} - known
@@ -154,6 +167,9 @@ def simulated(book: Book) -> None:
         rows = (_BY_MODEL[first], _BY_MODEL[second])
         for mode in ("handoff", "always"):
             _all_dialogues(book, rows, f"crossing {mode} {first} {second}", CONTINUITY.format(mode=mode))
+    for name, settings, model in VARIANTS:
+        other = f'[providers.glm]\nbase_url = "{address_of("glm")}"\n{OWN_KEY}' if "[routes" in settings else ""
+        _all_dialogues(book, (_BY_MODEL[model],), f"variant {name}", settings + other)
 
 
 def _all_dialogues(book: Book, rows: tuple[Row, ...], name: str, settings: str) -> None:
@@ -161,13 +177,14 @@ def _all_dialogues(book: Book, rows: tuple[Row, ...], name: str, settings: str) 
     if not dialogues:
         return
     upstream = Upstream()
-    tables = [row.table for row in rows]
+    has_route = "[routes" in settings
+    tables = [row.table(OWN_KEY if has_route else "") for row in rows]
     with gateway(SEALED_ALIKE + settings + "".join(tables), proxy=upstream.url) as url, book.connected():
         for dialogue in dialogues:
             upstream.apps = {
                 row.provider: simulator_app(row.simulator, row.profile, seed=7, now=lambda: NOW) for row in rows
             }
-            dialogue.hold(rows, Door(book, url, upstream))
+            dialogue.hold(rows, Door(book, url, upstream, has_route))
 
 
 def _dialogues(name: str) -> Iterator[Dialogue]:
@@ -183,6 +200,7 @@ class Door(NamedTuple):
     book: Book
     url: str
     upstream: Upstream
+    has_route: bool
 
 
 @dataclass(kw_only=True)
@@ -215,10 +233,11 @@ class Dialogue:
 
     def _ask(self, row: Row, door: Door, turn: int) -> httpx.Response:
         wire, is_streaming = self.wire, self.is_streaming
-        body = wire.body(row.model, self.history, is_streaming=is_streaming) | row.extra.get(wire.name, {})
+        model, prefix = ("smart", "") if door.has_route else (row.model, f"/{row.provider}")
+        body = wire.body(model, self.history, is_streaming=is_streaming) | row.extra.get(wire.name, {})
         if self.habit == CHAINED:
             body |= {"store": True} | ({"previous_response_id": self.previous} if self.previous else {})
-        url = f"{door.url}/{row.provider}{wire.path(row.model, is_streaming=is_streaming)}"
+        url = f"{door.url}{prefix}{wire.path(model, is_streaming=is_streaming)}"
         data = json.dumps(body, ensure_ascii=False).encode()
         return door.book.post(f"{self.title} {turn}", url, data, key=self.title, upstream=door.upstream)
 
