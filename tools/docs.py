@@ -161,7 +161,7 @@ def formats() -> str:
     return "\n".join(
         [
             f"{NOTE}\n# Formats and dialects\n",
-            "A format is a wire API; each is a package of `thoughtline.formats` that ends in one value, its `Wire`: all "
+            "A format is a wire API, each a package of `thoughtline.formats` that ends in one value, its `Wire`: all "
             "that differs between formats. Clients and providers speak all but `ai_sdk_ui`, which is a stream only.\n",
             "| format | what it is | dialect if none is named |\n|---|---|---|",
             *rows,
