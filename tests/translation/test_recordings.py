@@ -25,7 +25,7 @@ from thoughtline.values.items import (
     ToolCall,
     Unknown,
     is_envelope,
-    reasoning_text,
+    readable_text,
     seal_of,
 )
 from thoughtline.values.turns import FormatName, Provenance, Reply
@@ -88,7 +88,7 @@ def said(items: tuple[Item, ...], to: FormatName) -> Said:
             case ReasoningSummary() if to == "openai_responses":
                 told += [("summary", item.summary)] if item.summary else []
             case ReasoningText() | ReasoningSummary():
-                told += [("thought", reasoning_text(item))] if reasoning_text(item) else []
+                told += [("thought", readable_text(item))] if readable_text(item) else []
             case _:
                 pass
     if to in ("gemini_generate", "openai_responses"):

@@ -31,8 +31,8 @@ from thoughtline.values.items import (
     ToolCall,
     Unknown,
     plain_token,
+    readable_text,
     reasoning_of,
-    reasoning_text,
     seal_of,
 )
 from thoughtline.values.records import Key, Record
@@ -216,7 +216,7 @@ def looks_of(step: Step, found: Found, identity: Identity) -> list[Look]:
 
 def thought_of(items: Iterable[Item]) -> str:
     """The reasoning of a turn that a person can read."""
-    return "".join(map(reasoning_text, items))
+    return "".join(map(readable_text, items))
 
 
 def _is_enough(look: Look, step: Step, identity: Identity, used: AbstractSet[str]) -> bool:

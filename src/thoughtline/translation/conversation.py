@@ -33,7 +33,7 @@ from thoughtline.values.items import (
     ToolResult,
     Unknown,
     is_envelope,
-    reasoning_text,
+    readable_text,
     seal_of,
 )
 from thoughtline.values.options import Media, ResultContent
@@ -256,7 +256,7 @@ class _Work:
 
     def _reasoning(self, turn: Turn, at: int, item: Reasoning) -> list[Item]:
         """Words that the client kept, for a model that takes words. Seals never: they are others', or ours."""
-        text = reasoning_text(item)
+        text = readable_text(item)
         seal = seal_of(item)
         is_ours = seal is not None and is_envelope(seal.data)
         if self._contract.takes == "text" and text:

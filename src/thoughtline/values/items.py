@@ -145,8 +145,8 @@ def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
     return tuple(item for item in items if isinstance(item, REASONING_KINDS))
 
 
-def reasoning_text(item: Item) -> str:
-    """What a person can read of a piece of reasoning: its text or summary. Nothing of any other item."""
+def readable_text(item: Item) -> str:
+    """The words of a piece of reasoning: in the clear or in summary, and none of anything else."""
     if isinstance(item, ReasoningText):
         return item.text
     return item.summary if isinstance(item, ReasoningSummary) else ""

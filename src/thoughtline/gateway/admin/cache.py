@@ -20,8 +20,8 @@ from thoughtline.values.items import (
     ReasoningServerToolCall,
     ReasoningSummary,
     ReasoningText,
+    readable_text,
     reasoning_of,
-    reasoning_text,
 )
 from thoughtline.values.records import Outcome
 
@@ -89,7 +89,7 @@ def stats_answer(stats: Stats, counts: Counts) -> CacheStats:
 
 
 def entry_answer(entry: Entry) -> CacheEntry:
-    told = (reasoning_text(item) for item in reasoning_of(entry.record.items))
+    told = (readable_text(item) for item in reasoning_of(entry.record.items))
     return _turn(CacheEntry, entry, reasoning="\n\n".join(text for text in told if text))
 
 
