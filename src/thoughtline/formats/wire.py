@@ -154,6 +154,7 @@ Quirk = Literal[
     "answers_in_pieces",  # clients keep each chunk of a stream as a message of its own
     "any_path_is_a_version",  # of a base: it stands where others have `/v1`
     "choices",  # a response may have several answers
+    "claude_finishes",  # Anthropic's words say why a turn ended: formats that share them pass them on
     "content_in_parts",  # some servers write visible text as parts, where clients expect a string
     "dialects",  # servers differ in where they keep reasoning
     "goes_on_after_finish",  # a turn may be said to be over and then go on (Gemini's code execution)
@@ -237,8 +238,6 @@ class Wire(StreamWire, frozen=True, kw_only=True):
     encode_words: Callable[[str], Text]
     notes: NotePlace
     response_prefix: str
-    finish_words: str
-    """Whose words say why a turn ended: formats that share them pass them on."""
     envelope_slot: Literal["block", "element", "call", "none"]
     """Where there is room for a sealed token: on a block or an element of reasoning, on a call, nowhere."""
     held: HeldConversation | None

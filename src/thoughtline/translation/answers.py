@@ -436,7 +436,7 @@ class Answer:
 
     def _finish(self, finish: Finish | None) -> Finish | None:
         """Why it ended, in words that the client's encoder makes its own."""
-        if finish is None or self._source.finish_words == self._to.finish_words:
+        if finish is None or "claude_finishes" in self._source.quirks & self._to.quirks:
             return finish
         if finish.reason == "error" and "no_failed_finish" in self._to.quirks:
             return Finish("stop", "")

@@ -96,7 +96,6 @@ WIRE = Wire(
         wants=notes.wants_citations,
     ),
     response_prefix="msg_",
-    finish_words="claude",
     envelope_slot="block",
     held=HeldConversation(
         member="thread",
@@ -106,5 +105,5 @@ WIRE = Wire(
         code="thread_unsupported_request",
         remedy="Send the full conversation without `thread`.",
     ),
-    quirks=frozenset({"max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
+    quirks=frozenset({"claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
 )

@@ -86,11 +86,11 @@ WIRE = Wire(
     encode_words=Text,
     notes=NotePlace(decode=notes.decode_notes),
     response_prefix="",
-    finish_words="claude",
     envelope_slot="none",
     held=None,
     quirks=frozenset(
         {
+            "claude_finishes",
             "models_elsewhere",
             "signed_requests",
             "streamed_by_address",

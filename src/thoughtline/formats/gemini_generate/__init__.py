@@ -108,7 +108,6 @@ WIRE = Wire(
     encode_words=Text,
     notes=NotePlace(has_citations=True, has_tokens=True),
     response_prefix="",
-    finish_words="gemini",
     envelope_slot="call",
     held=None,
     # Gemini 2.5: "Tool use with function calling is unsupported"; Gemini 3 wants all that its tools did back.

@@ -55,7 +55,6 @@ WIRE = Wire(
     encode_words=Text,
     notes=NotePlace(has_tokens=True),
     response_prefix="",
-    finish_words="ollama",
     envelope_slot="none",
     held=None,
     quirks=frozenset({"one_text", "single_prompt"}),

@@ -50,7 +50,6 @@ WIRE = Wire(
         has_citations=True, has_tokens=True, has_quotes=True, places="needed", in_history=notes.noted_places
     ),
     response_prefix="chatcmpl-",
-    finish_words="openai",
     envelope_slot="none",
     held=None,
     quirks=frozenset(

@@ -54,7 +54,6 @@ WIRE = Wire(
         encode=notes.encode_noted,
     ),
     response_prefix="resp_",
-    finish_words="responses",
     envelope_slot="element",
     held=HeldConversation(
         member="conversation",
