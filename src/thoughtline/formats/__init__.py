@@ -8,7 +8,7 @@
 A format knows typed turns and nothing else: no provider's rules, no other format. What differs between servers of one
 format is a `Dialect`. Below the formats stand what they share: `wire` (what a format must say of itself), `paths`,
 `errors`, `json_text` (reading JSON with places, splicing it), `conversation` (edited turns back into their body),
-`framing`, `aws_event_stream`, `streaming`, `think_tags` and `reasoning_details`.
+`framing`, `aws_event_stream`, `streaming`, `texts`, `think_tags` and `reasoning_details`.
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from thoughtline.formats.halves import reading, writing
+from thoughtline.formats.lone_surrogates import reading, writing
 from thoughtline.formats.paths import FindsPath
+from thoughtline.formats.texts import Texts
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import ErrorReply
 from thoughtline.values.events import Event
@@ -110,7 +111,6 @@ class NotePlace(NamedTuple):
     """
 
     has_citations: bool = False
-    has_tokens: bool = False
     has_quotes: bool = False
     places: Literal["needed", "kept", "none"] = "kept"
     decode: Callable[[Text], Notes] = lambda item: NO_NOTES
@@ -236,6 +236,8 @@ class Wire(StreamWire, frozen=True, kw_only=True):
     has_object_arguments: bool
     """Arguments of a call are an object, not text."""
     encode_words: Callable[[str], Text]
+    texts: Texts
+    """Where visible text stands in its answers."""
     notes: NotePlace
     response_prefix: str
     envelope_slot: Literal["block", "element", "call", "none"]

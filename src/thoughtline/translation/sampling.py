@@ -19,7 +19,7 @@ CLAUDE = ("anthropic", "anthropic-adaptive", "anthropic-bound", "bedrock-claude"
 DEEPSEEK = ("deepseek", "deepseek-anthropic", "deepseek-responses", "deepseek-v3.2")
 _OPENAI = ("openai-responses", "azure-responses", "openai-chat")
 _OPENAI_REASONS = re.compile(r"(^|/)(o[134]|gpt-5)")
-_NOT_OPENAIS = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs")
+_NOT_OPENAIS = ("temperature", "top_p", "frequency_penalty", "presence_penalty")
 
 _BEFORE_4_1 = re.compile(r"claude-(2|3|instant|v\d)|(opus|sonnet)-4(-0|-20\d\d|@|$)")
 """Claude models that take `temperature` and `top_p` together."""
@@ -41,12 +41,9 @@ def sampled(options: Options, contract: Contract, *, is_thinking: bool) -> Sampl
     """The options without the settings that this model refuses."""
     if contract.name in CLAUDE:
         return _claude(options, is_thinking=is_thinking)
-    names: tuple[str, ...] = ()
     if contract.name in _OPENAI and _OPENAI_REASONS.search(options.model):
-        names = _NOT_OPENAIS
-    elif contract.name in DEEPSEEK and is_thinking:
-        names = ("logprobs", "top_logprobs")
-    return _without(options, names, "can't be set on a model that thinks")
+        return _without(options, _NOT_OPENAIS, "can't be set on a model that thinks")
+    return Sampled(options)
 
 
 def _without(options: Options, names: tuple[str, ...], why: str) -> Sampled:

@@ -145,16 +145,16 @@ def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
     return tuple(item for item in items if isinstance(item, REASONING_KINDS))
 
 
+def is_reasoning(item: Item) -> bool:
+    """Whether an item is reasoning or carries a seal: either placement."""
+    return isinstance(item, REASONING_KINDS) or seal_of(item) is not None
+
+
 def readable_text(item: Item) -> str:
     """The words of a piece of reasoning: in the clear or in summary, and none of anything else."""
     if isinstance(item, ReasoningText):
         return item.text
     return item.summary if isinstance(item, ReasoningSummary) else ""
-
-
-def is_reasoning(item: Item) -> bool:
-    """Whether an item is reasoning or carries a seal: either placement."""
-    return isinstance(item, REASONING_KINDS) or seal_of(item) is not None
 
 
 ENVELOPE_MARK = "TLT1"

@@ -9,6 +9,7 @@ import re
 from thoughtline.formats.anthropic_messages import bodies, notes, options
 from thoughtline.formats.anthropic_messages.stream import StreamDecoder
 from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
+from thoughtline.formats.anthropic_messages.texts import TEXTS
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.paths import by_tail, versioned
@@ -87,6 +88,7 @@ WIRE = Wire(
     has_turns_of_blocks=True,
     has_object_arguments=True,
     encode_words=Text,
+    texts=TEXTS,
     notes=NotePlace(
         has_citations=True,
         has_quotes=True,

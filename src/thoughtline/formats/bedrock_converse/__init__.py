@@ -11,6 +11,7 @@ from thoughtline.formats.aws_event_stream import CONTENT_TYPE
 from thoughtline.formats.bedrock_converse import bodies, notes, options
 from thoughtline.formats.bedrock_converse.stream import StreamDecoder
 from thoughtline.formats.bedrock_converse.stream_encoder import StreamEncoder
+from thoughtline.formats.bedrock_converse.texts import TEXTS
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
@@ -84,6 +85,7 @@ WIRE = Wire(
     has_turns_of_blocks=True,
     has_object_arguments=True,
     encode_words=Text,
+    texts=TEXTS,
     notes=NotePlace(decode=notes.decode_notes),
     response_prefix="",
     envelope_slot="none",

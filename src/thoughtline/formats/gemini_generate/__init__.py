@@ -10,6 +10,7 @@ from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.gemini_generate import bodies, options
 from thoughtline.formats.gemini_generate.stream import StreamDecoder
 from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
+from thoughtline.formats.gemini_generate.texts import TEXTS
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.paths import Action, ClientPath, is_lead, versioned
 from thoughtline.formats.wire import ErrorCodec, IdRule, ModelList, NotePlace, Wire, body_codec
@@ -106,7 +107,8 @@ WIRE = Wire(
     has_turns_of_blocks=True,
     has_object_arguments=True,
     encode_words=Text,
-    notes=NotePlace(has_citations=True, has_tokens=True),
+    texts=TEXTS,
+    notes=NotePlace(has_citations=True),
     response_prefix="",
     envelope_slot="call",
     held=None,

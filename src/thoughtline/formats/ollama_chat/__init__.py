@@ -9,6 +9,7 @@ from thoughtline.formats.errors import read_error
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.ollama_chat import chat, options
 from thoughtline.formats.ollama_chat.stream import StreamDecoder, StreamEncoder
+from thoughtline.formats.ollama_chat.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.paths import by_tail, without_version
 from thoughtline.formats.wire import ErrorCodec, IdRule, NotePlace, Wire, body_codec
@@ -53,7 +54,8 @@ WIRE = Wire(
     has_turns_of_blocks=False,
     has_object_arguments=True,
     encode_words=Text,
-    notes=NotePlace(has_tokens=True),
+    texts=TEXTS,
+    notes=NotePlace(),
     response_prefix="",
     envelope_slot="none",
     held=None,

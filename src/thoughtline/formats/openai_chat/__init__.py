@@ -9,6 +9,7 @@ import re
 from thoughtline.formats.openai_chat import notes, options, requests, responses
 from thoughtline.formats.openai_chat.stream import StreamDecoder
 from thoughtline.formats.openai_chat.stream_encoder import StreamEncoder
+from thoughtline.formats.openai_chat.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
 from thoughtline.formats.wire import IdRule, NotePlace, Wire, body_codec
@@ -46,9 +47,8 @@ WIRE = Wire(
     has_turns_of_blocks=False,
     has_object_arguments=False,
     encode_words=Text,
-    notes=NotePlace(
-        has_citations=True, has_tokens=True, has_quotes=True, places="needed", in_history=notes.noted_places
-    ),
+    texts=TEXTS,
+    notes=NotePlace(has_citations=True, has_quotes=True, places="needed", in_history=notes.noted_places),
     response_prefix="chatcmpl-",
     envelope_slot="none",
     held=None,

@@ -9,6 +9,7 @@ import re
 from thoughtline.formats.openai_responses import bodies, notes, options
 from thoughtline.formats.openai_responses.stream import StreamDecoder
 from thoughtline.formats.openai_responses.stream_encoder import StreamEncoder
+from thoughtline.formats.openai_responses.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
 from thoughtline.formats.wire import HeldConversation, IdRule, NotePlace, Wire, body_codec
@@ -46,9 +47,9 @@ WIRE = Wire(
     has_turns_of_blocks=False,
     has_object_arguments=False,
     encode_words=options.encode_words,
+    texts=TEXTS,
     notes=NotePlace(
         has_citations=True,
-        has_tokens=True,
         places="needed",
         decode=notes.decode_notes,
         encode=notes.encode_noted,
