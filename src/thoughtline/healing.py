@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import pattern_at
 from thoughtline.lessons import TTL_SECONDS
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.detection import Target
 from thoughtline.replay.keys import seal_key
 from thoughtline.replay.learning import corrected

@@ -29,9 +29,8 @@ from thoughtline.formats.leaving_out import without_members
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
 from thoughtline.healing import Mended, Sent, mend
 from thoughtline.lessons import TTL_SECONDS, Lessons
-from thoughtline.providers import Dialect
-from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
-from thoughtline.replay.detection import Target, as_asked, provider_of, resolve, with_tools
+from thoughtline.providers import CONTRACTS, UNKNOWN, Contract, Dialect, Rung
+from thoughtline.replay.detection import Target, as_asked, host_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.inherit import inheriting
 from thoughtline.replay.keys import Identity, walk
@@ -113,7 +112,7 @@ class ContractBook:
         fixed = self._fixed.get(target.provider)
         found = resolve(target)
         if fixed is not None and fixed.format == target.format:
-            found = with_tools(fixed, provider_of(target))
+            found = with_tools(fixed, host_of(target))
         found = _changed(found, self._overrides.get(found.name))
         dialect = self._dialects.get(target.provider)
         if dialect is None or target.format != "openai_chat":
@@ -132,7 +131,7 @@ def _changed(found: Contract, override: Contract | None) -> Contract:
     """What settings change of a row, and nothing else: detection has made the row fit its host."""
     if override is None:
         return found
-    row = BY_NAME[found.name]
+    row = CONTRACTS[found.name]
     return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
 
 

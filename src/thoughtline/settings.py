@@ -16,7 +16,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import PROVIDERS, ContentWord, ContinuityWord, Provider, canonical_name
+from thoughtline.catalogue import PROVIDERS, ContentWord, ContinuityWord, Provider
 from thoughtline.configuration.example import Defaults, example
 from thoughtline.configuration.keys import NAMED_TABLES, TABLES
 from thoughtline.configuration.kinds import TEXT, URL
@@ -25,8 +25,7 @@ from thoughtline.configuration.overlay import lay, lay_environment, spelled
 from thoughtline.configuration.provider_tables import ANY_CLIENT, read_providers
 from thoughtline.configuration.tables import given, read_table, read_value, table_at
 from thoughtline.configuration.tree import Given, Problems, Table, nearest, read_file
-from thoughtline.replay.contracts import Contract, Rung
-from thoughtline.replay.detection import Target, provider_of
+from thoughtline.providers import Contract, Rung, canonical_name, host_at
 from thoughtline.stores import DURABLE
 from thoughtline.stores.settings import StoreSettings, default_url
 from thoughtline.values.errors import Problem, SettingsError
@@ -284,6 +283,11 @@ _ALSO: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
+def _name_at(url: str) -> str:
+    found = host_at(url)
+    return found.name if found is not None else _UPSTREAM
+
+
 def _default_provider(tree: Table, problems: Problems) -> str | None:
     """The provider for requests that name none: by its address, which it then has, or by its name."""
     server = tree.members.get("server")
@@ -293,7 +297,7 @@ def _default_provider(tree: Table, problems: Problems) -> str | None:
     name = read_value("", said["provider"], TEXT, quiet) if "provider" in said else None
     if url is None and name is None:
         return None
-    chosen = canonical_name(str(name)) if name else provider_of(Target("", str(url), "", "openai_chat")) or _UPSTREAM
+    chosen = canonical_name(str(name)) if name else _name_at(str(url))
     written = spelled(tree, chosen)
     is_known = chosen in PROVIDERS or written in table_at(tree, "providers", Problems()).members
     if url is not None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from thoughtline.continuity.checkpoints import Checkpoint, Known, checkpoints_of, known_steps
 from thoughtline.continuity.injection import NOTHING_TOLD, Quotation, Terms, Told, inject, quote
 from thoughtline.continuity.memory import Line, Memory, line_of
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.plans import Issuer

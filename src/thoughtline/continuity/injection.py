@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint
 from thoughtline.continuity.framing import frame
 from thoughtline.formats.json_text import members
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.values.items import REASONING_KINDS, Item, Text, seal_of
 from thoughtline.values.turns import SYSTEM_MEMBER, FormatName, Transcript, Turn

@@ -12,8 +12,9 @@ from typing import assert_never, get_args
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
-from thoughtline.providers import Carrier, Dialect, written_in
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.providers import Carrier, Contract, Dialect, Rung, written_in
+from thoughtline.providers.contract import PRESENCE
+from thoughtline.providers.knobs import THINKING_TYPE
 from thoughtline.replay.detection import Target
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.values.records import Record
@@ -135,8 +136,9 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
         scope=scope,
         takes="text",
         dialect=dialect,
-        ladder=("empty", "blank", "pause_thinking"),
+        ladder=PRESENCE,
         thinks_by_default=True,
+        knobs=contract.knobs or (THINKING_TYPE,),  # as all have that are known to demand text
     )
 
 

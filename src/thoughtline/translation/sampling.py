@@ -12,12 +12,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.values.options import Options
 
-CLAUDE = ("anthropic", "anthropic-adaptive", "anthropic-bound", "bedrock-claude")
-DEEPSEEK = ("deepseek", "deepseek-anthropic", "deepseek-responses", "deepseek-v3.2")
-_OPENAI = ("openai-responses", "azure-responses", "openai-chat")
 _OPENAI_REASONS = re.compile(r"(^|/)(o[134]|gpt-5)")
 _NOT_OPENAIS = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs")
 
@@ -39,12 +36,12 @@ class Sampled(NamedTuple):
 
 def sampled(options: Options, contract: Contract, *, is_thinking: bool) -> Sampled:
     """The options without the settings that this model refuses."""
-    if contract.name in CLAUDE:
+    if contract.sampling == "claude":
         return _claude(options, is_thinking=is_thinking)
     names: tuple[str, ...] = ()
-    if contract.name in _OPENAI and _OPENAI_REASONS.search(options.model):
+    if contract.sampling == "openai" and _OPENAI_REASONS.search(options.model):
         names = _NOT_OPENAIS
-    elif contract.name in DEEPSEEK and is_thinking:
+    elif contract.sampling == "deepseek" and is_thinking:
         names = ("logprobs", "top_logprobs")
     return _without(options, names, "can't be set on a model that thinks")
 
