@@ -19,8 +19,15 @@ from msgspec.structs import fields
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill
-from thoughtline.configuration.example import written
-from thoughtline.configuration.keys import (
+from thoughtline.formats import FORMATS
+from thoughtline.gateway.admin.table import TABLE
+from thoughtline.providers import CONTRACTS, DIALECTS, Contract, host_named
+from thoughtline.providers.knobs import Knob
+from thoughtline.providers.thinking import BUDGETS
+from thoughtline.replay.rules import RULES
+from thoughtline.settings import FILE_NAME, FILE_VARIABLE
+from thoughtline.settings.example import defaults, example_settings, written
+from thoughtline.settings.keys import (
     CONTINUITY_WORDS,
     CONTRACT,
     PREFIX,
@@ -30,20 +37,15 @@ from thoughtline.configuration.keys import (
     TABLES,
     Key,
 )
-from thoughtline.configuration.overlay import variable
-from thoughtline.formats import FORMATS
-from thoughtline.gateway.admin.table import TABLE
-from thoughtline.providers import CONTRACTS, DIALECTS, Contract, host_named
-from thoughtline.providers.knobs import Knob
-from thoughtline.providers.thinking import BUDGETS
-from thoughtline.replay.rules import RULES
-from thoughtline.settings import FILE_NAME, FILE_VARIABLE, defaults, example_settings
+from thoughtline.settings.overlay import variable
 from thoughtline_sim.exchange import Simulator
 from thoughtline_sim.script import WORDS
 from thoughtline_sim.simulators import SIMULATORS
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "<!-- Made by `make docs`. Change the code, not this file. -->"
+BEGIN = "<!-- begin {name}: made by `make docs`, change the code -->\n"
+END = "<!-- end -->"
 
 
 def cli() -> str:
@@ -69,10 +71,7 @@ def simulators() -> str:
     words = [f"| `{word.name}` | `{word.example}` | {word.meaning} |" for word in WORDS]
     return "\n".join(
         [
-            f"{NOTE}\n# Simulators: the tables\n",
-            "How to use them: [simulators](simulators.md). A face is a wire format that the provider speaks; the first "
-            "profile is the one used if none is named.\n",
-            "| name | what it is | faces | profiles |\n|---|---|---|---|",
+            "| name | what it is | formats | profiles |\n|---|---|---|---|",
             *rows,
             "\nThe words of a script, one a line; `---` begins the next turn.\n",
             "| word | example | meaning |\n|---|---|---|",
@@ -113,15 +112,7 @@ def _client(row: Client) -> str:
 def addresses() -> str:
     """Every fixed address of the gateway."""
     rows = [f"| `{row.method} {row.path}` | {row.access} | {_parameters(row.query)} | {row.summary} |" for row in TABLE]
-    return "\n".join(
-        [
-            f"{NOTE}\n# Admin API: the addresses\n",
-            "How to use them: [admin API](admin.md). What each answers, member by member: `GET /api/openapi.json`.\n",
-            "| address | who may | parameters | what it does |\n|---|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
+    return "\n".join(["| address | who may | parameters | what it does |\n|---|---|---|---|", *rows, ""])
 
 
 def _parameters(query: type[Struct]) -> str:
@@ -164,11 +155,7 @@ def _when(row: Contract) -> str:
 
 def rules() -> str:
     """The auditor's rules, from their docstrings."""
-    pages = [f"## {rule.code}\n\n{inspect.getdoc(rule.check)}\n" for rule in RULES]
-    text = (
-        "What `thoughtline audit` looks for. Codes are stable; each finding names the place, the answer and a remedy.\n"
-    )
-    return "\n".join([f"{NOTE}\n# Rules\n", text, *pages])
+    return "\n".join(f"### {rule.code}\n\n{inspect.getdoc(rule.check)}\n" for rule in RULES)
 
 
 def formats() -> str:
@@ -342,29 +329,43 @@ def _first_line(name: str) -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "admin-addresses.md": addresses,
     "cli.md": cli,
     "clients.md": clients,
     "contracts.md": contracts,
     "efforts.md": efforts,
     "formats.md": formats,
-    "rules.md": rules,
     "settings.md": settings,
-    "simulator-tables.md": simulators,
 }
+PARTS: dict[tuple[str, str], Callable[[], str]] = {
+    ("admin.md", "addresses"): addresses,
+    ("findings.md", "rules"): rules,
+    ("simulators.md", "tables"): simulators,
+}
+"""What stands between two marks of a page that people write."""
 
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or say which are out of date."""
-    stale = [name for name, page in PAGES.items() if not _is_current(name, page())]
+    texts = {name: page() for name, page in PAGES.items()}
+    for (name, part), text in PARTS.items():
+        texts[name] = _with_part(texts.get(name) or (DOCS / name).read_text(), part, text())
+    stale = [name for name, text in texts.items() if not _is_current(name, text)]
     if "--check" in arguments:
         for name in stale:
             print(f"docs/{name} is not what the code says: run `make docs`", file=sys.stderr)
         return 1 if stale else 0
     for name in stale:
-        (DOCS / name).write_text(PAGES[name]())
+        (DOCS / name).write_text(texts[name])
         print(f"wrote docs/{name}")
     return 0
+
+
+def _with_part(page: str, part: str, text: str) -> str:
+    before, begin, rest = page.partition(BEGIN.format(name=part))
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        sys.exit(f"there are no marks for {part}: write {BEGIN.format(name=part).strip()} and {END}")
+    return f"{before}{begin}{text}{end}{after}"
 
 
 def _is_current(name: str, text: str) -> bool:

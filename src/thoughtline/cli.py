@@ -69,7 +69,7 @@ def _run_sim(chosen: argparse.Namespace) -> int:
 
 
 def _serve_arguments(parser: argparse.ArgumentParser) -> None:
-    from thoughtline.settings_options import add_server_options
+    from thoughtline.commands.options import add_server_options
 
     add_server_options(parser)
 
@@ -132,7 +132,7 @@ def _run_connect(chosen: argparse.Namespace) -> int:
 
 
 def _add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    from thoughtline.settings_options import add_server_options
+    from thoughtline.commands.options import add_server_options
 
     add_server_options(parser)
     parser.add_argument("--json", action="store_true", help="the report as JSON, one object")
@@ -157,7 +157,7 @@ def _cache(options: argparse.Namespace) -> int:
 
 
 def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
-    from thoughtline.settings_options import add_key_actions
+    from thoughtline.commands.options import add_key_actions
 
     add_key_actions(parser)
 

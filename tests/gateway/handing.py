@@ -22,9 +22,9 @@ from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from tests.sim.serving import NOW, listening
 from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Upstream
-from thoughtline.catalogue import PROVIDERS, ContinuityWord
+from thoughtline.catalogue import PROVIDERS, ContinuityWord, TagWord
 from thoughtline.continuity.framing import HEADING
-from thoughtline.settings import ContinuitySettings, RouteSettings, Settings, TagMode
+from thoughtline.settings import ContinuitySettings, RouteSettings, Settings
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.app import SimulatorApp
@@ -278,7 +278,7 @@ def stage(
     apps: Sequence[Watched] = (),
     of_route: ContinuityWord | None = None,
     of_provider: Mapping[str, ContinuityWord] | None = None,
-    tags: TagMode | None = None,
+    tags: TagWord | None = None,
 ) -> Iterator[Stage]:
     """A gateway before simulators of their own, or before some that are there already."""
     apps = apps or [Watched(one) for one in upstreams]

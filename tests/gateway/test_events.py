@@ -21,7 +21,7 @@ from tests.sim.serving import served
 from thoughtline.gateway.admin.events import MAX_LISTENERS, events, require_room
 from thoughtline.gateway.bus import Bus, Counts
 from thoughtline.gateway.journal import MAX_WAITING, Journal, Line
-from thoughtline.settings import ServerSettings, Settings
+from thoughtline.settings import Settings
 from thoughtline.stores.base import Counters
 from thoughtline.values.errors import Declined
 
@@ -128,7 +128,7 @@ def test_listeners_are_bounded() -> None:
 
 
 def worker(directory: str | None) -> Settings:
-    return Settings(server=ServerSettings(bus_directory=directory))
+    return Settings(bus_directory=directory)
 
 
 def test_workers_of_one_machine_hear_each_other(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import running
 from tests.sim.faces import HTTP
 from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
-from thoughtline.catalogue import PROVIDERS
+from thoughtline.catalogue import PROVIDERS, TagWord
 from thoughtline.gateway.tagging import TaggedAnswer
 from thoughtline.providers import OPENAI_RESPONSES
-from thoughtline.settings import ContinuitySettings, Settings, TagMode
+from thoughtline.settings import ContinuitySettings, Settings
 from thoughtline.values.items import ReasoningSummary, ReasoningText, Text
 from thoughtline.values.turns import FormatName
 
@@ -59,7 +59,7 @@ def _is_sealed_whole(target: Upstream, client: FormatName, *, is_streaming: bool
 
 @pytest.mark.parametrize("mode", SHOWN)
 @pytest.mark.parametrize("target", UPSTREAMS, ids=lambda one: one.format)
-def test_tags(target: Upstream, mode: TagMode) -> None:
+def test_tags(target: Upstream, mode: TagWord) -> None:
     """In every client's format, translated or its own, whole and streamed in small pieces; and in the next turn, where
     the client sends back what it was shown, the model's own thought is found again and comes back whole.
 
@@ -120,7 +120,7 @@ def _recorded(target: Upstream) -> tuple[str, bytes, bytes]:
         return path, talk.client.body(True), talk.lane.response.content
 
 
-UNCHANGED: list[tuple[FormatName, TagMode]] = [
+UNCHANGED: list[tuple[FormatName, TagWord]] = [
     *((name, "markers") for name in BODY_TYPES),
     ("openai_chat", "lift"),
     ("gemini_generate", "lift"),
@@ -129,7 +129,7 @@ UNCHANGED: list[tuple[FormatName, TagMode]] = [
 
 
 @pytest.mark.parametrize(("format", "mode"), UNCHANGED)
-def test_a_stream_without_tags_is_left_alone(format: FormatName, mode: TagMode) -> None:
+def test_a_stream_without_tags_is_left_alone(format: FormatName, mode: TagWord) -> None:
     """The same bytes, and each event is with the client before the upstream sends the next."""
     target = BY_FORMAT[format]
     path, body, stream = _recorded(target)

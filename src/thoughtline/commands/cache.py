@@ -21,12 +21,12 @@ from rich.console import Console
 from rich.table import Table
 
 from thoughtline.addresses import own_url
+from thoughtline.commands.options import add_config_option, flags_of
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import entry_answer, stats_answer
 from thoughtline.gateway.admin_token import admin_token
 from thoughtline.gateway.bus import Counts
 from thoughtline.settings import Settings, data_directory, load_settings
-from thoughtline.settings_options import add_config_option, flags_of
 from thoughtline.stores import Filter, Store, durable_store
 from thoughtline.stores.base import MAX_PAGE
 from thoughtline.values.errors import Declined, ThoughtlineError

@@ -19,10 +19,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from thoughtline.commands.options import flags_of
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys
 from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.settings import Settings, check_exposure, data_directory, load_settings
-from thoughtline.settings_options import flags_of
 from thoughtline.stores import durable_store
 from thoughtline.values.errors import StoreRefused, ThoughtlineError
 

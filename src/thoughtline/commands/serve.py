@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from thoughtline.addresses import server_url
+from thoughtline.commands.options import flags_of
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.serving import Options, listen, serve
 from thoughtline.settings import Settings, data_directory
-from thoughtline.settings_options import flags_of
 from thoughtline.values.errors import ThoughtlineError
 
 

@@ -39,10 +39,9 @@ async def check_start(settings: Settings, mark: KeyMark) -> None:
 def _kept(settings: Settings, running: Settings) -> Settings:
     """Address, store and workers stay until a restart."""
     now = running.server
-    server = replace(
-        settings.server, host=now.host, port=now.port, workers=now.workers, bus_directory=now.bus_directory
-    )
-    return replace(settings, server=server, store_url=running.store_url, store=running.store)
+    server = replace(settings.server, host=now.host, port=now.port, workers=now.workers)
+    kept = {"store_url": running.store_url, "store": running.store, "bus_directory": running.bus_directory}
+    return replace(settings, server=server, **kept)
 
 
 def _store_problems(settings: Settings) -> list[Problem]:

@@ -169,7 +169,7 @@ def serve(options: Options, settings: Settings, listener: socket.socket) -> bool
         bus = Path(folder) / "bus"
         bus.mkdir(mode=0o700)
         shared_counts.make(bus)
-        settings = replace(settings, server=replace(settings.server, bus_directory=str(bus)))
+        settings = replace(settings, bus_directory=str(bus))
         config, reload = _worker_config(options, settings), partial(_reloaded, options, settings)
         Supervisor(config, listener, reload, Journal(standard_log())).run()
     return True

@@ -8,13 +8,14 @@ Each setting is a note of its own, so that two who change different ones don't u
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from thoughtline.settings import ContinuityMode, Settings, TagMode
+from thoughtline.catalogue import TagWord
+from thoughtline.settings import CheckpointCount, ContinuityMode, Settings
 from thoughtline.stores import Note, Store
 
 NAMESPACE = "settings"
@@ -24,21 +25,20 @@ KEPT_SECONDS = 3650 * 86400.0
 NAMES = ("continuity.enabled", "continuity.count", "continuity.mode", "tags.mode")
 
 Json: TypeAlias = Any
-Count = Annotated[int, Meta(ge=1, le=100)]
 
 
 class ContinuityPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """`[continuity]`: what is given is set, null gives the file's value back."""
 
     enabled: bool | UnsetType | None = UNSET
-    count: Count | UnsetType | None = UNSET
+    count: CheckpointCount | UnsetType | None = UNSET
     mode: ContinuityMode | UnsetType | None = UNSET
 
 
 class TagsPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """`[tags]`: what is given is set, null gives the file's value back."""
 
-    mode: TagMode | UnsetType | None = UNSET
+    mode: TagWord | UnsetType | None = UNSET
 
 
 class SettingsPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

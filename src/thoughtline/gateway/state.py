@@ -103,7 +103,7 @@ def make_state(
     lessons = Lessons(store, clock)
     book = contract_book(settings, lessons)
     metrics = Metrics()
-    together = Path(settings.server.bus_directory) if settings.server.bus_directory else None
+    together = Path(settings.bus_directory) if settings.bus_directory else None
     journal.measure(metrics)
     work = InThreads()
     return State(
@@ -120,7 +120,7 @@ def make_state(
         settings,
         SettingsPatch(),
         metrics,
-        Bus(settings.server.bus_directory, journal, store.counters),
+        Bus(settings.bus_directory, journal, store.counters),
         ModelLists(clock),
         Signals(asyncio.Event(), asyncio.Event()),
         Health(),

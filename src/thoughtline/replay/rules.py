@@ -1,7 +1,7 @@
 """The auditor's rules: each looks at a request for one way to be refused, and says where, what and why.
 
 A rule is a generator of findings over a `Case`. Its docstring has four parts: what it checks, why, an example, the
-source. `docs/rules.md` is made from them.
+source. `docs/findings.md` is made from them.
 """
 
 from __future__ import annotations

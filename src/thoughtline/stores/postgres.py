@@ -6,46 +6,34 @@ A save is one call of a function in the database, a look-up of many keys one que
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 import asyncpg
 
-from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
-    MAX_PAGE,
     MAX_PER_KEY,
     Clock,
-    Counters,
     Filter,
-    Found,
     Note,
-    Page,
-    Saved,
     SessionSummary,
     Stats,
-    checked_limit,
 )
+from thoughtline.stores.durable import DurableStore, PageRow
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.paging import decode_cursor
+from thoughtline.stores.paging import decode_cursor, encode_cursor
 from thoughtline.stores.postgres_schema import LOCK, migrate
 from thoughtline.stores.rows import (
     Hit,
     Part,
+    Row,
     call_digest,
-    column,
-    columns,
-    key_digest,
-    page_of,
-    rows_of,
     sum_parts,
-    unpack_found,
 )
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.uses import Uses
 from thoughtline.values.errors import StoreUnavailable
-from thoughtline.values.records import Key, Record
 
 Result = TypeVar("Result")
 
@@ -82,19 +70,14 @@ _FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutErro
 _CLEAN = _DELETE.format(chosen="{chosen}", step=STEP, locked="SKIP LOCKED")
 
 
-class PostgresStore:
+class PostgresStore(DurableStore):
     """A PostgreSQL database."""
 
     def __init__(self, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
-        self.counters = Counters()
+        super().__init__(settings, clock, packer)
         self._url = url
-        self._settings = settings
-        self._clock = clock
-        self._packer = packer
         self._pool: asyncpg.Pool | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
-        self._cleaner = Cleaner(self.clean, settings)
-        self._cleaning = asyncio.Lock()
 
     async def open(self) -> None:
         if self._pool is not None:
@@ -120,11 +103,7 @@ class PostgresStore:
             except (StoreUnavailable, TimeoutError):
                 pool.terminate()
 
-    async def save(self, records: Sequence[Record]) -> Saved:
-        rows = rows_of(records, self._packer)
-        if not rows:
-            return Saved.DURABLE
-        now = self._clock()
+    async def _save(self, rows: list[Row], now: float) -> None:
         columns: list[list[Any]] = [
             [getattr(row, name) for row in rows]
             for name in (
@@ -132,19 +111,15 @@ class PostgresStore:
             )
         ]  # fmt: skip
         await self._run("fetchval", _SAVE, *columns, now, now + self._settings.ttl_seconds)
-        self._cleaner.note_written(sum(row.size for row in rows))
-        return Saved.DURABLE
 
-    async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        digests = {key_digest(tenant, key): key for key in keys}
-        now = self._clock()
+    async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         rows = await self._run("fetch", _FIND, list(digests), now)
         hits = [Hit(identity, data, by, seq, expires_at) for by, seq, identity, expires_at, data in rows]
         self._uses.note(hits, now)
-        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+        return hits
 
-    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
-        limit, before = checked_limit(limit), decode_cursor(cursor)
+    async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
+        before = decode_cursor(cursor)
         rows = await self._run(
             "fetch",
             f"""SELECT seq, identity, expires_at, data FROM thoughtline.records
@@ -152,45 +127,40 @@ class PostgresStore:
             *_values(where),
             before if before is not None else 2**62,
             self._clock(),
-            limit + 1,
+            limit,
         )
-        return page_of(rows, limit, self._packer, self.counters)
+        return [(encode_cursor(seq), *rest) for seq, *rest in rows]
 
-    async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
+    async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
         rows = await self._run(
             "fetch",
             """SELECT tenant, session, count(*), sum(chars), max(created_at) AS newest
             FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope
             WHERE session <> '' AND ($1::text IS NULL OR tenant = $1)
             GROUP BY 1, 2 ORDER BY newest DESC, 1, 2 LIMIT $2""",
-            None if tenant is None else column(tenant),
-            checked_limit(limit),
+            tenant,
+            limit,
         )
         return tuple(SessionSummary(*row) for row in rows)
 
-    async def delete(self, where: Filter) -> int:
-        newest = await self._run_in(lambda connection: _mark(connection, where, self._clock()))
+    async def _delete(self, where: Filter, now: float) -> int:
+        newest = await self._run_in(lambda connection: _mark(connection, where, now))
         chosen, values = f"seq <= $6 AND {_FITS}", (*_values(where), newest)
         gone = 0
         while await self._run("fetchval", f"SELECT EXISTS (SELECT 1 FROM thoughtline.records WHERE {chosen})", *values):
             gone += await self._run("fetchval", _DELETE.format(chosen=chosen, step=STEP, locked=""), *values)
         return gone
 
-    async def stats(self) -> Stats:
+    async def _stats(self) -> Stats:
         rows = await self._run(
             "fetch",
             """SELECT provider, model, count(*), sum(chars), sum(size), min(created_at), max(created_at)
             FROM thoughtline.records r JOIN thoughtline.scopes s ON s.id = r.scope GROUP BY 1, 2""",
         )
         oldest, newest = min((row[5] for row in rows), default=None), max((row[6] for row in rows), default=None)
-        return self.counters.into(sum_parts([Part(*row[:5]) for row in rows], oldest, newest))
+        return sum_parts([Part(*row[:5]) for row in rows], oldest, newest)
 
-    async def clean(self) -> int:
-        async with self._cleaning:
-            return await self._clean()
-
-    async def _clean(self) -> int:
-        now = self._clock()
+    async def _clean(self, now: float) -> int:
         await self._run_in(self._flush)
         gone = 0
         while some := await self._run("fetchval", _CLEAN.format(chosen="expires_at <= $1"), now):
@@ -338,6 +308,5 @@ async def _forget_empty_scopes(connection: asyncpg.Connection) -> None:
 
 
 def _values(where: Filter) -> tuple[str | bytes | None, ...]:
-    where = columns(where)
     call = None if where.call_id is None else call_digest(where.call_id)
     return where.tenant, where.provider, where.model, where.session, call

@@ -7,7 +7,7 @@ tenants stand in one set. Our clock decides what has expired; the server's clock
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -19,25 +19,18 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 
 from thoughtline.stores import redis_scripts as scripts
-from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     DELETION_KEPT_SECONDS,
-    MAX_PAGE,
     MAX_PER_KEY,
     RENEW_AFTER,
     Clock,
-    Counters,
     Deletion,
-    Entry,
     Filter,
-    Found,
     Note,
-    Page,
-    Saved,
     SessionSummary,
     Stats,
-    checked_limit,
 )
+from thoughtline.stores.durable import DurableStore, PageRow
 from thoughtline.stores.migrations import Migration, missing
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import decode_pair_cursor, encode_pair_cursor
@@ -49,16 +42,11 @@ from thoughtline.stores.rows import (
     call_digest,
     column,
     columns,
-    key_digest,
-    row_of,
-    rows_of,
+    is_barred,
     sum_parts,
-    unpack_found,
-    unpack_or_count,
 )
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.errors import StoreUnavailable
-from thoughtline.values.records import Key, Record
 
 Command: TypeAlias = tuple[Any, ...]
 Client: TypeAlias = "Redis | RedisCluster"
@@ -81,21 +69,16 @@ KEY_CHECK = "thoughtline:key-check"
 NOTES = "thoughtline:notes:"
 
 
-class RedisStore:
+class RedisStore(DurableStore):
     """A Redis or Valkey server, or a cluster of them."""
 
     def __init__(self, client: Client, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
-        self.counters = Counters()
+        super().__init__(settings, clock, packer)
         self._client = client
         self._is_cluster = isinstance(client, RedisCluster)
-        self._settings = settings
-        self._clock = clock
-        self._packer = packer
         self._is_open = False
         self._free = asyncio.Semaphore(CONNECTIONS)
         self._repacking: set[asyncio.Task[object]] = set()
-        self._cleaner = Cleaner(self.clean, settings)
-        self._cleaning = asyncio.Lock()
 
     @classmethod
     def at(cls, url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> RedisStore:
@@ -126,64 +109,52 @@ class RedisStore:
         except _FAILURES as error:
             raise _unavailable(error) from error
 
-    async def save(self, records: Sequence[Record]) -> Saved:
-        now = self._clock()
-        rows: dict[str, list[Row]] = {}
-        for row in rows_of(records, self._packer):
-            rows.setdefault(row.tenant, []).append(row)
-        if not rows:
-            return Saved.DURABLE
-        oldest = min(row.created_at for group in rows.values() for row in group)
+    async def _save(self, rows: list[Row], now: float) -> None:
+        groups: dict[str, list[Row]] = {}
+        for row in rows:
+            groups.setdefault(row.tenant, []).append(row)
+        oldest = min(row.created_at for row in rows)
         # In this order: a deletion either finds the tenant in the set, or its mark is found here and obeyed.
-        commands: list[Command] = [("SADD", TENANTS, *rows)]
-        commands += [self._save_command(tenant, group, now) for tenant, group in rows.items()]
+        commands: list[Command] = [("SADD", TENANTS, *groups)]
+        commands += [self._save_command(tenant, group, now) for tenant, group in groups.items()]
         commands += [("ZRANGEBYSCORE", DELETIONS, f"({oldest!r}", repr(now))]
         *_, marks = await self._run(commands)
         if marks:
-            await self._undo(records, marks, now)
-        self._cleaner.note_written(sum(row.size for group in rows.values() for row in group))
-        return Saved.DURABLE
+            await self._undo(rows, marks, now)
 
-    async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        digests = {key_digest(tenant, key): key for key in keys}
-        if not digests:
-            return {}
+    async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         ttl = self._settings.ttl_seconds
-        head = (repr(self._clock()), repr(ttl), self._ttl_ms, repr(ttl * (1 - RENEW_AFTER)), MAX_PER_KEY)
+        head = (repr(now), repr(ttl), self._ttl_ms, repr(ttl * (1 - RENEW_AFTER)), MAX_PER_KEY)
         (rows,) = await self._run([_call(scripts.FIND, tenant, *head, b"".join(digests))])
         hits = [Hit(row[0], row[1], row[2:]) for row in rows]
         self._repack(tenant, hits)
-        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+        return hits
 
-    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
-        limit, start = checked_limit(limit), decode_pair_cursor(cursor)
+    async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
+        start = decode_pair_cursor(cursor)
         rows: list[tuple[float, bytes, float, bytes]] = []
         for tenant in await self._tenants(where):
-            rows += await self._list_tenant(tenant, where, limit + 1, start)
+            rows += await self._list_tenant(tenant, where, limit, start)
         rows.sort(key=lambda row: row[:2], reverse=True)
-        more = encode_pair_cursor(*rows[limit - 1][:2]) if len(rows) > limit else None
-        read = [(row, unpack_or_count(row[3], row[1], self._packer, self.counters)) for row in rows[:limit]]
-        return Page(tuple(Entry(record, row[2]) for row, record in read if record is not None), more)
+        return [(encode_pair_cursor(*row[:2]), *row[1:]) for row in rows[:limit]]
 
-    async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
-        limit = checked_limit(limit)
+    async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
         summaries: list[SessionSummary] = []
         for name in await self._tenants(Filter(tenant=tenant)):
             summaries += _summaries(name, await self._scopes(name))
         return tuple(sorted(summaries, key=lambda one: (-one.newest_at, one.tenant, one.session))[:limit])
 
-    async def delete(self, where: Filter) -> int:
-        now = self._clock()
+    async def _delete(self, where: Filter, now: float) -> int:
         if where.tenant is None:
             await self._run([("ZADD", DELETIONS, repr(now), msgspec.json.encode(Deletion(where, now)))])
         else:  # cleaning comes to the tenants of the set, and has to forget the mark
-            await self._run([("SADD", TENANTS, column(where.tenant))])
+            await self._run([("SADD", TENANTS, where.tenant)])
         gone = 0
         for tenant in await self._tenants(where):
             gone += await self._delete_tenant(tenant, where, now)
         return gone
 
-    async def stats(self) -> Stats:
+    async def _stats(self) -> Stats:
         parts: list[Part] = []
         made: list[float] = []
         for tenant in await self._tenants(Filter()):
@@ -192,14 +163,10 @@ class RedisStore:
             order = f"{_prefix(tenant)}o"
             ends = await self._run([("ZRANGE", order, at, at, "WITHSCORES") for at in (0, -1)])
             made += [_score(end) for end in ends if end]
-        return self.counters.into(sum_parts(parts, min(made, default=None), max(made, default=None)))
+        return sum_parts(parts, min(made, default=None), max(made, default=None))
 
-    async def clean(self) -> int:
-        async with self._cleaning:
-            return await self._clean()
-
-    async def _clean(self) -> int:
-        now, gone = self._clock(), 0
+    async def _clean(self, now: float) -> int:
+        gone = 0
         tenants = await self._tenants(Filter())
         for tenant in tenants:
             step = _call(scripts.CLEAN, tenant, repr(now), repr(now - DELETION_KEPT_SECONDS), STEP)
@@ -236,12 +203,12 @@ class RedisStore:
         expires = repr(now + self._settings.ttl_seconds)
         return _call(scripts.SAVE, tenant, repr(now), expires, self._ttl_ms, b"".join(map(_framed, rows)))
 
-    async def _undo(self, records: Sequence[Record], marks: list[bytes], now: float) -> None:
+    async def _undo(self, rows: list[Row], marks: list[bytes], now: float) -> None:
         """Take out again what a deletion across tenants bars."""
-        deletions = [msgspec.json.decode(mark, type=Deletion) for mark in marks]
-        for record in records:
-            if any(deletion.bars(record, now) for deletion in deletions):
-                row = row_of(record, self._packer)
+        kept = [msgspec.json.decode(mark, type=Deletion) for mark in marks]
+        deletions = [Deletion(columns(deletion.where), deletion.at) for deletion in kept]
+        for row in rows:
+            if is_barred(row, deletions, now):
                 await self._run([_call(scripts.DROP, row.tenant, row.identity)])
 
     async def _delete_tenant(self, tenant: str, where: Filter, now: float) -> int:
@@ -285,7 +252,7 @@ class RedisStore:
     async def _tenants(self, where: Filter) -> list[str]:
         (names,) = await self._run([("SMEMBERS", TENANTS)])
         known = sorted(name.decode() for name in names)
-        return known if where.tenant is None else [column(where.tenant)]
+        return known if where.tenant is None else [where.tenant]
 
     async def _scopes(self, tenant: str) -> dict[tuple[str, str, str], dict[str, float]]:
         """Session, provider and model, and what there is of it: entries, chars, bytes, the newest's time."""
@@ -376,7 +343,6 @@ def _framed(row: Row) -> bytes:
 
 def _want(where: Filter) -> tuple[str | bytes, ...]:
     """A filter as the scripts read it: session, provider, model with `=` before it, the digest of a call id."""
-    where = columns(where)
     members = (where.session, where.provider, where.model)
     call = b"" if where.call_id is None else call_digest(where.call_id)
     return *("" if member is None else f"={member}" for member in members), call

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from thoughtline.stores.base import Counters, Deletion, Entry, Filter, Found, Page, Stats, newest_first, shares
+from thoughtline.stores.base import Counters, Deletion, Filter, Found, Stats, newest_first, shares
 from thoughtline.stores.packing import Packer
-from thoughtline.stores.paging import encode_cursor
 from thoughtline.values.errors import DecodeError, WrongKey
 from thoughtline.values.records import Key, Record
 
@@ -131,13 +130,6 @@ def unpack_or_count(data: bytes, identity: bytes, packer: Packer, counters: Coun
     except (WrongKey, DecodeError):
         counters.unreadable += 1
         return None
-
-
-def page_of(rows: Sequence[tuple[int, bytes, float, bytes]], limit: int, packer: Packer, counters: Counters) -> Page:
-    """The page of these rows (number, identity, end of life, data): one more of them than `limit` says it goes on."""
-    read = [(unpack_or_count(data, identity, packer, counters), end) for _, identity, end, data in rows[:limit]]
-    entries = tuple(Entry(record, end) for record, end in read if record is not None)
-    return Page(entries, encode_cursor(rows[limit - 1][0]) if len(rows) > limit else None)
 
 
 def sum_parts(parts: Sequence[Part], oldest_at: float | None, newest_at: float | None) -> Stats:

@@ -6,10 +6,12 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import Struct
 
 from thoughtline.values.errors import StoreRefused
+from thoughtline.values.setting import setting
 
 KEY_VARIABLE = "THOUGHTLINE_ENCRYPTION_KEY"
 PREVIOUS_KEY_VARIABLE = "THOUGHTLINE_PREVIOUS_ENCRYPTION_KEY"
@@ -20,22 +22,32 @@ _BYTES |= {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
-class StoreSettings(Struct, frozen=True):
-    """How long, how much, how safe.
+class StoreSettings(Struct, frozen=True, rename="camel"):
+    """How long, how much, how safe."""
 
-    `timeout_seconds` is how long one call of a durable store may take before memory goes on alone;
-    `trust_seconds` how long memory answers for a key without asking the durable store again.
-    """
-
-    ttl_seconds: float = 7 * 86400.0
-    memory_entries: int = 2000
-    memory_bytes: int = 64 * 2**20
-    max_bytes: int = 2**30
-    encryption_key: str | None = None
-    previous_encryption_key: str | None = None
-    clean_seconds: float = 60.0
-    timeout_seconds: float = 2.0
-    trust_seconds: float = 10.0
+    ttl_seconds: Annotated[float, setting("how long after its last use a turn is kept", "duration", key="ttl")] = (
+        7 * 86400.0
+    )
+    memory_entries: Annotated[int, setting("turns kept in memory in front of the store", ge=1, le=10_000_000)] = 2000
+    memory_bytes: Annotated[int, setting("how much memory they may take", "size", key="memory_size")] = 64 * 2**20
+    max_bytes: Annotated[
+        int,
+        setting("how large the store may grow before what was used longest ago goes", "size", key="max_size"),
+    ] = 2**30
+    encryption_key: Annotated[str | None, setting("encrypts what is kept", "secret", short="ENCRYPTION_KEY")] = None
+    previous_encryption_key: Annotated[
+        str | None,
+        setting("still opens what was kept before the key was changed", "secret", short="PREVIOUS_ENCRYPTION_KEY"),
+    ] = None
+    clean_seconds: Annotated[
+        float, setting("how often what has expired is taken out", "duration", key="clean_every")
+    ] = 60.0
+    timeout_seconds: Annotated[
+        float, setting("how long one call of the store may take before memory goes on alone", "duration", key="timeout")
+    ] = 2.0
+    trust_seconds: Annotated[
+        float, setting("how long memory answers without asking the store again", "duration", key="trust")
+    ] = 10.0
 
 
 def keys_from_environment(environment: Mapping[str, str]) -> tuple[str | None, str | None]:

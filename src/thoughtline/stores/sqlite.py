@@ -16,29 +16,22 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from thoughtline.stores import sqlite_work as work
-from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
-    MAX_PAGE,
     Clock,
-    Counters,
     Filter,
-    Found,
     Note,
-    Page,
-    Saved,
     SessionSummary,
     Stats,
-    checked_limit,
 )
+from thoughtline.stores.durable import DurableStore, PageRow
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import decode_cursor
-from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, page_of, rows_of, unpack_found
+from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import Writer, unavailable
 from thoughtline.stores.uses import Uses
 from thoughtline.values.errors import StoreUnavailable
-from thoughtline.values.records import Key, Record
 
 Result = TypeVar("Result")
 Synchronous = Literal["normal", "full"]
@@ -58,24 +51,19 @@ SLOW_SECONDS = 0.25
 """A look-up that takes longer waits for a disk. The loop does not wait again: others go aside, till one is quick."""
 
 
-class SqliteStore:
+class SqliteStore(DurableStore):
     """A database file. A commit with `synchronous` `normal` survives `kill -9`, with `full` a power cut too."""
 
     def __init__(
         self, path: Path, settings: StoreSettings, clock: Clock, packer: Packer, synchronous: Synchronous = "normal"
     ) -> None:
-        self.counters = Counters()
+        super().__init__(settings, clock, packer)
         self._path = path
-        self._settings = settings
-        self._clock = clock
-        self._packer = packer
         self._synchronous = synchronous
         self._reader: sqlite3.Connection | None = None
         self._writer: Writer | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
         self._is_slow = False
-        self._cleaner = Cleaner(self.clean, settings)
-        self._cleaning = asyncio.Lock()
 
     async def open(self) -> None:
         if self._writer is not None:
@@ -96,23 +84,17 @@ class SqliteStore:
             self._reader.close()
             self._reader = None
 
-    async def save(self, records: Sequence[Record]) -> Saved:
-        now = self._clock()
-        rows = rows_of(records, self._packer)
+    async def _save(self, rows: list[Row], now: float) -> None:
         await self._open_writer().run_shared(self._save_all, (rows, now))
-        self._cleaner.note_written(sum(row.size for row in rows))
-        return Saved.DURABLE
 
-    async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        digests = {key_digest(tenant, key): key for key in keys}
-        now = self._clock()
+    async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         began = time.monotonic()
         hits = None if self._is_slow else self._find_at_once(digests, now)
         if hits is None:
             hits = await self._read_aside(lambda connection: work.find(connection, digests, now))
         self._is_slow = time.monotonic() - began > SLOW_SECONDS
         self._uses.note(hits, now)
-        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+        return hits
 
     def _find_at_once(self, digests: Iterable[bytes], now: float) -> list[Hit] | None:
         """On the loop; None where somebody has the whole file."""
@@ -123,30 +105,22 @@ class SqliteStore:
                 return None
             raise unavailable(error) from error
 
-    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
-        where = columns(where)
-        limit, before, now = checked_limit(limit), decode_cursor(cursor), self._clock()
-        rows = await self._read_aside(lambda connection: work.page(connection, where, now, before, limit + 1))
-        return page_of(rows, limit, self._packer, self.counters)
+    async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
+        before, now = decode_cursor(cursor), self._clock()
+        return await self._read_aside(lambda connection: work.page(connection, where, now, before, limit))
 
-    async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
-        limit, tenant = checked_limit(limit), None if tenant is None else column(tenant)
+    async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
         return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
 
-    async def delete(self, where: Filter) -> int:
-        now, where = self._clock(), columns(where)
+    async def _delete(self, where: Filter, now: float) -> int:
         newest = await self._write(lambda connection: work.mark_deleted(connection, where, now))
         return await self._in_steps(lambda connection: work.delete_some(connection, where, newest))
 
-    async def stats(self) -> Stats:
-        return self.counters.into(await self._read_aside(work.stats))
+    async def _stats(self) -> Stats:
+        return await self._read_aside(work.stats)
 
-    async def clean(self) -> int:
-        async with self._cleaning:
-            return await self._clean()
-
-    async def _clean(self) -> int:
-        now, cap = self._clock(), self._settings.max_bytes
+    async def _clean(self, now: float) -> int:
+        cap = self._settings.max_bytes
         await self._flush(self._open_writer())
         gone = await self._in_steps(lambda connection: work.delete_expired(connection, now))
         gone += await self._in_steps(lambda connection: work.delete_beyond(connection, cap))

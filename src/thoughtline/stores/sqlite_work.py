@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TypeAlias
 
 from thoughtline.stores.base import DELETION_KEPT_SECONDS, MAX_PER_KEY, Deletion, Filter, Note, SessionSummary, Stats
+from thoughtline.stores.durable import PageRow
 from thoughtline.stores.packing import Packer
+from thoughtline.stores.paging import encode_cursor
 from thoughtline.stores.rows import DIGEST, Hit, Part, Row, call_digest, is_barred, split, sum_parts
 from thoughtline.stores.uses import Batch
 
@@ -20,9 +21,6 @@ VACUUM_PAGES = 2000
 
 SWITCHES = 20
 """Attempts to switch a new file to its write-ahead log while other processes do the same."""
-
-PageRow: TypeAlias = tuple[int, bytes, float, bytes]
-"""A record's number, identity, expiry and packed bytes."""
 
 ROWS = 64
 """Rows of one statement: far below SQLite's 32,766 values, and few enough texts for the driver's cache of 128."""
@@ -187,11 +185,12 @@ def write_uses(connection: sqlite3.Connection, uses: Batch, expires_at: float) -
 
 def page(connection: sqlite3.Connection, where: Filter, now: float, before: int | None, limit: int) -> list[PageRow]:
     clause, values = _clause(where)
-    return connection.execute(
+    rows = connection.execute(
         f"""SELECT seq, identity, expires_at, data FROM records
         WHERE seq < ? AND expires_at > ? AND {clause} ORDER BY seq DESC LIMIT ?""",
         (before if before is not None else 2**62, now, *values, limit),
-    ).fetchall()
+    )
+    return [(encode_cursor(seq), *rest) for seq, *rest in rows]
 
 
 def sessions(connection: sqlite3.Connection, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:

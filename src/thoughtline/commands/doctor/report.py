@@ -19,9 +19,9 @@ from thoughtline.commands.doctor.checks import Check, is_well
 from thoughtline.commands.doctor.server import look_at_exposure, look_at_port, look_at_routes, look_at_token
 from thoughtline.commands.doctor.store import StoreReport, look_at_store
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams
+from thoughtline.commands.options import flags_of
 from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.settings import Flags, Settings, data_directory, load_settings, settings_file
-from thoughtline.settings_options import flags_of
 from thoughtline.stores import Clock
 from thoughtline.values.errors import SettingsError
 

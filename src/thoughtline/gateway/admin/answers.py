@@ -6,9 +6,16 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from thoughtline.catalogue import ContentWord, ContinuityWord
 from thoughtline.replay.findings import Finding
-from thoughtline.settings import ContinuityMode, TagMode
+from thoughtline.settings import (
+    ContentTable,
+    ContinuitySettings,
+    ReplaySettings,
+    ServerSettings,
+    StoreTable,
+    TagsTable,
+    TranslationSettings,
+)
 from thoughtline.values.turns import FormatName
 
 
@@ -198,32 +205,6 @@ class HandoffReport(Answer, frozen=True):
     is_whole: bool
 
 
-class ServerView(Answer, frozen=True):
-    """`[server]`."""
-
-    host: str
-    port: int
-    workers: int
-    max_body_bytes: int
-    max_header_bytes: int
-    admin_token: str | None
-    insecure: bool
-    hosts: list[str]
-    open_metrics: bool
-    require_client_keys: bool | None
-
-
-class StoreView(Answer, frozen=True):
-    """`[store]`."""
-
-    url: str
-    ttl_seconds: float
-    memory_entries: int
-    memory_bytes: int
-    max_bytes: int
-    encryption_key: str | None
-
-
 class ProviderView(Answer, frozen=True):
     """`[providers.NAME]`. Of its keys, how many; of its headers, their names."""
 
@@ -240,53 +221,32 @@ class ProviderView(Answer, frozen=True):
     is_configured: bool
 
 
-class ReplayView(Answer, frozen=True):
-    """`[replay]`."""
+class ContinuityView(ContinuitySettings, frozen=True, kw_only=True):
+    """`[continuity]`. `available`: whether this version does anything with it."""
 
-    on_miss: dict[str, list[str]]
-    learn: bool
-    heal: bool
-    hold_ms: int
+    available: bool = True
 
 
-class ContinuityView(Answer, frozen=True):
-    """`[continuity]`. `models`: those the file says it for. `available`: whether this version does anything with it."""
+class TagsView(TagsTable, frozen=True, kw_only=True):
+    """`[tags]`. `available`: whether this version does anything with it."""
 
-    enabled: bool
-    count: int
-    mode: ContinuityMode
-    max_chars: int
-    after_compaction: bool
-    models: dict[str, ContinuityWord]
-    available: bool
-
-
-class TagsView(Answer, frozen=True):
-    """`[tags]`. `available` says whether this version does anything with it."""
-
-    mode: TagMode
-    available: bool
-
-
-class ContentView(Answer, frozen=True):
-    """`[content]`."""
-
-    mode: ContentWord
+    available: bool = True
 
 
 class SettingsView(Answer, frozen=True):
     """What is in force. Secrets are `***`. `shared` names what was set here and stands over file and environment."""
 
-    server: ServerView
-    store: StoreView
+    server: ServerSettings
+    store: StoreTable
     providers: dict[str, ProviderView]
     routes: dict[str, list[str]]
     route_continuity: dict[str, str]
     default_provider: str | None
-    replay: ReplayView
+    replay: ReplaySettings
     continuity: ContinuityView
+    translation: TranslationSettings
     tags: TagsView
-    content: ContentView
+    content: ContentTable
     contracts: list[str]
     shared: list[str]
 

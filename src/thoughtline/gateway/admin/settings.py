@@ -5,29 +5,18 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from thoughtline.catalogue import Provider
 from thoughtline.gateway import shared_settings
-from thoughtline.gateway.admin.answers import (
-    ContentView,
-    ContinuityView,
-    ProviderView,
-    ReplayView,
-    ServerView,
-    SettingsView,
-    StoreView,
-    TagsView,
-)
+from thoughtline.gateway.admin.answers import ContinuityView, ProviderView, SettingsView, TagsView
 from thoughtline.gateway.admin.requests import nearest
 from thoughtline.gateway.checking import checked
 from thoughtline.gateway.masking import MASK, masked, masked_url
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State
-from thoughtline.settings import Settings
+from thoughtline.settings import ContentTable, Settings, StoreTable
 from thoughtline.values.errors import Declined, SettingsError
-
-HAS_CONTINUITY = True
-"""What `[continuity]` and `[tags]` say is done."""
 
 Json: TypeAlias = Any
 
@@ -91,62 +80,26 @@ def _names(given: Json) -> list[str]:
 
 
 def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> SettingsView:
+    secrets = {
+        "url": masked_url(settings.store_url),
+        "encryption_key": masked(settings.store.encryption_key),
+        "previous_encryption_key": masked(settings.store.previous_encryption_key),
+    }
     return SettingsView(
-        server=_server(settings, MASK if has_token else None),
-        store=_store(settings),
+        server=replace(settings.server, admin_token=MASK if has_token else None),
+        store=StoreTable(**{**asdict(settings.store), **secrets}),
         providers={name: _provider(settings, row) for name, row in settings.providers.items()},
         routes={name: list(row.targets) for name, row in settings.routes.items()},
         route_continuity={name: row.continuity for name, row in settings.routes.items() if row.continuity},
         default_provider=settings.default_provider,
-        replay=_replay(settings),
-        continuity=ContinuityView(
-            settings.continuity.enabled,
-            settings.continuity.count,
-            settings.continuity.mode,
-            settings.continuity.max_chars,
-            settings.continuity.after_compaction,
-            settings.continuity.models,
-            HAS_CONTINUITY,
-        ),
-        tags=TagsView(settings.tags or ("markers" if settings.continuity.enabled else "off"), HAS_CONTINUITY),
-        content=ContentView(settings.content),
+        replay=settings.replay,
+        continuity=ContinuityView(**asdict(settings.continuity)),
+        translation=settings.translation,
+        tags=TagsView(settings.tags or ("markers" if settings.continuity.enabled else "off")),
+        content=ContentTable(settings.content),
         contracts=sorted(settings.contracts),
         shared=sorted(shared_settings.values_of(shared)),
     )
-
-
-def _server(settings: Settings, token: str | None) -> ServerView:
-    server = settings.server
-    return ServerView(
-        server.host,
-        server.port,
-        server.workers,
-        server.max_body_bytes,
-        server.max_header_bytes,
-        token,
-        server.insecure,
-        list(server.hosts),
-        server.open_metrics,
-        server.require_client_keys,
-    )
-
-
-def _store(settings: Settings) -> StoreView:
-    store = settings.store
-    return StoreView(
-        masked_url(settings.store_url),
-        store.ttl_seconds,
-        store.memory_entries,
-        store.memory_bytes,
-        store.max_bytes,
-        masked(store.encryption_key),
-    )
-
-
-def _replay(settings: Settings) -> ReplayView:
-    replay = settings.replay
-    on_miss = {name: list[str](ladder) for name, ladder in replay.on_miss.items()}
-    return ReplayView(on_miss, replay.learn, replay.heal, replay.hold_ms)
 
 
 def _provider(settings: Settings, row: Provider) -> ProviderView:

@@ -8,10 +8,10 @@ from typing import cast
 from msgspec.structs import replace
 
 from thoughtline.catalogue import ContinuityWord
-from thoughtline.configuration.keys import CONTINUITY_WORDS, CONTRACT, ROUTE, RUNGS
-from thoughtline.configuration.tables import given, read_table, read_value, tables_of
-from thoughtline.configuration.tree import Problems, Table, nearest
 from thoughtline.providers import CONTRACTS, DIALECTS, Contract, Rung, canonical_name
+from thoughtline.settings.keys import CONTINUITY_WORDS, CONTRACT, ROUTE, RUNGS
+from thoughtline.settings.tables import given, read_table, read_value, tables_of
+from thoughtline.settings.tree import Problems, Table, nearest
 
 
 def read_contracts(table: Table, problems: Problems) -> dict[str, Contract]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
-from thoughtline.configuration.keys import Key, names
-from thoughtline.configuration.kinds import NOT_OF_KIND, Kind
-from thoughtline.configuration.tree import Given, Problems, Table, nearest
+from thoughtline.settings.keys import Key, names
+from thoughtline.settings.kinds import NOT_OF_KIND, Kind
+from thoughtline.settings.tree import Given, Problems, Table, nearest
 
 Value = TypeVar("Value")
 

@@ -1,6 +1,4 @@
-"""All that can be set, as one frozen value: `thoughtline.toml`, the environment over it, flags over that.
-
-    file, environment, flags ── load_settings ──▶ Settings     how they are read: `configuration`
+"""`thoughtline.toml`, the environment over it, flags over that, read into one `Settings`.
 
 Read once at the start (and again on SIGHUP) and passed in; nothing else reads the environment.
 """
@@ -11,128 +9,33 @@ import ipaddress
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import PROVIDERS, ContentWord, ContinuityWord, Provider
-from thoughtline.configuration.example import Defaults, example
-from thoughtline.configuration.keys import NAMED_TABLES, TABLES
-from thoughtline.configuration.kinds import TEXT, URL
-from thoughtline.configuration.other_tables import read_contracts, read_ladders, read_models, read_routes
-from thoughtline.configuration.overlay import lay, lay_environment, spelled
-from thoughtline.configuration.provider_tables import ANY_CLIENT, read_providers
-from thoughtline.configuration.tables import given, read_table, read_value, table_at
-from thoughtline.configuration.tree import Given, Problems, Table, nearest, read_file
-from thoughtline.providers import Contract, Rung, canonical_name, host_at
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.providers import canonical_name, host_at
+from thoughtline.settings.keys import NAMED_TABLES, TABLES
+from thoughtline.settings.kinds import TEXT, URL
+from thoughtline.settings.named_tables import read_contracts, read_ladders, read_models, read_routes
+from thoughtline.settings.overlay import lay, lay_environment, spelled
+from thoughtline.settings.provider_tables import ANY_CLIENT, read_providers
+from thoughtline.settings.structs import (
+    ContinuitySettings,
+    Flags,
+    ReplaySettings,
+    RouteSettings,
+    ServerSettings,
+    Settings,
+    TranslationSettings,
+)
+from thoughtline.settings.tables import given, read_table, read_value, table_at
+from thoughtline.settings.tree import Given, Problems, Table, nearest, read_file
 from thoughtline.stores import DURABLE
 from thoughtline.stores.settings import StoreSettings, default_url
 from thoughtline.values.errors import Problem, SettingsError
-from thoughtline.values.options import MissingTools
 
 FILE_NAME = "thoughtline.toml"
 FILE_VARIABLE = "THOUGHTLINE_CONFIG"
-
-ContinuityMode = Literal["handoff", "always"]
-TagMode = Literal["off", "markers", "lift"]
-
-
-class ServerSettings(Struct, frozen=True):
-    """`[server]`. `admin_token` is None until one is made at the first start; `require_client_keys` is None where it
-    depends on whether any were made.
-
-    `bus_directory` is where the workers of one start tell each other what happens; whoever starts several makes one.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8642
-    workers: int = 1
-    max_body_bytes: int = 32 * 2**20
-    max_header_bytes: int = 64 * 2**10
-    max_connections: int = 4096
-    max_connections_per_address: int = 2048
-    head_timeout_seconds: float = 30.0
-    body_timeout_seconds: float = 30.0
-    admin_token: str | None = None
-    insecure: bool = False
-    hosts: tuple[str, ...] = ()
-    open_metrics: bool = False
-    require_client_keys: bool | None = None
-    bus_directory: str | None = None
-
-    def __repr__(self) -> str:
-        return f"ServerSettings({self.host!r}, {self.port})"
-
-
-class ReplaySettings(Struct, frozen=True):
-    """`[replay]`. `miss` is what `on_miss` says in a word; as a table it gives a contract, by its name, a ladder."""
-
-    miss: Literal["blank", "inherit"] = "blank"
-    on_miss: dict[str, tuple[Rung, ...]] = {}
-    learn: bool = True
-    heal: bool = True
-    hold_ms: int = 250
-
-
-class ContinuitySettings(Struct, frozen=True):
-    """`[continuity]`. `models` says it for some models, by `PROVIDER/MODEL`, in which `*` stands for anything."""
-
-    enabled: bool = False
-    count: int = 3
-    mode: ContinuityMode = "handoff"
-    max_chars: int = 64_000
-    after_compaction: bool = True
-    models: dict[str, ContinuityWord] = {}
-
-
-class TranslationSettings(Struct, frozen=True):
-    """`[translation]`. `missing_tools`: what becomes of a tool that the provider lacks."""
-
-    missing_tools: MissingTools = "leave_out"
-
-
-class RouteSettings(Struct, frozen=True):
-    """`[routes.NAME]`: a model name that tries its targets in order."""
-
-    name: str
-    targets: tuple[str, ...]
-    weights: tuple[int, ...] = ()
-    continuity: ContinuityWord | None = None
-
-
-class Settings(Struct, frozen=True):
-    """Everything. `providers` holds every built-in row, changed and added to by the file, by name."""
-
-    server: ServerSettings = ServerSettings()
-    store_url: str = "memory://"
-    store: StoreSettings = StoreSettings()
-    providers: dict[str, Provider] = {}
-    configured: frozenset[str] = frozenset()
-    default_provider: str | None = None
-    routes: dict[str, RouteSettings] = {}
-    replay: ReplaySettings = ReplaySettings()
-    continuity: ContinuitySettings = ContinuitySettings()
-    translation: TranslationSettings = TranslationSettings()
-    tags: TagMode | None = None
-    content: ContentWord = "native"
-    contracts: dict[str, Contract] = {}
-
-    def __repr__(self) -> str:
-        """Nothing that may be a secret: keys, tokens, the passwords of addresses."""
-        return f"Settings({self.server!r}, providers={sorted(self.configured)})"
-
-
-class Flags(Struct, frozen=True):
-    """What was said on the command line; it goes over everything."""
-
-    host: str | None = None
-    port: int | None = None
-    workers: int | None = None
-    store: str | None = None
-    upstream: str | None = None
-    provider: str | None = None
-
 
 _FLAGS = {
     "host": ("server", "host"),
@@ -142,6 +45,8 @@ _FLAGS = {
     "upstream": ("server", "upstream"),
     "provider": ("server", "provider"),
 }
+_ALSO = {"continuity": ("models",)}
+"""Tables within tables, which are read by themselves."""
 _UPSTREAM = "upstream"
 """The name of a provider of whom only the address is known."""
 
@@ -192,25 +97,6 @@ def data_directory(environment: Mapping[str, str], home: Path) -> Path:
     return Path(default_url(environment, home).removeprefix("sqlite:///")).parent
 
 
-def defaults() -> Defaults:
-    """What holds where nothing is said."""
-    empty = Settings()
-    return {
-        "server": asdict(empty.server),
-        "store": {"url": "sqlite:///…/thoughtline.db", **asdict(empty.store)},
-        "replay": asdict(empty.replay),
-        "continuity": asdict(empty.continuity),
-        "translation": asdict(empty.translation),
-        "tags": {"mode": empty.tags or "off"},
-        "content": {"mode": empty.content},
-    }
-
-
-def example_settings() -> str:
-    """A file with every key that can be set, and what it means."""
-    return example(defaults())
-
-
 def check_exposure(settings: Settings, has_client_keys: bool) -> SettingsError | None:
     """What keeps the gateway from starting: whoever reaches it could spend the providers' keys."""
     spent = sorted(name for name, row in settings.providers.items() if row.has_secrets)
@@ -236,18 +122,18 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
     default = _default_provider(tree, problems)
     ladders = _ladders_apart(table_at(tree, "replay", problems))
     read = {
-        name: read_table(name, table_at(tree, name, problems), TABLES[name], problems, also) for name, also in _ALSO
+        name: read_table(name, table_at(tree, name, problems), keys, problems, _ALSO.get(name, ()))
+        for name, keys in TABLES.items()
     }
     providers = read_providers(table_at(tree, "providers", problems), problems)
     known = PROVIDERS | providers
     routes = read_routes(table_at(tree, "routes", problems), known, problems)
-    server = {name: value for name, value in read["server"].items() if name not in ("upstream", "provider")}
     url = given(read["store"], "url", store_url)
     _check_store(url, tree, problems)
     on_miss = read_ladders(ladders, problems)
     models = table_at(table_at(tree, "continuity", problems), "models", problems, "continuity.")
     return Settings(
-        server=replace(ServerSettings(), **server),
+        server=replace(ServerSettings(), **read["server"]),
         store_url=url,
         store=replace(StoreSettings(), **{name: value for name, value in read["store"].items() if name != "url"}),
         providers=known,
@@ -270,17 +156,6 @@ def _ladders_apart(replay: Table) -> Table:
         return Table({}, replay.place)
     del replay.members["on_miss"]
     return said
-
-
-_ALSO: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("server", ()),
-    ("store", ()),
-    ("replay", ()),
-    ("continuity", ("models",)),
-    ("translation", ()),
-    ("tags", ()),
-    ("content", ()),
-)
 
 
 def _name_at(url: str) -> str:

@@ -53,8 +53,10 @@ def add_key_actions(parser: argparse.ArgumentParser) -> None:
     add.add_argument(
         "name", metavar="NAME", type=_name, help="whose it is; beside a good key of that name, the same caller"
     )
-    add.add_argument("--requests-per-minute", type=_count, metavar="N", help="how often it may ask, in each process")
-    add.add_argument("--streams", type=_count, metavar="N", help="how many answers it may get at once, in each process")
+    add.add_argument(
+        "--requests-per-minute", type=_count, metavar="N", help="requests a minute, by all workers together"
+    )
+    add.add_argument("--streams", type=_count, metavar="N", help="answers at once, by all workers together")
     add.add_argument("--expires", type=_duration, metavar="30d", help="how long it is good")
     add.add_argument(
         "--plain-content",

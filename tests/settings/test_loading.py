@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.configuration.writing import HOME, NO_FLAGS, loaded, refused
+from tests.settings.writing import HOME, NO_FLAGS, loaded, refused
 from thoughtline.catalogue import PROVIDERS, Timeouts
-from thoughtline.configuration.keys import CONTRACT, PROVIDER, PROVIDER_TABLES, ROUTE, TABLES, names
 from thoughtline.providers import CONTRACTS
 from thoughtline.settings import (
     FILE_NAME,
@@ -19,12 +18,13 @@ from thoughtline.settings import (
     Settings,
     check_exposure,
     data_directory,
-    example_settings,
     is_loopback,
     load_settings,
     overlooked_file,
     settings_file,
 )
+from thoughtline.settings.example import example_settings
+from thoughtline.settings.keys import CONTRACT, PROVIDER, PROVIDER_TABLES, ROUTE, TABLES, names
 from thoughtline.values.errors import SettingsError
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.configuration.writing import loaded, refused
-from thoughtline.configuration.keys import TABLES
+from tests.settings.writing import loaded, refused
 from thoughtline.settings import Settings
+from thoughtline.settings.keys import TABLES
 from thoughtline.values.errors import SettingsError
 
 

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import rebased
 from thoughtline.catalogue import PROVIDERS, Provider, Timeouts
-from thoughtline.configuration.keys import FACES, PROVIDER, PROVIDER_TABLES, TIMEOUT
-from thoughtline.configuration.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
-from thoughtline.configuration.tables import given, read_table, read_value, table_at, tables_of
-from thoughtline.configuration.tree import Problems, Table, nearest
 from thoughtline.providers import ROWS, canonical_name
+from thoughtline.settings.keys import FACES, PROVIDER, PROVIDER_TABLES, TIMEOUT
+from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
+from thoughtline.settings.tables import given, read_table, read_value, table_at, tables_of
+from thoughtline.settings.tree import Problems, Table, nearest
 from thoughtline.values.turns import FormatName
 
 RESERVED = frozenset({"v1", "v1beta", "api", "healthz", "readyz", "metrics", "assets"})

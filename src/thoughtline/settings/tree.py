@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, Union
 
-from thoughtline.configuration.toml_lines import KeyPath, key_lines
+from thoughtline.settings.toml_lines import KeyPath, key_lines
 from thoughtline.values.errors import Problem
 
 _VARIABLE = re.compile(r"\$\$|\$\{(?P<name>[^}:]*)(?::-(?P<default>[^}]*))?\}|\$\{[^}]*\}?")

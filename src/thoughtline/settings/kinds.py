@@ -179,3 +179,15 @@ PATH = Kind('a path, such as "/chat/completions"', _path)
 TEXTS = Kind("a list of texts", _texts)
 HOSTS = Kind('a list of names of hosts without ports, such as ["gateway.example"]', _hosts)
 WEIGHTS = Kind("a list of whole numbers from 1", _weights)
+NAMED: dict[str, Kind] = {
+    "text": TEXT,
+    "secret": SECRET,
+    "token": TOKEN,
+    "hosts": HOSTS,
+    "url": URL,
+    "duration": DURATION,
+    "size": SIZE,
+    "texts": TEXTS,
+    "weights": WEIGHTS,
+}
+"""Kinds by the names that `thoughtline.values.setting` has for them."""

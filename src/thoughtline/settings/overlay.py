@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.configuration.keys import NAMED_TABLES, PREFIX, PROVIDER, TABLES, names
-from thoughtline.configuration.toml_lines import KeyPath
-from thoughtline.configuration.tree import Given, Problems, Table, nearest
 from thoughtline.providers import canonical_name
+from thoughtline.settings.keys import NAMED_TABLES, PREFIX, PROVIDER, TABLES, names
+from thoughtline.settings.toml_lines import KeyPath
+from thoughtline.settings.tree import Given, Problems, Table, nearest
 
 SHORT: dict[str, KeyPath] = {
     PREFIX + key.short: (table, key.name) for table, keys in TABLES.items() for key in keys if key.short

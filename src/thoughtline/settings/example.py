@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import asdict
 
-from thoughtline.configuration.keys import TABLES, Key
-from thoughtline.configuration.kinds import DURATION, SIZE
-
-Defaults = Mapping[str, Mapping[str, object]]
-"""The default of each value, by its table and the name it has as a value."""
+from thoughtline.settings.keys import TABLES, Key
+from thoughtline.settings.kinds import DURATION, SIZE
+from thoughtline.settings.structs import (
+    ContentTable,
+    ContinuitySettings,
+    ReplaySettings,
+    ServerSettings,
+    StoreTable,
+    TagsTable,
+    TranslationSettings,
+)
 
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _SIZES = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("", 1))
@@ -59,9 +66,24 @@ binds_model = false
 """
 
 
-def example(defaults: Defaults) -> str:
+def defaults() -> dict[str, dict[str, object]]:
+    """What holds where nothing is set: the default of each value, by its table and its member."""
+    tables = {
+        "server": ServerSettings(),
+        "store": StoreTable(url="sqlite:///…/thoughtline.db"),
+        "replay": ReplaySettings(),
+        "continuity": ContinuitySettings(),
+        "translation": TranslationSettings(),
+        "tags": TagsTable(mode="off"),
+        "content": ContentTable(),
+    }
+    return {name: asdict(table) for name, table in tables.items()}
+
+
+def example_settings() -> str:
     """A file with every key, the plain ones with their defaults and commented out."""
-    tables = [_table(name, keys, defaults[name]) for name, keys in TABLES.items()]
+    values = defaults()
+    tables = [_table(name, keys, values[name]) for name, keys in TABLES.items()]
     return "\n".join([*tables, _NAMED])
 
 

@@ -1,0 +1,203 @@
+"""All that can be set, as one frozen value, each setting with its meaning and bounds beside it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from thoughtline.catalogue import ContentWord, ContinuityWord, Provider, TagWord
+from thoughtline.providers import Contract, Rung
+from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.options import MissingTools
+from thoughtline.values.setting import setting
+
+ContinuityMode = Literal["handoff", "always"]
+CheckpointCount = Annotated[int, setting("how many checkpoints are quoted", ge=1, le=100)]
+
+
+class ServerSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[server]`. `admin_token` is None until one is made at the first start."""
+
+    host: Annotated[str, setting("the address to listen on", "text", short="HOST")] = "127.0.0.1"
+    port: Annotated[int, setting("the port to listen on; 0 lets the system choose", short="PORT", ge=0, le=65535)] = (
+        8642
+    )
+    workers: Annotated[int, setting("processes that share the port and the store", short="WORKERS", ge=1, le=256)] = 1
+    max_body_bytes: Annotated[
+        int, setting("the largest request that is read; beyond it a client gets 413", "size", key="max_body")
+    ] = 32 * 2**20
+    max_header_bytes: Annotated[int, setting("the largest head of a request", "size", key="max_header")] = 64 * 2**10
+    max_connections: Annotated[
+        int, setting("connections that each process holds; fewer if descriptors run short", ge=1, le=1_000_000)
+    ] = 4096
+    max_connections_per_address: Annotated[
+        int, setting("connections of one address; a reverse proxy is one address", ge=1, le=1_000_000)
+    ] = 2048
+    head_timeout_seconds: Annotated[
+        float,
+        setting("how long the head of a request may take, or nothing come at all", "duration", key="head_timeout"),
+    ] = 30.0
+    body_timeout_seconds: Annotated[
+        float,
+        setting(
+            "how long a body may bring less than 4 KiB before the connection is closed", "duration", key="body_timeout"
+        ),
+    ] = 30.0
+    admin_token: Annotated[
+        str | None,
+        setting("opens the admin API; one is made at the first start if none is set", "token", short="ADMIN_TOKEN"),
+    ] = None
+    require_client_keys: Annotated[
+        bool | None,
+        setting("reject requests without a client key; if unset, from the first `thoughtline keys add` on"),
+    ] = None
+    insecure: Annotated[bool, setting("start even if anybody on the network could spend the keys of the providers")] = (
+        False
+    )
+    hosts: Annotated[
+        tuple[str, ...],
+        setting(
+            "names by which clients may call the gateway, beside localhost; on loopback no other is taken, elsewhere "
+            "only if some are listed",
+            "hosts",
+        ),
+    ] = ()
+    open_metrics: Annotated[bool, setting("answer `/metrics` without the admin token, whoever asks")] = False
+    upstream: Annotated[
+        str | None,
+        setting("the provider that is asked where a request names none, by its address", "url", short="UPSTREAM"),
+    ] = None
+    provider: Annotated[
+        str | None,
+        setting("the same by its name; with `upstream`, whose address that is", "text", short="PROVIDER"),
+    ] = None
+
+    def __repr__(self) -> str:
+        return f"ServerSettings({self.host!r}, {self.port})"
+
+
+class StoreTable(StoreSettings, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """`[store]`: the settings of a store, and where it is."""
+
+    url: Annotated[str, setting("where turns are kept (see [stores](stores.md))", "text", short="STORE")]
+
+
+class ReplaySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[replay]`. In a file `on_miss` is a word, here `miss`, or a table that gives contracts ladders, by name."""
+
+    miss: Annotated[
+        Literal["blank", "inherit"],
+        setting(
+            "for a turn whose reasoning nobody has: the least that is taken, or the latest reasoning before it; or a "
+            "table",
+            key="on_miss",
+        ),
+    ] = "blank"
+    on_miss: dict[str, tuple[Rung, ...]] = {}
+    learn: Annotated[bool, setting("remember what a refusal taught about a provider")] = True
+    heal: Annotated[bool, setting("heal what was refused for its reasoning, and send it again")] = True
+    hold_ms: Annotated[int, setting("how long the end of a turn may wait until the turn is saved", ge=0, le=10_000)] = (
+        250
+    )
+
+
+class ContinuitySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[continuity]`. `models` says it for some models, by `PROVIDER/MODEL`, in which `*` stands for anything."""
+
+    enabled: Annotated[bool, setting("quote earlier reasoning to a model that can't take it natively")] = False
+    count: CheckpointCount = 3
+    mode: Annotated[ContinuityMode, setting("only where native replay can't carry it, or always")] = "handoff"
+    max_chars: Annotated[
+        int, setting("the longest checkpoint; a longer one is left out, never cut", ge=1, le=10_000_000)
+    ] = 64_000
+    after_compaction: Annotated[
+        bool,
+        setting("quote a session's last thoughts where no turn of it is left, if the client names session and agent"),
+    ] = True
+    models: dict[str, ContinuityWord] = {}
+
+
+class TranslationSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[translation]`."""
+
+    missing_tools: Annotated[
+        MissingTools,
+        setting(
+            "tools that the provider lacks: leave them out, refuse the request, or pass them on in the client's own "
+            "format"
+        ),
+    ] = "leave_out"
+
+
+class TagsTable(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[tags]`."""
+
+    mode: Annotated[
+        TagWord | None,
+        setting(
+            "thinking tags in visible text: leave them, remove the markers, or move the text into the reasoning field; "
+            "if unset, markers where continuity is on"
+        ),
+    ] = None
+
+
+class ContentTable(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[content]`."""
+
+    mode: Annotated[
+        ContentWord,
+        setting(
+            "chat answers whose content is a list of parts (Mistral): as they come, or as plain text with the thoughts "
+            "in `reasoning_content`"
+        ),
+    ] = "native"
+
+
+class RouteSettings(Struct, frozen=True):
+    """`[routes.NAME]`: a model name that tries its targets in order."""
+
+    name: str
+    targets: Annotated[tuple[str, ...], setting('models to try in order, as `"provider/model"`', "texts")]
+    weights: Annotated[tuple[int, ...], setting("how often each target comes first, one number each", "weights")] = ()
+    continuity: Annotated[
+        ContinuityWord | None,
+        setting("checkpoints for its conversations, over all that `[continuity]` and its models say"),
+    ] = None
+
+
+class Settings(Struct, frozen=True):
+    """Everything. `providers` holds every built-in row, changed and added to by the file, by name.
+
+    `bus_directory` is where the workers of one start tell each other what happens; whoever starts several makes one.
+    """
+
+    server: ServerSettings = ServerSettings()
+    store_url: str = "memory://"
+    store: StoreSettings = StoreSettings()
+    providers: dict[str, Provider] = {}
+    configured: frozenset[str] = frozenset()
+    default_provider: str | None = None
+    routes: dict[str, RouteSettings] = {}
+    replay: ReplaySettings = ReplaySettings()
+    continuity: ContinuitySettings = ContinuitySettings()
+    translation: TranslationSettings = TranslationSettings()
+    tags: TagWord | None = None
+    content: ContentWord = "native"
+    contracts: dict[str, Contract] = {}
+    bus_directory: str | None = None
+
+    def __repr__(self) -> str:
+        """Nothing that may be a secret: keys, tokens, the passwords of addresses."""
+        return f"Settings({self.server!r}, providers={sorted(self.configured)})"
+
+
+class Flags(Struct, frozen=True):
+    """What was said on the command line; it goes over everything."""
+
+    host: str | None = None
+    port: int | None = None
+    workers: int | None = None
+    store: str | None = None
+    upstream: str | None = None
+    provider: str | None = None

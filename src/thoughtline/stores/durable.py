@@ -1,0 +1,118 @@
+"""What every durable store does alike. An engine adds how it connects, and the few operations at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from thoughtline.stores.background import Cleaner
+from thoughtline.stores.base import (
+    MAX_PAGE,
+    Clock,
+    Counters,
+    Entry,
+    Filter,
+    Found,
+    Note,
+    Page,
+    Saved,
+    SessionSummary,
+    Stats,
+    checked_limit,
+)
+from thoughtline.stores.packing import Packer
+from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_of, unpack_found, unpack_or_count
+from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.records import Key, Record
+
+PageRow: TypeAlias = tuple[str, bytes, float, bytes]
+"""A record in a page: the cursor that asks for those after it, its identity, the end of its life, its packed bytes."""
+
+
+class DurableStore(ABC):
+    """Records as rows, keys as digests, cleaning in the background. An engine gets filters as its columns hold them."""
+
+    def __init__(self, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
+        self.counters = Counters()
+        self._settings = settings
+        self._clock = clock
+        self._packer = packer
+        self._cleaner = Cleaner(self.clean, settings)
+        self._cleaning = asyncio.Lock()
+
+    async def save(self, records: Sequence[Record]) -> Saved:
+        rows = rows_of(records, self._packer)
+        if rows:
+            await self._save(rows, self._clock())
+            self._cleaner.note_written(sum(row.size for row in rows))
+        return Saved.DURABLE
+
+    async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
+        digests = {key_digest(tenant, key): key for key in keys}
+        if not digests:
+            return {}
+        hits = await self._find(tenant, digests, self._clock())
+        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+
+    async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
+        limit = checked_limit(limit)
+        rows = await self._page(columns(where), cursor, limit + 1)
+        read = [(unpack_or_count(row[3], row[1], self._packer, self.counters), row[2]) for row in rows[:limit]]
+        entries = tuple(Entry(record, end) for record, end in read if record is not None)
+        return Page(entries, rows[limit - 1][0] if len(rows) > limit else None)
+
+    async def sessions(self, tenant: str | None = None, limit: int = MAX_PAGE) -> tuple[SessionSummary, ...]:
+        return await self._sessions(None if tenant is None else column(tenant), checked_limit(limit))
+
+    async def delete(self, where: Filter) -> int:
+        return await self._delete(columns(where), self._clock())
+
+    async def stats(self) -> Stats:
+        return self.counters.into(await self._stats())
+
+    async def clean(self) -> int:
+        async with self._cleaning:
+            return await self._clean(self._clock())
+
+    @abstractmethod
+    async def open(self) -> None: ...
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    @abstractmethod
+    async def put_note(self, note: Note) -> None: ...
+
+    @abstractmethod
+    async def notes(self, namespace: str) -> tuple[Note, ...]: ...
+
+    @abstractmethod
+    async def delete_notes(self, namespace: str, key: str | None = None) -> int: ...
+
+    @abstractmethod
+    async def _save(self, rows: list[Row], now: float) -> None:
+        """Write the rows that no deletion bars."""
+
+    @abstractmethod
+    async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
+        """The newest `MAX_PER_KEY` live records of each digest."""
+
+    @abstractmethod
+    async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
+        """Live records after a cursor, newest first."""
+
+    @abstractmethod
+    async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]: ...
+
+    @abstractmethod
+    async def _delete(self, where: Filter, now: float) -> int:
+        """Remember the deletion, then take out what it means."""
+
+    @abstractmethod
+    async def _stats(self) -> Stats:
+        """What the store holds."""
+
+    @abstractmethod
+    async def _clean(self, now: float) -> int: ...
