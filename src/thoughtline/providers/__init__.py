@@ -41,130 +41,63 @@ from thoughtline.providers import (
     vllm,
     xai,
 )
-from thoughtline.providers.anthropic import ANTHROPIC
-from thoughtline.providers.azure import AZURE_RESPONSES
-from thoughtline.providers.bedrock import BEDROCK_CLAUDE, BEDROCK_PLAIN
-from thoughtline.providers.cohere import COHERE
-from thoughtline.providers.contract import Contract, Kind, Rung, Scope, Source, Takes
-from thoughtline.providers.copilot import COPILOT
-from thoughtline.providers.deepseek import DEEPSEEK, DEEPSEEK_ANTHROPIC, DEEPSEEK_RESPONSES
-from thoughtline.providers.dialects import (
-    AI_SDK,
-    NO_REASONING,
-    REASONING,
-    REASONING_CONTENT,
-    REASONING_DETAILS,
-    THINK_TAGS,
-    Carrier,
-    Dialect,
-    written_in,
-)
-from thoughtline.providers.gemini import GEMINI, GOOGLE_CHAT
-from thoughtline.providers.glm import GLM
-from thoughtline.providers.kimi import KIMI, KIMI_ANTHROPIC
-from thoughtline.providers.mimo import MIMO, MIMO_ANTHROPIC
-from thoughtline.providers.minimax import MINIMAX_ANTHROPIC, MINIMAX_SPLIT, MINIMAX_TAGS
-from thoughtline.providers.mistral import MISTRAL
-from thoughtline.providers.ollama import OLLAMA, OLLAMA_TAGS
-from thoughtline.providers.openai import OPENAI_RESPONSES
-from thoughtline.providers.qwen import QWEN
-from thoughtline.providers.refusals import RefusalTemplate
-from thoughtline.providers.row import AuthStyle, Held, ModelRow, ProviderRow
-from thoughtline.providers.shared import UNKNOWN, UNLISTED
-from thoughtline.providers.xai import XAI_RESPONSES
-
-__all__ = [
-    "AI_SDK",
-    "ANTHROPIC",
-    "AZURE_RESPONSES",
-    "BEDROCK_CLAUDE",
-    "BEDROCK_PLAIN",
-    "COHERE",
-    "CONTRACTS",
-    "COPILOT",
-    "DEEPSEEK",
-    "DEEPSEEK_ANTHROPIC",
-    "DEEPSEEK_RESPONSES",
-    "DIALECTS",
-    "GEMINI",
-    "GLM",
-    "GOOGLE_CHAT",
-    "KIMI",
-    "KIMI_ANTHROPIC",
-    "MIMO",
-    "MIMO_ANTHROPIC",
-    "MINIMAX_ANTHROPIC",
-    "MINIMAX_SPLIT",
-    "MINIMAX_TAGS",
-    "MISTRAL",
-    "NO_REASONING",
-    "OLLAMA",
-    "OLLAMA_TAGS",
-    "OPENAI_RESPONSES",
-    "QWEN",
-    "REASONING",
-    "REASONING_CONTENT",
-    "REASONING_DETAILS",
-    "ROWS",
-    "THINK_TAGS",
-    "UNKNOWN",
-    "UNLISTED",
-    "XAI_RESPONSES",
-    "AuthStyle",
-    "Carrier",
-    "Contract",
-    "Dialect",
-    "Held",
-    "Kind",
-    "ModelRow",
-    "ProviderRow",
-    "Rung",
-    "Scope",
-    "Source",
-    "Takes",
-    "canonical_name",
-    "host_at",
-    "host_named",
-    "is_wanted_back",
-    "maker_of",
-    "refusals",
-    "written_in",
-]
+from thoughtline.providers.anthropic import ANTHROPIC as ANTHROPIC
+from thoughtline.providers.azure import AZURE_RESPONSES as AZURE_RESPONSES
+from thoughtline.providers.bedrock import BEDROCK_CLAUDE as BEDROCK_CLAUDE
+from thoughtline.providers.bedrock import BEDROCK_PLAIN as BEDROCK_PLAIN
+from thoughtline.providers.cohere import COHERE as COHERE
+from thoughtline.providers.contract import Contract as Contract
+from thoughtline.providers.contract import Kind as Kind
+from thoughtline.providers.contract import Rung as Rung
+from thoughtline.providers.contract import Scope as Scope
+from thoughtline.providers.contract import Source as Source
+from thoughtline.providers.contract import Takes as Takes
+from thoughtline.providers.copilot import COPILOT as COPILOT
+from thoughtline.providers.deepseek import DEEPSEEK as DEEPSEEK
+from thoughtline.providers.deepseek import DEEPSEEK_ANTHROPIC as DEEPSEEK_ANTHROPIC
+from thoughtline.providers.deepseek import DEEPSEEK_RESPONSES as DEEPSEEK_RESPONSES
+from thoughtline.providers.dialects import AI_SDK as AI_SDK
+from thoughtline.providers.dialects import NO_REASONING as NO_REASONING
+from thoughtline.providers.dialects import REASONING as REASONING
+from thoughtline.providers.dialects import REASONING_CONTENT as REASONING_CONTENT
+from thoughtline.providers.dialects import REASONING_DETAILS as REASONING_DETAILS
+from thoughtline.providers.dialects import THINK_TAGS as THINK_TAGS
+from thoughtline.providers.dialects import Carrier as Carrier
+from thoughtline.providers.dialects import Dialect as Dialect
+from thoughtline.providers.dialects import written_in as written_in
+from thoughtline.providers.gemini import GEMINI as GEMINI
+from thoughtline.providers.gemini import GOOGLE_CHAT as GOOGLE_CHAT
+from thoughtline.providers.glm import GLM as GLM
+from thoughtline.providers.kimi import KIMI as KIMI
+from thoughtline.providers.kimi import KIMI_ANTHROPIC as KIMI_ANTHROPIC
+from thoughtline.providers.mimo import MIMO as MIMO
+from thoughtline.providers.mimo import MIMO_ANTHROPIC as MIMO_ANTHROPIC
+from thoughtline.providers.minimax import MINIMAX_ANTHROPIC as MINIMAX_ANTHROPIC
+from thoughtline.providers.minimax import MINIMAX_SPLIT as MINIMAX_SPLIT
+from thoughtline.providers.minimax import MINIMAX_TAGS as MINIMAX_TAGS
+from thoughtline.providers.mistral import MISTRAL as MISTRAL
+from thoughtline.providers.ollama import OLLAMA as OLLAMA
+from thoughtline.providers.ollama import OLLAMA_TAGS as OLLAMA_TAGS
+from thoughtline.providers.openai import OPENAI_RESPONSES as OPENAI_RESPONSES
+from thoughtline.providers.qwen import QWEN as QWEN
+from thoughtline.providers.refusals import RefusalTemplate as RefusalTemplate
+from thoughtline.providers.row import AuthStyle as AuthStyle
+from thoughtline.providers.row import Held as Held
+from thoughtline.providers.row import ModelRow as ModelRow
+from thoughtline.providers.row import ProviderRow as ProviderRow
+from thoughtline.providers.shared import UNKNOWN as UNKNOWN
+from thoughtline.providers.shared import UNLISTED as UNLISTED
+from thoughtline.providers.xai import XAI_RESPONSES as XAI_RESPONSES
 
 # A format that serves only some of a provider's models, or of which no contract is known, is not listed: requests in it
 # are translated to one that serves them all. So Responses of Kimi, MiMo, MiniMax and Qwen. Addresses are those of the
 # providers' own documentation, the international ones where there are several, in 2026-11.
 ROWS: tuple[ProviderRow, ...] = (
-    deepseek.ROW,
-    kimi.ROW,
-    mimo.ROW,
-    glm.ROW,
-    minimax.ROW,
-    qwen.ROW,
-    anthropic.ROW,
-    openai.ROW,
-    azure.ROW,
-    gemini.ROW,
-    xai.ROW,
-    openrouter.ROW,
-    openrouter.VERCEL,
-    mistral.ROW,
-    groq.ROW,
-    cerebras.ROW,
-    fireworks.ROW,
-    together.ROW,
-    siliconflow.ROW,
-    nebius.ROW,
-    deepinfra.ROW,
-    sambanova.ROW,
-    cohere.ROW,
-    perplexity.ROW,
-    bedrock.ROW,
-    ollama.ROW,
-    vllm.ROW,
-    lmstudio.ROW,
-    copilot.ROW,
-    opencode_go.ROW,
+    *(deepseek.ROW, kimi.ROW, mimo.ROW, glm.ROW, minimax.ROW, qwen.ROW),
+    *(anthropic.ROW, openai.ROW, azure.ROW, gemini.ROW, xai.ROW, openrouter.ROW, openrouter.VERCEL),
+    *(mistral.ROW, groq.ROW, cerebras.ROW, fireworks.ROW, together.ROW, siliconflow.ROW),
+    *(nebius.ROW, deepinfra.ROW, sambanova.ROW, cohere.ROW, perplexity.ROW, bedrock.ROW),
+    *(ollama.ROW, vllm.ROW, lmstudio.ROW, copilot.ROW, opencode_go.ROW),
 )
 
 

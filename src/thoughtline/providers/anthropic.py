@@ -99,9 +99,9 @@ _MOST: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
 CLAUDE = Contract(
     "anthropic",
     "authenticity",
-    "loop_head",
+    ANTHROPIC,
+    scope="loop_head",
     takes="own",
-    dialect=ANTHROPIC,
     source=Source(
         "https://docs.claude.com/en/docs/build-with-claude/extended-thinking",
         "2026-11",
@@ -155,10 +155,10 @@ ROW = ProviderRow(
     auth="x-api-key",
     rules="makers",  # others copy its API, and some point its name at theirs
     rows=(
-        ModelRow(models=BOUND_MODELS, contracts={"anthropic_messages": BOUND}),
-        ModelRow(models=_THINKING_MODELS, contracts={"anthropic_messages": replace(ADAPTIVE, thinks_by_default=True)}),
-        ModelRow(models=ADAPTIVE_MODELS, contracts={"anthropic_messages": ADAPTIVE}),
-        ModelRow(models="", contracts={"anthropic_messages": CLAUDE}),
+        ModelRow(models=BOUND_MODELS, contracts=(BOUND,)),
+        ModelRow(models=_THINKING_MODELS, contracts=(replace(ADAPTIVE, thinks_by_default=True),)),
+        ModelRow(models=ADAPTIVE_MODELS, contracts=(ADAPTIVE,)),
+        ModelRow(contracts=(CLAUDE,)),
     ),
     wants_back="always",
     wanted_models="claude|anthropic/",

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from thoughtline.providers import deepseek, openai
-from thoughtline.providers.contract import unverified
+from thoughtline.providers.contract import Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.items import AZURE_OPENAI_RESPONSES_V1
@@ -14,13 +14,14 @@ _RESPONSES = replace(
     openai.RESPONSES,
     name="azure-responses",
     dialect=AZURE_RESPONSES,
-    source=unverified("as OpenAI, ciphertext bound to the resource: load balancing across resources is refused"),
+    source=Source(
+        "https://github.com/openai/codex/issues/3573", "2026-11-16", "as OpenAI, ciphertext bound to the resource"
+    ),
 )
 
 ROW = ProviderRow(
     name="azure",
     hosts=r"(openai\.azure\.com|cognitiveservices\.azure\.com)$",
-    models=r"(?!)",
     base_url="",  # https://RESOURCE.openai.azure.com/openai/v1: the resource is the customer's own.
     formats=("openai_responses", "openai_chat"),
     auth="api-key",
@@ -28,18 +29,16 @@ ROW = ProviderRow(
     rows=(
         ModelRow(
             models=openai.NEVER_REASONS,
-            contracts={"openai_responses": openai.unreasoning(_RESPONSES), "openai_chat": openai.CHAT},
+            contracts=(openai.unreasoning(_RESPONSES), openai.CHAT),
         ),
         ModelRow(
             models=r"deepseek(?![-_ ]?(r1|v3[.p]?2))",
-            contracts={"openai_responses": deepseek.RESPONSES, "openai_chat": openai.CHAT},
+            contracts=(deepseek.RESPONSES, openai.CHAT),
         ),
-        ModelRow(models="", contracts={"openai_responses": _RESPONSES, "openai_chat": openai.CHAT}),
+        ModelRow(contracts=(_RESPONSES, openai.CHAT)),
     ),
     wants_back="always",
-    has_documented_field=True,
     makes=(AZURE_OPENAI_RESPONSES_V1,),
     responses_tools=None,
     holds=("conversations",),
-    refusals=(),
 )

@@ -16,7 +16,7 @@ from thoughtline.values.options import FUNCTIONS_ONLY
 BEDROCK_CLAUDE = Dialect("bedrock_claude", "native", ANTHROPIC_CLAUDE_V1)
 BEDROCK_PLAIN = Dialect("bedrock_plain", "native")
 
-_BLOCKS = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html"
+_BLOCKS = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ReasoningContentBlock.html"
 
 # langchain-aws#401, strands PR#682, LibreChat PR#13888, hermes-agent#105780; Mantle: bifrost `encryptedreasoning.go`.
 # AWS counts the members of a list from 1. The prefill sentence names no field: it is about reasoning only where the
@@ -75,9 +75,7 @@ _CLAUDE = replace(
 _PLAIN = Contract(
     "bedrock-plain",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=BEDROCK_PLAIN,
+    BEDROCK_PLAIN,
     source=unverified("gpt-oss, Qwen, Kimi, MiniMax on Converse: text is taken, a signature is refused"),
     format="bedrock_converse",
     knobs=(ALWAYS_THINKS,),
@@ -87,7 +85,7 @@ _FORBIDDEN = replace(
     name="bedrock-forbidden",
     kind="forbidden",
     takes="nothing",
-    source=unverified("Nova and DeepSeek-R1 on Converse refuse reasoning content in the history"),
+    source=Source("https://github.com/langchain-ai/langchain-aws/issues/401", "2026-11-16", "Nova likewise; a 400"),
     knobs=(Knob("nova", "nova", TO_HIGH), ALWAYS_THINKS),
     answers=(_NO_REASONING,),
 )
@@ -103,13 +101,12 @@ ROW = ProviderRow(
     owns="bedrock_converse",
     rules="makers",
     rows=(
-        ModelRow(models=BOUND_MODELS, contracts={"bedrock_converse": _on_converse(BOUND)}),
-        ModelRow(models=ADAPTIVE_MODELS, contracts={"bedrock_converse": _on_converse(ADAPTIVE)}),
-        ModelRow(models="claude", contracts={"bedrock_converse": _CLAUDE}),
-        ModelRow(models=r"nova|deepseek[-_. ]?r1", contracts={"bedrock_converse": _FORBIDDEN}),
-        ModelRow(models="", contracts={"bedrock_converse": _PLAIN}),
+        ModelRow(models=BOUND_MODELS, contracts=(_on_converse(BOUND),)),
+        ModelRow(models=ADAPTIVE_MODELS, contracts=(_on_converse(ADAPTIVE),)),
+        ModelRow(models="claude", contracts=(_CLAUDE,)),
+        ModelRow(models=r"nova|deepseek[-_. ]?r1", contracts=(_FORBIDDEN,)),
+        ModelRow(contracts=(_PLAIN,)),
     ),
-    wants_back="by model",
     has_documented_field=False,
     refusals=_REFUSALS,
 )

@@ -25,16 +25,14 @@ _SETTING = "<setting:reasoning|thinking|enable_thinking|thinking_budget|clear_th
 ROW = ProviderRow(
     name="cerebras",
     hosts=r"cerebras\.ai$",
-    models=r"(?!)",
     base_url="https://api.cerebras.ai/v1",
     formats=("openai_chat",),
     rules="own",
     rows=(
-        ModelRow(models="glm", contracts={"openai_chat": _TAGS}),
-        ModelRow(models="", contracts={"openai_chat": FIELD_CONTRACT}),
+        ModelRow(models="glm", contracts=(_TAGS,)),
+        ModelRow(contracts=(FIELD_CONTRACT,)),
     ),
     wants_back="never",
-    has_documented_field=True,
     # kilocode#10375: one violation per line. 2026-11.
     refusals=(
         says("forbidden", "strip_field", _UNSUPPORTED % "{message_field}"),

@@ -1,6 +1,6 @@
 """Cohere: thinking chunks in the content, never checked."""
 
-from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.row import ModelRow, ProviderRow
@@ -11,10 +11,8 @@ COHERE = Dialect("cohere", "cohere_chunks", COHERE_V2)
 _CHAT = Contract(
     "cohere",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=COHERE,
-    source=unverified("Cohere v2 docs: thinking chunks, unvalidated"),
+    COHERE,
+    source=Source("https://docs.cohere.com/docs/reasoning", "2026-11-16", "thinking chunks, unvalidated"),
     thinks_by_default=True,
     knobs=(Knob("", "token_budget"),),
 )
@@ -28,9 +26,6 @@ ROW = ProviderRow(
     formats=("openai_chat",),
     bases={"openai_chat": "https://api.cohere.ai/compatibility/v1"},
     rules="own",
-    rows=(ModelRow(models="", contracts={"openai_chat": _CHAT}),),
-    wants_back="by model",
-    has_documented_field=True,
+    rows=(ModelRow(contracts=(_CHAT,)),),
     makes=(COHERE_V2,),
-    refusals=(),
 )

@@ -63,10 +63,10 @@ class Contract(Struct, frozen=True, gc=False):
 
     name: str
     kind: Kind
-    scope: Scope
-    takes: Takes
     dialect: Dialect
     source: Source
+    scope: Scope = "nowhere"
+    takes: Takes = "text"
     ladder: tuple[Rung, ...] = ()
     filler: str = " "
     thinks_by_default: bool = False

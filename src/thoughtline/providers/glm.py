@@ -11,9 +11,7 @@ GLM = Dialect("glm", "reasoning_content", GLM_V1)
 _CHAT = Contract(
     "glm",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=GLM,
+    GLM,
     source=Source(
         "https://docs.z.ai/guides/capabilities/thinking-mode", "2026-11-16", "return it unmodified; unenforced"
     ),
@@ -30,15 +28,12 @@ ROW = ProviderRow(
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.z.ai/api/anthropic"},
     rules="own",
-    rows=(ModelRow(models="", contracts={"openai_chat": _CHAT}),),
-    wants_back="by model",
+    rows=(ModelRow(contracts=(_CHAT,)),),
     wanted_models="glm.*think",
-    has_documented_field=True,
     makes=(GLM_V1,),
     example_model="glm-5",
     contexts=(
         Context("glm-5.2", 1_048_576, "https://openrouter.ai/z-ai/glm-5.2, 2026-11-16"),
         Context("glm-5", 200_000, "https://vercel.com/ai-gateway/models/glm-5, 2026-11-16"),
     ),
-    refusals=(),
 )

@@ -6,12 +6,10 @@ from thoughtline.providers.shared import FIELD_CONTRACT, UNSUPPORTED_FIELD, UNSU
 ROW = ProviderRow(
     name="groq",
     hosts=r"groq\.com$",
-    models=r"(?!)",
     base_url="https://api.groq.com/openai/v1",
     formats=("openai_chat", "openai_responses"),
     rules="own",
-    rows=(ModelRow(models="", contracts={"openai_chat": FIELD_CONTRACT}),),
+    rows=(ModelRow(contracts=(FIELD_CONTRACT,)),),
     wants_back="never",
-    has_documented_field=True,
     refusals=(UNSUPPORTED_FIELD, UNSUPPORTED_MEMBER),
 )

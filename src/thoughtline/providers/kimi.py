@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import PRESENCE, Contract, unverified
+from thoughtline.providers.contract import PRESENCE, Contract, Source, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import THINKING_TYPE, Knob
 from thoughtline.providers.refusals import says
@@ -38,10 +38,9 @@ _KEEPS = Knob(r"k2[.p]6", "thinking_type", keeps=((("thinking", "keep"), "all"),
 _CHAT = Contract(
     "kimi",
     "presence",
-    "calls",
-    takes="text",
-    dialect=KIMI,
-    source=unverified("thinking on: a turn that calls tools needs its reasoning_content; its 400 names the message"),
+    KIMI,
+    scope="calls",
+    source=Source("https://github.com/MoonshotAI/kimi-agent-sdk/issues/169", "2026-11-16", "its 400 names the message"),
     ladder=PRESENCE,
     thinks_by_default=True,
     knobs=(_K3, _THINKING, _KEEPS, THINKING_TYPE),
@@ -67,10 +66,9 @@ ROW = ProviderRow(
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.moonshot.ai/anthropic"},
     rules="own",
-    rows=(ModelRow(models="", contracts={"openai_chat": _CHAT, "anthropic_messages": _MESSAGES}),),
+    rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
     wants_back="always",
     wanted_models="kimi|moonshotai/",
-    has_documented_field=True,
     makes=(KIMI_V1,),
     example_model="kimi-k2.6",
     contexts=(Context("kimi-k2", 262_144, "https://docs.openclaw.ai/providers/moonshot, 2026-11-16"),),

@@ -15,9 +15,7 @@ MINIMAX_ANTHROPIC = Dialect("minimax_anthropic", "native", MINIMAX_RESPONSE_V1)
 _CHAT = Contract(
     "minimax",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=MINIMAX_TAGS,
+    MINIMAX_TAGS,
     source=unverified("M2 Tool Use & Interleaved Thinking: append the whole message; nothing is enforced"),
     thinks_by_default=True,
     knobs=(Knob("m3", "thinking_adaptive"), ALWAYS_THINKS),
@@ -40,10 +38,7 @@ ROW = ProviderRow(
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://api.minimax.io/anthropic"},
     rules="own",
-    rows=(ModelRow(models="", contracts={"openai_chat": _CHAT, "anthropic_messages": _MESSAGES}),),
-    wants_back="by model",
-    has_documented_field=True,
+    rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
     makes=(MINIMAX_RESPONSE_V1,),
     example_model="MiniMax-M3",
-    refusals=(),
 )

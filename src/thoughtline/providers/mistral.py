@@ -21,9 +21,7 @@ _EXTRA, _EXTRA_MEMBER = (
 _CHAT = Contract(
     "mistral",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=MISTRAL,
+    MISTRAL,
     source=Source(
         "https://docs.mistral.ai/studio-api/conversations/reasoning", "2026-11-16", "any other field is a 422"
     ),
@@ -40,9 +38,8 @@ ROW = ProviderRow(
     base_url="https://api.mistral.ai/v1",
     formats=("openai_chat",),
     rules="own",
-    rows=(ModelRow(models="", contracts={"openai_chat": _CHAT}),),
+    rows=(ModelRow(contracts=(_CHAT,)),),
     wants_back="never",
-    has_documented_field=True,
     makes=(MISTRAL_V1,),
     refusals=(_EXTRA, _EXTRA_MEMBER),
 )

@@ -1,6 +1,6 @@
 """Ollama: a server of one's own; `thinking` in its own format, `reasoning` in OpenAI's, nothing enforced."""
 
-from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import REASONING, Dialect
 from thoughtline.providers.knobs import TO_HIGH, Knob
 from thoughtline.providers.refusals import says
@@ -12,10 +12,8 @@ OLLAMA_TAGS = Dialect("ollama_tags", "think_tags")
 _NATIVE = Contract(
     "ollama",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=OLLAMA,
-    source=unverified("Ollama API docs: thinking in and out, nothing enforced"),
+    OLLAMA,
+    source=Source("https://ollama.com/blog/thinking", "2026-11-16", "thinking in and out, nothing enforced"),
     thinks_by_default=True,
     format="ollama_chat",
     knobs=(
@@ -28,16 +26,13 @@ _NATIVE = Contract(
 ROW = ProviderRow(
     name="ollama",
     hosts=r"(?!)",
-    models=r"(?!)",
     base_url="http://127.0.0.1:11434",
     formats=("ollama_chat", "openai_chat", "openai_responses", "anthropic_messages"),
     auth="none",
     owns="ollama_chat",
     rules="makers",
-    rows=(ModelRow(models="", contracts={"ollama_chat": _NATIVE}),),
+    rows=(ModelRow(contracts=(_NATIVE,)),),
     dialect=REASONING,
-    wants_back="by model",
-    has_documented_field=True,
     refusals=(
         says(
             "thinking-unsupported",

@@ -11,9 +11,8 @@ from thoughtline.providers.row import NOT_OPENAIS, SEARCHES, ModelRow, ProviderR
 _CHAT = Contract(
     "openrouter",
     "advisory",
-    "nowhere",
+    REASONING_DETAILS,
     takes="own",
-    dialect=REASONING_DETAILS,
     source=Source("https://openrouter.ai/docs/use-cases/reasoning-tokens", "2026-11-16", "pass it back unmodified"),
     knobs=(REASONING_OBJECT,),
 )
@@ -21,14 +20,11 @@ _CHAT = Contract(
 ROW = ProviderRow(
     name="openrouter",
     hosts=r"openrouter\.ai$",
-    models=r"(?!)",
     base_url="https://openrouter.ai/api/v1",
     formats=("openai_chat", "openai_responses", "anthropic_messages"),
     rules="strict makers",
-    rows=(ModelRow(models="", contracts={"openai_chat": _CHAT}),),
+    rows=(ModelRow(contracts=(_CHAT,)),),
     dialect=REASONING_DETAILS,
-    wants_back="by model",
-    has_documented_field=True,
     responses_tools=SEARCHES,
     example_model="deepseek/deepseek-v4-pro",
     # MassGen#624, gptel#1190 (before Gemini's own error). 2026-11.
@@ -57,6 +53,5 @@ VERCEL = replace(
     formats=(),
     responses_tools=NOT_OPENAIS,
     example_model="",
-    refusals=(),
 )
 """Vercel's gateway keeps reasoning as OpenRouter does; it is no provider of the catalogue."""

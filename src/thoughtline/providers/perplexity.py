@@ -8,9 +8,8 @@ from thoughtline.providers.row import ModelRow, ProviderRow
 _CHAT = Contract(
     "no-reasoning",
     "forbidden",
-    "nowhere",
+    NO_REASONING,
     takes="nothing",
-    dialect=NO_REASONING,
     source=unverified("Perplexity has no replay; <think> is visible text there"),
     knobs=(NO_KNOB,),
 )
@@ -23,8 +22,6 @@ ROW = ProviderRow(
     formats=("openai_chat",),
     paths={"openai_chat": "/chat/completions"},
     rules="own",
-    rows=(ModelRow(models="", contracts={"openai_chat": _CHAT}, elsewhere={}),),
+    rows=(ModelRow(contracts=(_CHAT,), elsewhere=()),),
     wants_back="never",
-    has_documented_field=True,
-    refusals=(),
 )

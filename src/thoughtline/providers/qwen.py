@@ -12,9 +12,7 @@ QWEN = Dialect("qwen", "reasoning_content", QWEN_V1)
 _CHAT = Contract(
     "qwen",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=QWEN,
+    QWEN,
     source=Source(
         "https://www.alibabacloud.com/help/en/model-studio/deep-thinking",
         "2026-11-16",
@@ -35,10 +33,8 @@ ROW = ProviderRow(
     formats=("openai_chat", "anthropic_messages"),
     bases={"anthropic_messages": "https://dashscope-intl.aliyuncs.com/apps/anthropic"},
     rules="makers",
-    rows=(ModelRow(models="", contracts={"openai_chat": _CHAT}),),
-    wants_back="by model",
+    rows=(ModelRow(contracts=(_CHAT,)),),
     wanted_models="qwq|qwen.*think",
-    has_documented_field=True,
     makes=(QWEN_V1,),
     example_model="qwen3.7-max",
     refusals=(

@@ -40,13 +40,15 @@ class ModelRow(Struct, frozen=True, kw_only=True):
     `contracts` hold where the maker serves them, `elsewhere` where others do; None: the same.
     """
 
-    models: str
-    contracts: dict[FormatName, Contract]
-    elsewhere: dict[FormatName, Contract] | None = None
+    models: str = ""
+    contracts: tuple[Contract, ...]
+    elsewhere: tuple[Contract, ...] | None = None
 
     def contract(self, format: FormatName, *, is_maker: bool) -> Contract | None:
-        rows = self.contracts if is_maker or self.elsewhere is None else self.elsewhere
-        return rows.get("openai_chat" if format == "ai_sdk_ui" else format)
+        """The one of a format; AI SDK's stream is of chat."""
+        asked = "openai_chat" if format == "ai_sdk_ui" else format
+        contracts = self.contracts if is_maker or self.elsewhere is None else self.elsewhere
+        return next((one for one in contracts if one.format == asked), None)
 
 
 class Context(Struct, frozen=True):
@@ -76,14 +78,14 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
 
     name: str
     hosts: str
-    models: str
     base_url: str
     formats: tuple[FormatName, ...]
     rules: Rules
     rows: tuple[ModelRow, ...]
-    wants_back: Wants
-    has_documented_field: bool
-    refusals: tuple[RefusalTemplate, ...]
+    models: str = "(?!)"
+    refusals: tuple[RefusalTemplate, ...] = ()
+    wants_back: Wants = "by model"
+    has_documented_field: bool = True
     aliases: tuple[str, ...] = ()
     bases: dict[FormatName, str] = {}
     paths: dict[FormatName, str] = {}
@@ -112,6 +114,4 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     @property
     def contracts(self) -> tuple[Contract, ...]:
         """Every contract that it states, those for most of its models first."""
-        return tuple(
-            found for row in reversed(self.rows) for found in (*row.contracts.values(), *(row.elsewhere or {}).values())
-        )
+        return tuple(one for row in reversed(self.rows) for one in (*row.contracts, *(row.elsewhere or ())))

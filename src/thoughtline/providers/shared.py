@@ -23,9 +23,7 @@ UNSUPPORTED_MEMBER = says("forbidden", "drop_member", _VIOLATION % "{member}")
 CONTENT_CONTRACT = Contract(
     "reasoning-content",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=REASONING_CONTENT,
+    REASONING_CONTENT,
     source=Source(
         "https://docs.fireworks.ai/guides/reasoning", "2026-11-16", "also SiliconFlow, DeepInfra, llama.cpp …"
     ),
@@ -46,9 +44,7 @@ FIELD_CONTRACT = replace(
 UNKNOWN = Contract(
     "unknown",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=REASONING_CONTENT,
+    REASONING_CONTENT,
     source=unverified("a model we don't know: what the client sends is left alone"),
     follows_answers=True,
     may_seal=True,
@@ -102,12 +98,10 @@ _OTHERS = (
 UNLISTED = ProviderRow(
     name="",
     hosts="(?!)",
-    models="(?!)",
     base_url="",
     formats=(),
     rules="makers",
     rows=(),
-    wants_back="by model",
     has_documented_field=False,
     may_seal=True,
     responses_tools=None,
@@ -122,14 +116,12 @@ def open_host(name: str, hosts: str, base_url: str, *, formats: tuple[FormatName
     row = ProviderRow(
         name=name,
         hosts=hosts,
-        models="(?!)",
         base_url=base_url,
         formats=formats,
         rules="makers",
-        rows=(ModelRow(models="", contracts={"openai_chat": CONTENT_CONTRACT}),),
+        rows=(ModelRow(contracts=(CONTENT_CONTRACT,)),),
         wants_back="always",
         has_documented_field=False,
         is_lenient=True,
-        refusals=(),
     )
     return replace(row, **facts)

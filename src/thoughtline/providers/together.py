@@ -9,6 +9,6 @@ ROW = open_host(
     r"together\.(ai|xyz)$",
     "https://api.together.xyz/v1",
     formats=("openai_chat",),
-    rows=(ModelRow(models="", contracts={"openai_chat": FIELD_CONTRACT}),),
+    rows=(ModelRow(contracts=(FIELD_CONTRACT,)),),
     dialect=REASONING,
 )

@@ -9,7 +9,7 @@ ROW = open_host(
     "(?!)",
     "http://127.0.0.1:8000/v1",
     formats=("openai_chat", "openai_responses", "anthropic_messages"),
-    rows=(ModelRow(models="", contracts={"openai_chat": FIELD_CONTRACT}),),
+    rows=(ModelRow(contracts=(FIELD_CONTRACT,)),),
     dialect=REASONING,
     wants_back="by model",
     is_lenient=False,

@@ -23,9 +23,8 @@ _UNDECIPHERED = says(
 _RESPONSES = Contract(
     "xai-responses",
     "authenticity",
-    "nowhere",
+    XAI_RESPONSES,
     takes="own",
-    dialect=XAI_RESPONSES,
     source=Source(_PAGE, "2026-11-16", "never required; ciphertext is verified, summary must be there"),
     thinks_by_default=True,
     only_when_thinking=False,
@@ -37,9 +36,7 @@ _RESPONSES = Contract(
 _CHAT = Contract(
     "xai-chat",
     "advisory",
-    "nowhere",
-    takes="text",
-    dialect=REASONING_CONTENT,
+    REASONING_CONTENT,
     source=Source(_PAGE, "2026-11-16", "gives reasoning_content and demands nothing; deprecated"),
     thinks_by_default=True,
     knobs=(Knob("grok-3-mini", "reasoning_effort", ("low", "high"), can_be_off=False), ALWAYS_THINKS),
@@ -56,13 +53,10 @@ ROW = ProviderRow(
     rules="own",
     rows=(
         ModelRow(
-            models="",
-            contracts={"openai_responses": _RESPONSES, "openai_chat": _CHAT},
-            elsewhere={"openai_responses": _RESPONSES},
+            contracts=(_RESPONSES, _CHAT),
+            elsewhere=(_RESPONSES,),
         ),
     ),
-    wants_back="by model",
-    has_documented_field=True,
     makes=(XAI_RESPONSES_V1, BEDROCK_XAI_RESPONSES_V1),
     example_model="grok-4.7",
     refusals=(
