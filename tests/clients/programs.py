@@ -6,11 +6,12 @@ caught by a proxy that answers nothing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -115,7 +116,36 @@ class Trap:
 
 def run(program: Program, arguments: list[str], place: Place, task: Task) -> Outcome:
     """One run to its end, with nothing in its environment but what a test gives it."""
-    environment = {
+    done = subprocess.run(
+        [executable_of(program), *arguments],
+        cwd=place.work,
+        env=_environment(program, place, task),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+    )
+    return Outcome(done.returncode, done.stdout.strip().rpartition("\n")[2], done.stderr)
+
+
+@contextlib.contextmanager
+def serving(program: Program, arguments: list[str], place: Place, task: Task) -> Iterator[str]:
+    """The program as a server of its own; gives the last word of its first line, its address."""
+    with subprocess.Popen(
+        [executable_of(program), *arguments],
+        cwd=place.work,
+        env=_environment(program, place, task),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        yield next(line for line in process.stdout if "http://" in line).split()[-1]
+        process.terminate()
+
+
+def _environment(program: Program, place: Place, task: Task) -> dict[str, str]:
+    return {
         "PATH": os.pathsep.join((*_folders_of_node(), os.environ["PATH"])),
         "HOME": str(place.home),
         "TMPDIR": str(place.home),
@@ -124,16 +154,6 @@ def run(program: Program, arguments: list[str], place: Place, task: Task) -> Out
         "NO_PROXY": "127.0.0.1",
         **program.settings(place, task),
     }
-    done = subprocess.run(
-        [executable_of(program), *arguments],
-        cwd=place.work,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-    )
-    return Outcome(done.returncode, done.stdout.strip().rpartition("\n")[2], done.stderr)
 
 
 def _folders_of_node() -> list[str]:

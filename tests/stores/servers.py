@@ -95,6 +95,11 @@ class Postgres:
     def url(self) -> str:
         return str(self._server.get_uri())
 
+    @property
+    def programs(self) -> Path:
+        """The folder of `pg_dump` and its like."""
+        return Path(self._server.bin_path)
+
     def start(self) -> None:
         self._server.ensure_postgres_running()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from tests.translation.pairs import Dialogue, hold
-from tests.translation.world import UPSTREAMS, Client, Lane
+from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Client, Lane
 from thoughtline.translation.envelopes import Opened, Sealer
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ReasoningText, Seal, ToolCall, is_envelope
 from thoughtline.values.records import Key
@@ -90,3 +91,45 @@ def test_no_envelope_goes_upstream(upstream: object) -> None:
             talk = hold(lane, Dialogue("interleaved thinking", True, strips=False))
             assert b"TLT1" in str(talk.history).encode()
             assert b"TLT1" not in lane.exchange(talk.body(False), False).sent
+
+
+# --- words that a client trims ----------------------------------------------------------------------------------------
+
+BOUND = next(upstream for upstream in MORE_UPSTREAMS if upstream.profile == "bound")
+BLANKS = st.sampled_from(["", " ", "  ", "\n", "\n\n", "\t", " \n ", "\xa0"])
+SAYINGS = st.builds("say: {}Well.{}\n".format, BLANKS, BLANKS)
+CALLS = st.builds("{}{}call: look {{}}\n".format, st.sampled_from(["", "think: so\n"]), st.just("") | SAYINGS)
+TURNS = st.lists(CALLS, min_size=1, max_size=3).map("".join) | st.builds("{}{}".format, CALLS, SAYINGS) | SAYINGS
+TRIMS = st.sampled_from([str.strip, str.rstrip, str.lstrip])
+
+
+Trim = Callable[[str], str]
+
+
+def _trim(client: Client, trim: Trim) -> None:
+    for content in client.history:
+        for part in content["parts"]:
+            if content["role"] == "model" and "text" in part:
+                part["text"] = trim(part["text"])
+
+
+@pytest.mark.parametrize("keeps", [False, True], ids=["nothing stored", "stored"])
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
+@given(turns=st.lists(TURNS, min_size=2, max_size=4), trim=TRIMS)
+def test_words_that_a_client_trims(is_streaming: bool, keeps: bool, turns: list[str], trim: Trim) -> None:
+    """Gemini CLI trims text when it resumes, and Claude has bound its thinking to every blank before it. The record has
+    the words as they were; where none is left, the envelope has them."""
+    lane = Lane(BOUND, "gemini_generate", keeps=keeps)
+    client = Client(lane, "script:\n" + "---\n".join([*turns, "say: done"]))
+    for _ in turns:
+        client.ask(is_streaming)
+        client.go_on()
+    _trim(client, trim)
+    client.ask(is_streaming)
+    assert set(lane.verdicts) == {"whole"}
+
+
+def test_words_alone_need_no_envelope() -> None:
+    """A turn without reasoning has none to put back."""
+    client = Client(Lane(UPSTREAMS[2], "gemini_generate"), "script:\nno-think\nsay: Well. \n")
+    assert b"TLT1" not in client.ask(False).body

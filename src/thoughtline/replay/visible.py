@@ -292,6 +292,14 @@ def other_value(item: Other) -> str:
         return str(bytes(item.raw), "utf-8", "replace")
 
 
+def is_bare(item: Text) -> bool:
+    """Whether nothing stands on a text beside its words: no client's mark, no citation."""
+    try:
+        return not item.raw or _decode_value(item.raw).keys() <= {"type", "text"}
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError):
+        return False
+
+
 def is_part_of(shown: Other, made: Other) -> bool:
     """Whether a client shows what is left of an item after leaving out members that its library does not know."""
     if isinstance(shown, ToolResult) or isinstance(made, ToolResult):

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from thoughtline.providers import Contract
-from thoughtline.replay.visible import is_part_of, other_name, other_value, visible_call
+from thoughtline.replay.visible import is_bare, is_part_of, other_name, other_value, visible_call
 from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
     NO_RAW,
@@ -279,8 +279,8 @@ def _sealed_text(made: Text, shown: Text) -> Text:
     # A seal belongs to the very text it was made for, white space included.
     if made.seal is not None and seal_essence(shown) != seal_essence(made):
         return replace(shown, seal=made.seal) if shown.text == made.text else made
-    if shown.text != made.text and not shown.raw:
-        return replace(shown, text=made.text)  # white space is what prompt caches and providers count, too
+    if shown.text != made.text and is_bare(shown):
+        return replace(shown, text=made.text, raw=NO_RAW)  # white space is what prompt caches and providers count, too
     return shown
 
 

@@ -20,7 +20,7 @@ from thoughtline.translation.notebook import NoteBook, find
 from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
 from thoughtline.translation.spokes import SPOKES
 from thoughtline.translation.tools import wrapped_text
-from thoughtline.translation.ways import Held, Way
+from thoughtline.translation.ways import Held, Unsealed, Way
 from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
 from thoughtline.values.items import (
     NO_RAW,
@@ -65,7 +65,7 @@ class Answer:
         self._early: dict[int, Place] = {}
         self._late: list[Held] = []
         self._sealed: list[Item] = []
-        self._unsealed: list[Held] = []
+        self._unsealed = Unsealed(way)
         self._next = 0
         self._calls = 0
         self._letters = 0
@@ -338,6 +338,7 @@ class Answer:
         self._closed.add(opened.source)
         match opened.kind:
             case "text":
+                self._unsealed.add_words(opened.text, self._place)
                 self._letters += letters_of(opened.text)
                 self._give(opened.position, self._book.written(opened.text, opened.notes, opened.tokens))
             case "reasoning":
@@ -363,7 +364,7 @@ class Answer:
         """Reasoning as the client's format has it, with the envelope where that has a slot."""
         text, ours = opened.text, self._way.dialect.reasoning_format
         if self._slot == "call":
-            self._unsealed += opened.held
+            self._unsealed.add(opened.held)
             return [ReasoningText(text, None, ours)] if text else []
         token = self._token(opened.held) if self._slot != "none" else None
         match self._slot:
@@ -404,11 +405,9 @@ class Answer:
             self._events.append(CallDelta(self._choice, opened.position, arguments))
         seal: Seal | None = None
         if self._slot == "call":
-            is_sealed = item is not None and item.seal is not None
-            sealed = [self._held(replace(item, raw=NO_RAW))] if item is not None and is_sealed else []
-            token = self._token([*self._unsealed, *sealed])
-            seal = Seal(token, self._way.dialect.reasoning_format) if token else None
-            self._unsealed = []
+            if item is not None and item.seal is not None:
+                self._unsealed.add([self._held(replace(item, raw=NO_RAW))])
+            seal = self._unsealed.sealed()
         call = ToolCall(made.name or "", arguments, made.id, None, made.is_custom, seal, namespace=made.namespace)
         self._give(opened.position, call)
 
@@ -418,12 +417,9 @@ class Answer:
             self._open_call(source, gathered(self._waiting.pop(source)))
             self._leave()
         self._give_late()
-        if self._unsealed:
-            token = self._token(self._unsealed)
-            self._unsealed = []
-            if token:
-                self._give(self._next, Text("", Seal(token, self._way.dialect.reasoning_format)))
-                self._next += 1
+        if seal := self._unsealed.sealed():
+            self._give(self._next, Text("", seal))
+            self._next += 1
         if notes := self._book.beside():
             self._events.append(Noted(self._choice, notes))
         self._events.append(TurnDone(self._choice, self._finish(event.finish)))
@@ -433,7 +429,7 @@ class Answer:
         last for the answer, and the record of the turn has them."""
         late, self._late = self._late, []
         if late and self._slot == "call":
-            self._unsealed += late
+            self._unsealed.add(late)
         elif late and self._slot != "none" and not self._letters:
             opened = self._enter("reasoning", -1)
             opened.held += late

@@ -29,7 +29,7 @@ from thoughtline.translation.sampling import sampled
 from thoughtline.translation.spokes import SPOKES, bodies_of
 from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
 from thoughtline.values.errors import Untranslatable
-from thoughtline.values.items import REASONING_KINDS, Item, Text, ToolCall
+from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import FormatName, Transcript
@@ -292,7 +292,8 @@ def _records(transcript: Transcript, conversation: Conversation, identity: Ident
 
 
 def _whole(shown: tuple[Item, ...], placed: list[Placed]) -> list[Item]:
-    """A turn as it was: sealed reasoning where it stood among what is visible, seals back on the items they were on."""
+    """A turn as it was: sealed reasoning where it stood among what is visible, seals back on the items they were on,
+    blanks around the words that had some."""
     sealed = [
         ((one.base[0] + place[0], one.base[1] + place[1]), item)
         for one in placed
@@ -307,18 +308,20 @@ def _whole(shown: tuple[Item, ...], placed: list[Placed]) -> list[Item]:
         if isinstance(item, (Text, ToolCall)):
             while thoughts and thoughts[0][0][0] <= letters and thoughts[0][0][1] <= calls:
                 whole.append(thoughts.pop(0)[1])
+        whole.append(_resealed(item, (letters, calls), sealed))
         letters += letters_of(item.text) if isinstance(item, Text) else 0
         calls += isinstance(item, ToolCall)
-        whole.append(_resealed(item, sealed))
     return [*whole, *(thought for _, thought in thoughts)]
 
 
-def _resealed(item: Item, sealed: list[tuple[Place, Item]]) -> Item:
-    for _, known in sealed:
+def _resealed(item: Item, place: Place, sealed: list[tuple[Place, Item]]) -> Item:
+    for its_place, known in sealed:
         match known, item:
             case ToolCall(), ToolCall() if is_same_call(known, item):
                 return replace(item, seal=known.seal)
-            case Text(), Text() if known.text == item.text:
+            case Text(seal=None), Text() if its_place == place and known.text.split() == item.text.split():
+                return replace(item, text=known.text)
+            case Text(seal=Seal()), Text() if known.text == item.text:
                 return replace(item, seal=known.seal)
             case _:
                 pass

@@ -9,7 +9,7 @@ from thoughtline.providers import Dialect
 from thoughtline.translation.calls import CallIds
 from thoughtline.translation.envelopes import Opened, Place, Sealer
 from thoughtline.translation.tools import NO_NAMES, ToolNames
-from thoughtline.values.items import Item
+from thoughtline.values.items import Item, Seal, Text
 from thoughtline.values.records import Key
 from thoughtline.values.turns import FormatName, Provenance
 
@@ -65,3 +65,32 @@ class Way(NamedTuple):
     @property
     def slot(self) -> Slot:
         return _SLOTS.get(self.to, "none")
+
+
+class Unsealed:
+    """What waits for the next slot, for a client whose slots follow the words: Gemini's, on a call or at the end.
+
+    Words with white space around them go along. Some clients trim what they resume, and a model may have bound its next
+    thought to every blank. They go back with the reasoning of their turn: where that has none, nobody asks for them.
+    """
+
+    def __init__(self, way: Way) -> None:
+        self._way = way
+        self._held: list[Held] = []
+        self._has_reasoning = False
+
+    def add(self, held: Sequence[Held]) -> None:
+        self._held += held
+        self._has_reasoning = self._has_reasoning or bool(held)
+
+    def add_words(self, text: str, place: Place) -> None:
+        if self._way.slot == "call" and text != text.strip() != "":
+            self._held.append(Held(place, Text(text)))
+
+    def sealed(self) -> Seal | None:
+        """All of it in one envelope."""
+        sealing = self._way.sealing
+        if sealing is None or not self._has_reasoning:
+            return None
+        token, self._held = sealing.token(self._held), []
+        return Seal(token, self._way.dialect.reasoning_format) if token else None

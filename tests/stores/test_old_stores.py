@@ -1,0 +1,62 @@
+"""Stores that an older version wrote are read: its turns, keys, lessons, sessions and shared settings hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stores.old_stores import ENGINES, SAID, SESSION, Json, World, keys, restored, world
+
+
+@pytest.fixture(params=ENGINES)
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Json]]:
+    """The address of an old store, given to its engine, and what was said to it."""
+    server = "" if request.param == "sqlite" else str(request.getfixturevalue(f"{request.param}_url"))
+    with restored(request.param, server, tmp_path) as url:
+        yield url, json.loads(SAID.read_text())[request.param]
+
+
+def test_what_an_older_version_kept_still_holds(old: tuple[str, Json]) -> None:
+    """A gateway on the old store does what the older version did."""
+    url, said = old
+    listed = {key["name"]: key.get("revoked", False) for key in json.loads(keys(url, "list", "--json"))["keys"]}
+    assert listed == {"ada": False, "bob": True}
+    with world(url, said["key"]) as here:
+        _check_turns(here, said)
+        _check_keys(here, said)
+        _check_listings(here)
+
+
+def _check_turns(here: World, said: Json) -> None:
+    """The same bodies go up: reasoning is back, and a provider that once taught us need not refuse again."""
+    for provider, history in said["histories"].items():
+        assert here.ask(provider, history).status_code == 200
+        (sent,) = here.upstream.taken()
+        assert json.loads(sent.body) == said["sent"][provider]
+        thoughts = [
+            one["reasoning_content"] for one in said["sent"][provider]["messages"] if one["role"] == "assistant"
+        ]
+        assert thoughts == ["Paris first.", "", "Now I know."]
+
+
+def _check_keys(here: World, said: Json) -> None:
+    """One opens the door; one that was revoked does not, nor does none."""
+    history = said["histories"]["deepseek"]
+    assert here.ask("deepseek", history, key=said["revoked"]).status_code == 401
+    assert here.ask("deepseek", history, key="nobody").status_code == 401
+
+
+def _check_listings(here: World) -> None:
+    turns = here.admin("/api/cache/reasoning")["entries"]
+    assert {turn["provider"] for turn in turns} == {"deepseek", "glm"}
+    assert {turn["session"] for turn in turns} == {SESSION}
+    assert [one["id"] for one in here.admin("/api/sessions")["sessions"]] == [SESSION]
+    learned = here.admin("/api/contracts")["learned"]
+    assert {(one["provider"], one["model"]) for one in learned} == {("glm", "deepseek-v4-pro")}
+    shared = here.admin("/api/settings")
+    assert shared["continuity"]["enabled"] is True
+    assert shared["continuity"]["count"] == 7
+    assert shared["tags"]["mode"] == "lift"

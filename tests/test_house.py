@@ -1,0 +1,85 @@
+"""The counters of `tools.house`, on small sources that are made up."""
+
+from __future__ import annotations
+
+from tools.house import (
+    Source,
+    bare_waivers,
+    functions,
+    lines_by_package,
+    long_calls,
+    naming,
+    shared_names,
+    untested,
+)
+
+
+def test_lines_are_counted_by_package() -> None:
+    """Folders below the product's, modules beside them, and the simulators wherever they are."""
+    files = [
+        Source("src/thoughtline/cli.py", "a\n" * 3),
+        Source("src/thoughtline/gateway/admin/cache.py", "a\n" * 5),
+        Source("src/thoughtline/gateway/app.py", "a\n" * 7),
+        Source("src/thoughtline_sim/app.py", "a\n" * 2),
+    ]
+    assert lines_by_package(files) == {"thoughtline/*.py": 3, "thoughtline/gateway": 12, "thoughtline_sim/*.py": 2}
+
+
+def test_names_in_literals_are_found() -> None:
+    """Names, patterns and addresses; not sentences, docstrings, longer words, and files that may."""
+    files = [
+        Source("src/a.py", 'x = "kimi"'),
+        Source("src/b.py", 'x = r"(moonshot|Kimi)-k2"'),
+        Source("src/c.py", '"""kimi"""\nx = "kimi is a model"\ny = "kimis"\nz = "kimi_chat"'),
+        Source("src/providers/kimi.py", 'x = "kimi"'),
+        Source("src/clients/row.py", 'x = "kimi"'),
+    ]
+    found = naming(files, {"kimi", "moonshot"}, "src/providers/", {"src/clients/": "a client of its own"})
+    assert found == ("src/a.py: kimi", "src/b.py: moonshot")
+
+
+def test_long_calls_are_found() -> None:
+    """By their positional arguments, those behind a star too."""
+    source = 'f(1, 2, 3, 4, 5)\nf(1, 2, 3, 4, 5, 6)\nf(*("a", "b", "c"), 4, 5, 6)\nf(*many, 2, c=3, d=4, e=5, f=6)\n'
+    assert long_calls([Source("src/a.py", source)]) == ("src/a.py:2", "src/a.py:3")
+
+
+def test_shared_names_are_found() -> None:
+    """Of two classes of one name, one is imported elsewhere: directly, or through its package."""
+    files = [
+        Source("src/thoughtline/a/one.py", "class Step: ...\nclass Own: ...\nclass Line: ..."),
+        Source("src/thoughtline/b/two.py", "class Step: ...\nclass Own: ...\nclass Line: ..."),
+        Source("src/thoughtline/a/near.py", "from thoughtline.a.one import Own"),
+        Source("src/thoughtline/c.py", "from thoughtline.a.one import Step\nfrom thoughtline.b import Line"),
+    ]
+    assert [one.partition(":")[0] for one in shared_names(files)] == ["Line", "Step"]
+
+
+def test_waivers_without_a_reason_are_found() -> None:
+    """A reason stands behind the waiver or above it."""
+    mark = "# " + "noqa: N815"
+    source = f'a = 1  {mark}\nb = 2  {mark} as the wire has it\n# As the wire has it.\nc = 3  {mark}\nd = "{mark}"\n'
+    pyproject = '[tool.ruff.lint.per-file-ignores]\n"a/*" = ["T20"] # prints\n"b/*" = ["T20"]\n'
+    found = bare_waivers([Source("src/a.py", source)], pyproject)
+    assert found == ("src/a.py:1", "pyproject.toml:3")
+
+
+def test_modules_without_a_test_file_are_found() -> None:
+    """Only those with functions; a file is named after its module, alone or with its folders."""
+    logic = "def f() -> None: ...\n"
+    files = [
+        Source("src/thoughtline/gateway/admin/cache.py", logic),
+        Source("src/thoughtline/gateway/admin/rows.py", "ROWS = ()\n"),
+        Source("src/thoughtline/gateway/admin/trail.py", logic),
+        Source("src/thoughtline/gateway/app.py", logic),
+        Source("src/thoughtline/clients/row.py", logic),
+        Source("src/thoughtline_sim/script.py", logic),
+    ]
+    tests = ["tests/gateway/test_admin_cache.py", "tests/gateway/test_trail.py", "tests/sim/test_script.py"]
+    assert untested(files, tests, {"src/thoughtline/clients/": "rows"}) == ("src/thoughtline/gateway/app.py",)
+
+
+def test_functions_are_measured() -> None:
+    """From their first line to their last."""
+    source = "class A:\n    def f(self) -> None:\n        ...\n\nasync def g() -> None: ...\n"
+    assert functions([Source("src/a.py", source)]) == [(1, "src/a.py:5 g"), (2, "src/a.py:2 f")]

@@ -1,0 +1,316 @@
+"""Figures of the code that say whether it is easy to live in, and limits that they are held to.
+
+python -m tools.house            print them
+python -m tools.house --check    exit status 1 if a limit is passed
+python -m tools.house --list     also name what was counted
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from statistics import median, quantiles
+from typing import NamedTuple, TypeAlias
+
+from tools.walked import walks
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = "src/thoughtline/"
+SIMULATORS = ("src/thoughtline/sim/", "src/thoughtline_sim/")
+
+LIMITS: Mapping[str, float] = {
+    "lines of the product": 30_000,
+    "lines with simulators": 34_500,
+    "files that name a provider outside providers/": 0,
+    "files that name a format outside formats/": 3,
+    "calls with more than five positional arguments": 0,
+    "classes of one name imported outside their packages": 0,
+    "waivers without a reason": 0,
+    "modules without a test file of their own": 0,
+    "longest function": 40,
+    "files over 450 lines": 0,
+    "median line length": 44,
+    "DeepSeek stream: files": 45,
+    "DeepSeek stream: functions": 250,
+    "Claude Code to GPT stream: files": 60,
+}
+"""Where we want to be; a package can have a limit too. A figure without one is only shown."""
+
+Reasons: TypeAlias = Mapping[str, str]
+MAY_NAME_A_PROVIDER: Reasons = {
+    "src/thoughtline/clients/": "what to set in a client that is made for one provider",
+    "src/thoughtline/commands/": "examples on the command line",
+    "src/thoughtline/demo.py": "the demonstration is of one provider",
+    "src/thoughtline/formats/ai_sdk_ui/metadata.py": "members of the wire have the names of providers",
+    "src/thoughtline/formats/openai_chat/message_encoder.py": "a member of the wire has the name of a provider",
+    "src/thoughtline/handoff_eval.py": "measures a handoff between two providers",
+    "src/thoughtline/items.py": "names of kinds of reasoning, which stores and envelopes hold",
+    "src/thoughtline/values/items.py": "names of kinds of reasoning, which stores and envelopes hold",
+}
+MAY_NAME_A_FORMAT: Reasons = {
+    "src/thoughtline/clients/": "which formats a client speaks is a fact about the client",
+    "src/thoughtline/turns.py": "the names themselves: what a format may be called",
+    "src/thoughtline/values/turns.py": "the names themselves: what a format may be called",
+}
+NEEDS_NO_TEST_FILE: Reasons = {
+    "src/thoughtline/clients/": "rows of text; tests/test_clients.py reads them all",
+    "src/thoughtline/gateway/dashboard/": "static files",
+}
+
+
+class Source(NamedTuple):
+    """A file of Python. `path` is relative to the checkout."""
+
+    path: str
+    text: str
+
+    @property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @property
+    def folder(self) -> str:
+        return str(PurePosixPath(self.path).parent)
+
+    @property
+    def module(self) -> str:
+        """Its dotted name, where it is in `src`."""
+        return self.path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+
+class Figure(NamedTuple):
+    """A number, and the names of what was counted."""
+
+    name: str
+    value: float
+    names: tuple[str, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        return self.name in LIMITS and self.value > LIMITS[self.name]
+
+
+def sources(*folders: str) -> list[Source]:
+    files = [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
+    return [Source(file.relative_to(ROOT).as_posix(), file.read_text()) for file in files]
+
+
+def lines_by_package(files: Iterable[Source]) -> dict[str, int]:
+    """Lines of each folder below the product's own, of its own modules together, and of the simulators."""
+    found: Counter[str] = Counter()
+    for file in files:
+        parts = PurePosixPath(file.path).parts
+        found["/".join(parts[1:3]) if len(parts) > 3 else f"{parts[1]}/*.py"] += len(file.lines)
+    return dict(sorted(found.items()))
+
+
+def naming(files: Iterable[Source], words: Iterable[str], home: str, allowed: Reasons) -> tuple[str, ...]:
+    """Files outside `home` with one of the words in a literal that is no sentence: a name, a pattern, an address."""
+    word = re.compile(rf"(?<![a-z0-9_])({'|'.join(map(re.escape, sorted(words, key=len, reverse=True)))})(?![a-z0-9_])")
+    found = []
+    for file in files:
+        if file.path.startswith(home) or _is_allowed(file.path, allowed):
+            continue
+        names = {hit[1] for text in literals(file.tree) if " " not in text and (hit := word.search(text.lower()))}
+        if names:
+            found.append(f"{file.path}: {', '.join(sorted(names))}")
+    return tuple(found)
+
+
+def literals(tree: ast.Module) -> Iterator[str]:
+    """Every string but docstrings."""
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+            yield node.value
+
+
+def _is_allowed(path: str, allowed: Reasons) -> bool:
+    return any(path.startswith(beginning) for beginning in allowed)
+
+
+def long_calls(files: Iterable[Source], most: int = 5) -> tuple[str, ...]:
+    """Calls with more positional arguments; a tuple with a star counts as what is in it."""
+    calls = [(file, node) for file in files for node in ast.walk(file.tree) if isinstance(node, ast.Call)]
+    return tuple(f"{file.path}:{call.lineno}" for file, call in calls if sum(map(_width, call.args)) > most)
+
+
+def _width(argument: ast.expr) -> int:
+    starred = argument.value if isinstance(argument, ast.Starred) else None
+    return len(starred.elts) if isinstance(starred, ast.Tuple) else 1
+
+
+def shared_names(files: Iterable[Source]) -> tuple[str, ...]:
+    """Classes of one name in several modules, where a module of another folder imports one of them."""
+    files = list(files)
+    homes: defaultdict[str, set[str]] = defaultdict(set)
+    for file in files:
+        for node in file.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].add(file.module)
+    abroad = {name for file in files for name, module in _imports(file) if _is_abroad(file, module, homes[name])}
+    return tuple(f"{name}: {', '.join(sorted(homes[name]))}" for name in sorted(abroad) if len(homes[name]) > 1)
+
+
+def _imports(file: Source) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(file.tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((alias.name, node.module) for alias in node.names)
+
+
+def _is_abroad(file: Source, module: str, homes: set[str]) -> bool:
+    """Whether a class that is defined in or below the module is imported from outside the folder of its definition."""
+    folder = file.folder.removeprefix("src/").replace("/", ".")
+    found = [home for home in homes if home == module or home.startswith(f"{module}.")]
+    return any(home.rpartition(".")[0] != folder and home != folder for home in found)
+
+
+_CODES = r"\[[\w, -]+\]|:\s*[A-Z]+[0-9]+(?:,\s*[A-Z]+[0-9]+)*"
+_WAIVER = re.compile(rf"#\s*(?:ruff:\s*)?(?:noqa|type:\s*ignore|fmt:\s*(?:skip|off))(?:{_CODES})?")
+
+
+def bare_waivers(files: Iterable[Source], pyproject: str = "") -> tuple[str, ...]:
+    """Waivers with no words behind them and no comment above; in pyproject, ignores without a comment."""
+    found = []
+    for file in files:
+        for number, line in enumerate(file.lines, 1):
+            waiver = _WAIVER.search(line)
+            above = file.lines[number - 2].strip() if number > 1 else ""
+            if (
+                waiver
+                and not line[waiver.end() :].strip(" #")
+                and not above.startswith("#")
+                and _is_comment(line, waiver)
+            ):
+                found.append(f"{file.path}:{number}")
+    return (*found, *_bare_ignores(pyproject))
+
+
+def _is_comment(line: str, waiver: re.Match[str]) -> bool:
+    """Not within a string, as far as one line shows it."""
+    return line[: waiver.start()].count('"') % 2 == 0
+
+
+def _bare_ignores(pyproject: str) -> Iterator[str]:
+    """Lines of `ignore` and `per-file-ignores` that say no reason."""
+    is_inside = False
+    for number, line in enumerate(pyproject.splitlines(), 1):
+        if line.startswith("["):
+            is_inside = line.strip() == "[tool.ruff.lint.per-file-ignores]"
+        elif re.match(r"(extend-)?ignore = \[", line):
+            is_inside = "]" not in line
+        elif line.startswith("]"):
+            is_inside = False
+        elif is_inside and line.strip() and "#" not in line:
+            yield f"pyproject.toml:{number}"
+
+
+def untested(files: Iterable[Source], tests: Iterable[str], allowed: Reasons) -> tuple[str, ...]:
+    """Modules with functions that no test file is named after: `gateway/admin/cache.py` is tested by
+    `gateway/admin/test_cache.py`, `gateway/test_admin_cache.py`, or a `test_cache.py` in a folder above."""
+    tests = set(tests)
+    return tuple(
+        file.path
+        for file in files
+        if _has_logic(file.tree) and not _is_allowed(file.path, allowed) and tests.isdisjoint(_test_files(file))
+    )
+
+
+def _has_logic(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree))
+
+
+def _test_files(file: Source) -> Iterator[str]:
+    parts = file.module.split(".")
+    parts = ["sim", *parts[1:]] if parts[0] == "thoughtline_sim" else parts[1:]
+    for at in range(len(parts)):
+        folder = "/".join(["tests", *parts[:at]])
+        yield f"{folder}/test_{'_'.join(parts[at:])}.py"
+        yield f"{folder}/test_{parts[-1]}.py"
+
+
+def functions(files: Iterable[Source]) -> list[tuple[int, str]]:
+    """The length of every function, and where it stands."""
+    return [
+        ((node.end_lineno or node.lineno) - node.lineno + 1, f"{file.path}:{node.lineno} {node.name}")
+        for file in files
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def provider_names() -> set[str]:
+    """Names and aliases: of the rows in `providers`, or of the catalogue where those are not there yet."""
+    rows = getattr(import_module("thoughtline.providers"), "PROVIDERS", None)
+    if rows is not None:
+        rows = list(rows.values()) if isinstance(rows, Mapping) else list(rows)
+        return {name for row in rows for name in (row.name, *row.aliases)}
+    aliases = import_module("thoughtline.replay.detection").ALIASES
+    return {*import_module("thoughtline.catalogue").PROVIDERS, *aliases, *aliases.values()}
+
+
+def figures() -> Iterator[Figure]:
+    everything = sources("src")
+    product = [file for file in everything if not file.path.startswith(SIMULATORS)]
+    formats = import_module("thoughtline.formats").FORMATS
+    for name, lines in lines_by_package(everything).items():
+        yield Figure(f"lines of {name}", lines)
+    yield Figure("lines of the product", sum(len(file.lines) for file in product))
+    yield Figure("lines with simulators", sum(len(file.lines) for file in everything))
+    counted = {
+        "files that name a provider outside providers/": naming(
+            product, provider_names(), f"{PRODUCT}providers/", MAY_NAME_A_PROVIDER
+        ),
+        "files that name a format outside formats/": naming(product, formats, f"{PRODUCT}formats/", MAY_NAME_A_FORMAT),
+        "calls with more than five positional arguments": long_calls(everything),
+        "classes of one name imported outside their packages": shared_names(everything),
+        "waivers without a reason": bare_waivers(
+            sources("src", "tests", "tools", "bench"), (ROOT / "pyproject.toml").read_text()
+        ),
+        "modules without a test file of their own": untested(
+            everything, (file.path for file in sources("tests")), NEEDS_NO_TEST_FILE
+        ),
+        "files over 450 lines": tuple(file.path for file in everything if len(file.lines) > 450),
+    }
+    for name, names in counted.items():
+        yield Figure(name, len(names), names)
+    yield from _sizes(everything)
+    for name, walk in walks():
+        yield Figure(f"{name}: files", len(walk.files), walk.files)
+        yield Figure(f"{name}: functions", len(walk.functions), walk.functions)
+
+
+def _sizes(files: list[Source]) -> Iterator[Figure]:
+    lengths = sorted(functions(files))
+    sizes = [length for length, _ in lengths]
+    yield Figure("longest function", sizes[-1], (lengths[-1][1],))
+    yield Figure("nine functions in ten, at most", quantiles(sizes, n=10)[-1])
+    yield Figure("median function", median(sizes))
+    yield Figure("median line length", median(len(line) for file in files for line in file.lines if line.strip()))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.house")
+    parser.add_argument("--check", action="store_true", help="exit status 1 if a limit is passed")
+    parser.add_argument("--list", action="store_true", help="also name what was counted")
+    chosen = parser.parse_args()
+    found = list(figures())
+    for figure in found:
+        limit = f"at most {LIMITS[figure.name]:,}" if figure.name in LIMITS else ""
+        print(f"{figure.name:54}{figure.value:>9,g}  {limit:>15}{'  OVER' if figure.is_over else ''}")
+        if chosen.list:
+            print("".join(f"    {name}\n" for name in figure.names), end="")
+    return 1 if chosen.check and any(figure.is_over for figure in found) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
