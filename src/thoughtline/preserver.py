@@ -3,7 +3,7 @@
     response ── extract_… ──> ReasoningDetails ── attach_to_tool_calls ──> calls ── build_… ──> message to send
 
 All of them take and give JSON as Python reads it, and leave what they are given as it was. `preserve_reasoning_content`
-works on the bytes of a whole chat request instead, and changes no byte but those of the messages it mends.
+works on the bytes of a whole chat request instead, and changes no byte but those of the messages it changes.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def preserve_reasoning_content(request: bytes | None) -> bytes | None:
     blank_at = {at for at, (first, last) in enumerate(spans) if _is_null(messages[first:last], "reasoning_content")}
     for position, item in sorted(inherit(turns, blank_at).items(), reverse=True):
         first, last = spans[position]
-        mended = set_members(messages[first:last], [("reasoning_content", encode(item.text))])
-        messages = messages[:first] + mended + messages[last:]
+        changed = set_members(messages[first:last], [("reasoning_content", encode(item.text))])
+        messages = messages[:first] + changed + messages[last:]
     return request[:start] + messages + request[end:]
 
 

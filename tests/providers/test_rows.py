@@ -12,7 +12,7 @@ from thoughtline import providers
 from thoughtline.audit import audit
 from thoughtline.catalogue import PROVIDERS, built_in
 from thoughtline.codecs import FormatReasoningCodec, codec_for
-from thoughtline.healing import Sent, mend
+from thoughtline.healing import Sent, heal
 from thoughtline.preserver import requires_reasoning_preservation
 from thoughtline.providers import CONTRACTS, ROWS, Dialect, canonical_name, refusals
 from thoughtline.providers.contract import PRESENCE, Contract, unverified
@@ -107,7 +107,7 @@ def test_a_refusal_is_read_and_written_from_one_template() -> None:
 def test_a_refusal_of_a_new_row_is_healed() -> None:
     """What was wanted is wanted from then on."""
     advisory = resolve(Target("", "", "nobody's", "openai_chat"))
-    healed = mend(400, REFUSED, Sent(BODY, TARGET, advisory, Policy(), None), 0.0)
+    healed = heal(400, REFUSED, Sent(BODY, TARGET, advisory, Policy(), None), 0.0)
     assert healed is not None
     assert (healed.contract.kind, healed.contract.scope) == ("presence", "calls")
 

@@ -74,7 +74,7 @@ def _answering(contract: Contract, field: str) -> Contract:
     return replace(contract, dialect=written_in(contract.dialect, field)) if contract.follows_answers else contract
 
 
-def told_by_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
+def learned_from_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
     """What an answer says about where its server keeps reasoning, if that is news."""
     made = record.provenance
     if not made.carrier or not contract.follows_answers or made.carrier == contract.dialect.carrier:
