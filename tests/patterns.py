@@ -123,7 +123,7 @@ def _written_into_calls() -> Iterator[Use]:
 
 def _tables() -> dict[tuple[str, str], list[str]]:
     """Expressions that are kept as text, by the module that asks them and the name they have there."""
-    rows = (*providers.ROWS, providers.UNLISTED)
+    rows = (*providers.PROVIDERS, providers.UNLISTED)
     contracts = [contract for row in rows for contract in row.contracts]
     return {
         ("thoughtline.providers", "row.hosts"): [row.hosts for row in rows],

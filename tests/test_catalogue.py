@@ -6,9 +6,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS, Provider, auth_for, looks_secret
 from thoughtline.formats import FORMATS
-from thoughtline.providers import ROWS, canonical_name
+from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import Target, host_of, resolve
 
 NAMES = (
@@ -59,7 +60,7 @@ def test_strict_providers_are_strict_in_every_face(name: str) -> None:
         assert contract.is_strict, face
 
 
-@pytest.mark.parametrize(("alias", "name"), [(alias, row.name) for row in ROWS for alias in row.aliases])
+@pytest.mark.parametrize(("alias", "name"), [(alias, row.name) for row in providers.PROVIDERS for alias in row.aliases])
 def test_aliases(alias: str, name: str) -> None:
     """Another name of a provider, in any case, is its own name, and that one has a row."""
     assert canonical_name(alias.upper()) == name

@@ -12,7 +12,7 @@ from tests.test_openrouter_codec import ENTRY, OPENROUTER, WHY
 from tests.wire_cases import RESPONSES, WireCase, name_of
 from thoughtline import providers
 from thoughtline.codecs import FormatReasoningCodec, ReasoningCodec, Thought, codec_for
-from thoughtline.providers import ROWS, Dialect, ProviderRow
+from thoughtline.providers import Dialect, ProviderRow
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import (
@@ -312,7 +312,7 @@ def test_the_codec_of_a_provider(provider: str, model: str, format: FormatName, 
     assert codec_for(provider, model) == FormatReasoningCodec(format, dialect)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.formats], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in providers.PROVIDERS if row.formats], ids=lambda row: row.name)
 def test_the_gateway_and_the_codec_agree(row: ProviderRow) -> None:
     """For every name that a provider goes by, whatever the model."""
     for name in (row.name, *row.aliases):

@@ -8,7 +8,8 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.providers import ROWS, AuthStyle, Held, ProviderRow
+from thoughtline import providers
+from thoughtline.providers import AuthStyle, Held, ProviderRow
 from thoughtline.values.turns import FormatName
 
 ContinuityWord = Literal["off", "handoff", "always"]
@@ -92,7 +93,7 @@ def built_in(row: ProviderRow) -> Provider:
     return replace(Provider(row.name, row.base_url, row.formats), **where)
 
 
-PROVIDERS: dict[str, Provider] = {row.name: built_in(row) for row in ROWS if row.formats}
+PROVIDERS: dict[str, Provider] = {row.name: built_in(row) for row in providers.PROVIDERS if row.formats}
 
 
 def auth_for(provider: Provider, format: FormatName) -> AuthStyle:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from thoughtline import providers
+from thoughtline import catalogue, providers
 from thoughtline.audit import audit
-from thoughtline.catalogue import PROVIDERS, built_in
 from thoughtline.codecs import FormatReasoningCodec, codec_for
 from thoughtline.healing import Sent, heal
 from thoughtline.preserver import requires_reasoning_preservation
-from thoughtline.providers import CONTRACTS, ROWS, Dialect, canonical_name, refusals
+from thoughtline.providers import CONTRACTS, PROVIDERS, Dialect, canonical_name, refusals
 from thoughtline.providers.contract import PRESENCE, Contract, unverified
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import says
@@ -65,7 +64,7 @@ TARGET = Target("acme", "", "roadrunner-1", "openai_chat")
 
 @pytest.fixture(autouse=True)
 def acme(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "ROWS", (*ROWS, ACME))
+    monkeypatch.setattr(providers, "PROVIDERS", (*PROVIDERS, ACME))
 
 
 def test_the_gateway_knows_a_new_row() -> None:
@@ -74,7 +73,7 @@ def test_the_gateway_knows_a_new_row() -> None:
     assert resolve(Target("", "https://api.acme.example/v1", "any", "openai_chat")) == CHAT
     assert resolve(Target("vllm", "", "acme/roadrunner-2", "openai_chat")).name == "acme"
     assert canonical_name("Acme-Corp") == "acme"
-    assert built_in(ACME).base_url == "https://api.acme.example/v1"
+    assert catalogue.built_in(ACME).base_url == "https://api.acme.example/v1"
 
 
 def test_the_library_knows_a_new_row() -> None:
@@ -131,9 +130,9 @@ def test_a_row_without_a_fact_does_not_type_check(tmp_path: Path) -> None:
 
 def test_names_are_of_one_provider() -> None:
     """No name or alias is of two, and no contract of a name differs but for its host's place and default."""
-    names = [name for row in ROWS for name in (row.name, *row.aliases)]
+    names = [name for row in PROVIDERS for name in (row.name, *row.aliases)]
     assert len(set(names)) == len(names)
-    assert set(PROVIDERS) == {row.name for row in ROWS if row.formats}
+    assert set(catalogue.PROVIDERS) == {row.name for row in PROVIDERS if row.formats}
 
 
 @pytest.mark.parametrize("contract", CONTRACTS.values(), ids=CONTRACTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.providers import CONTRACTS, ROWS, maker_of
+from thoughtline.providers import CONTRACTS, PROVIDERS, maker_of
 from thoughtline.replay.detection import Target, host_of, resolve
 from thoughtline.values.turns import FormatName
 
@@ -96,7 +96,7 @@ def test_a_model_nobody_knows_is_left_alone() -> None:
     assert (contract.kind, contract.scope, contract.takes, contract.ladder) == ("advisory", "nowhere", "text", ())
 
 
-@pytest.mark.parametrize(("alias", "name"), [(alias, row.name) for row in ROWS for alias in row.aliases])
+@pytest.mark.parametrize(("alias", "name"), [(alias, row.name) for row in PROVIDERS for alias in row.aliases])
 def test_aliases(alias: str, name: str) -> None:
     """A provider goes by several names."""
     assert host_of(Target(alias, "", "", CHAT)).name == name
@@ -106,7 +106,7 @@ def test_a_host_is_matched_at_its_end_only() -> None:
     """A host that merely mentions another is not it."""
     assert host_of(Target("", "https://api.deepseek.com.evil.example/v1", "", CHAT)).name == ""
     assert host_of(Target("", "https://API.DeepSeek.com:443/v1", "", CHAT)).name == "deepseek"
-    assert all(row.hosts.endswith("$") or row.hosts == "(?!)" for row in ROWS)
+    assert all(row.hosts.endswith("$") or row.hosts == "(?!)" for row in PROVIDERS)
 
 
 def test_every_row_has_its_source_and_its_format() -> None:

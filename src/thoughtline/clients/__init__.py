@@ -10,10 +10,11 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import editors, libraries, terminal
 from thoughtline.clients.row import Client, Step
-from thoughtline.providers import ROWS, canonical_name
+from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import Target, resolve
 
 __all__ = [
@@ -56,7 +57,7 @@ CLIENTS: tuple[Client, ...] = (
 )
 
 
-MODELS: dict[str, str] = dict(sorted((row.name, row.example_model) for row in ROWS if row.example_model))
+MODELS: dict[str, str] = dict(sorted((row.name, row.example_model) for row in providers.PROVIDERS if row.example_model))
 """A model of each provider, for a user who names none."""
 
 _LISTS = (
@@ -103,7 +104,7 @@ def address_of(
 def _context_of(model: str) -> int | None:
     """How many tokens a model takes, where its row tells: clients guess wrongly there."""
     name = model.rpartition("/")[2].lower()
-    every = (context for row in ROWS for context in row.contexts)
+    every = (context for row in providers.PROVIDERS for context in row.contexts)
     return next((context.tokens for context in every if name.startswith(context.beginning)), None)
 
 

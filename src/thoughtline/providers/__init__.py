@@ -3,7 +3,7 @@
     name, host ──> ProviderRow      where it is, which formats it speaks, whose rules hold for what it serves
     model ───────> its maker's row  the contract in each format, how thinking is switched, what it says to a refusal
 
-A new provider is a new file and a name in `ROWS`; whatever else asks, asks the row.
+A new provider is a new file and a name in `PROVIDERS`; whatever else asks, asks the row.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ from thoughtline.providers.xai import XAI_RESPONSES as XAI_RESPONSES
 # A format that serves only some of a provider's models, or of which no contract is known, is not listed: requests in it
 # are translated to one that serves them all. So Responses of Kimi, MiMo, MiniMax and Qwen. Addresses are those of the
 # providers' own documentation, the international ones where there are several, in 2026-11.
-ROWS: tuple[ProviderRow, ...] = (
+PROVIDERS: tuple[ProviderRow, ...] = (
     *(deepseek.ROW, kimi.ROW, mimo.ROW, glm.ROW, minimax.ROW, qwen.ROW),
     *(anthropic.ROW, openai.ROW, azure.ROW, gemini.ROW, xai.ROW, openrouter.ROW, openrouter.VERCEL),
     *(mistral.ROW, groq.ROW, cerebras.ROW, fireworks.ROW, together.ROW, siliconflow.ROW),
@@ -104,25 +104,25 @@ ROWS: tuple[ProviderRow, ...] = (
 def host_named(name: str) -> ProviderRow | None:
     """The row of a provider, by its name or another that it goes by."""
     lowered = name.lower()
-    return next((row for row in ROWS if lowered == row.name or lowered in row.aliases), None)
+    return next((row for row in PROVIDERS if lowered == row.name or lowered in row.aliases), None)
 
 
 def host_at(address: str) -> ProviderRow | None:
     """The row of the provider that is at an address."""
     host = re.sub(r"^\w+://", "", address).split("/")[0].split(":")[0].lower()
-    return next((row for row in ROWS if re.search(row.hosts, host)), None)
+    return next((row for row in PROVIDERS if re.search(row.hosts, host)), None)
 
 
 def maker_of(model: str) -> ProviderRow | None:
     """The row of whoever makes a model, by its name."""
     lowered = model.lower()
-    return next((row for row in ROWS if re.search(row.models, lowered)), None)
+    return next((row for row in PROVIDERS if re.search(row.models, lowered)), None)
 
 
 def is_wanted_back(model: str) -> bool:
     """Whether some maker wants the reasoning of this model's tool calls back."""
     lowered = model.lower()
-    return any(row.wanted_models and re.search(row.wanted_models, lowered) for row in ROWS)
+    return any(row.wanted_models and re.search(row.wanted_models, lowered) for row in PROVIDERS)
 
 
 def canonical_name(name: str) -> str:
@@ -133,13 +133,13 @@ def canonical_name(name: str) -> str:
 
 def refusals() -> list[tuple[str, RefusalTemplate]]:
     """Every refusal that is known, and whose it is: those that want a code beside their sentence first."""
-    every = [(one.family or row.name, one) for row in (*ROWS, UNLISTED) for one in row.refusals]
+    every = [(one.family or row.name, one) for row in (*PROVIDERS, UNLISTED) for one in row.refusals]
     return sorted(every, key=lambda pair: not (pair[1].codes and pair[1].template))
 
 
 def _contracts() -> dict[str, Contract]:
     found: dict[str, Contract] = {}
-    for contract in (*(one for row in ROWS for one in row.contracts), UNKNOWN):
+    for contract in (*(one for row in PROVIDERS for one in row.contracts), UNKNOWN):
         found.setdefault(contract.name, contract)
     return found
 

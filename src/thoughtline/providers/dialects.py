@@ -27,7 +27,7 @@ Carrier = Literal[
     "google_extra",  # extra_content.google.thought_signature, on the message and on its calls
     "none",  # the wire has no place for it
 ]
-CallIds = Literal[
+CallIdForm = Literal[
     "any",  # nobody counts their letters
     "own",  # any, and the model goes by the form that it gives them itself
     "short",  # as the format's own provider takes them
@@ -41,7 +41,7 @@ class Dialect(Struct, frozen=True):
     name: str
     carrier: Carrier
     reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
-    call_ids: CallIds = "any"
+    call_ids: CallIdForm = "any"
 
 
 def written_in(dialect: Dialect, carrier: str) -> Dialect:

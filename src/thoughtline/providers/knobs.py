@@ -24,7 +24,7 @@ Style = Literal[
     "think_level",
     "nova",
 ]
-Member = tuple[tuple[str, ...], object]
+Setting = tuple[tuple[str, ...], object]
 """A member of a request by its path, and its value."""
 
 EVERY_EFFORT: tuple[Effort, ...] = EFFORTS[1:]
@@ -43,7 +43,7 @@ class Knob(NamedTuple):
     efforts: tuple[Effort, ...] = ()
     can_be_off: bool = True
     budgets: tuple[int, int] = (1, 1_000_000)
-    keeps: tuple[Member, ...] = ()
+    keeps: tuple[Setting, ...] = ()
 
     def is_for(self, model: str) -> bool:
         return re.search(self.models, model) is not None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import REASONING_DETAILS
-from thoughtline.providers.knobs import ANY_EFFORT, EVERY_EFFORT, REASONING_OBJECT, Knob, Member, Style
+from thoughtline.providers.knobs import ANY_EFFORT, EVERY_EFFORT, REASONING_OBJECT, Knob, Setting, Style
 from thoughtline.values.options import EFFORTS, Effort, Thinking
 from thoughtline.values.turns import FormatName
 
@@ -41,13 +41,13 @@ def knob_for(contract: Contract, model: str) -> Knob:
     return found or _USUAL.get(contract.format, ANY_EFFORT)
 
 
-def switched_off(contract: Contract, model: str) -> tuple[Member, ...]:
+def switched_off(contract: Contract, model: str) -> tuple[Setting, ...]:
     """What tells a model not to think; nothing if it has no switch, or can't be switched off."""
     knob = knob_for(contract, model)
     return _off(knob, contract) if knob.can_be_off else ()
 
 
-def _off(knob: Knob, contract: Contract) -> tuple[Member, ...]:
+def _off(knob: Knob, contract: Contract) -> tuple[Setting, ...]:
     match knob.style:
         case "thinking_type" | "thinking_adaptive" | "token_budget":
             return ((("thinking", "type"), "disabled"),)
@@ -81,7 +81,7 @@ _NOVA = ("additionalModelRequestFields", "reasoningConfig")
 class Settled(NamedTuple):
     """What to write: members by their path, whether the model will think, and what could not be said."""
 
-    members: tuple[Member, ...] = ()
+    members: tuple[Setting, ...] = ()
     is_thinking: bool = False
     problems: tuple[str, ...] = ()
 
@@ -138,7 +138,7 @@ def _written(wish: _Wish) -> Settled:
     return Settled(members, is_on)
 
 
-def _members(wish: _Wish) -> tuple[Member, ...]:
+def _members(wish: _Wish) -> tuple[Setting, ...]:
     """What says it; a value that is None is left out."""
     budget = wish.budget if wish.is_measured else None
     match wish.knob.style:
@@ -168,14 +168,14 @@ def _members(wish: _Wish) -> tuple[Member, ...]:
             return ((*_NOVA, "type"), "enabled"), ((*_NOVA, "maxReasoningEffort"), wish.effort or "medium")
 
 
-def _thinking_block(wish: _Wish) -> tuple[Member, ...]:
+def _thinking_block(wish: _Wish) -> tuple[Setting, ...]:
     display = ("thinking", "display"), wish.thinking.display
     if wish.knob.style == "claude_budget":
         return (("thinking", "type"), "enabled"), (("thinking", "budget_tokens"), wish.budget), display
     return (("thinking", "type"), "adaptive"), display, (("output_config", "effort"), wish.effort)
 
 
-def _keeping(knob: Knob, is_thinking: bool) -> tuple[Member, ...]:
+def _keeping(knob: Knob, is_thinking: bool) -> tuple[Setting, ...]:
     """The switch for preserved thinking; one inside `thinking` needs its type beside it."""
     if not is_thinking or not knob.keeps:
         return ()
@@ -183,12 +183,12 @@ def _keeping(knob: Knob, is_thinking: bool) -> tuple[Member, ...]:
     return (*head, *knob.keeps)
 
 
-def _effort(wish: _Wish) -> Member:
+def _effort(wish: _Wish) -> Setting:
     is_anthropic = wish.contract.format == "anthropic_messages"
     return ("output_config", "effort") if is_anthropic else ("reasoning_effort",), wish.effort
 
 
-def _reasoning(wish: _Wish) -> Member:
+def _reasoning(wish: _Wish) -> Setting:
     """OpenRouter: one of effort and tokens."""
     thinking = wish.thinking
     if thinking.budget is not None and thinking.budget > 0 and thinking.effort is None:
@@ -196,21 +196,21 @@ def _reasoning(wish: _Wish) -> Member:
     return (("reasoning", "effort"), wish.effort) if wish.effort else (("reasoning", "enabled"), True)
 
 
-def _thinking_type(wish: _Wish) -> tuple[Member, ...]:
+def _thinking_type(wish: _Wish) -> tuple[Setting, ...]:
     thinking = wish.thinking
     is_told = thinking.switch != "unsaid" or bool(thinking.effort or thinking.budget)
-    switch: tuple[Member, ...] = ((("thinking", "type"), "enabled"),) if is_told else ()
+    switch: tuple[Setting, ...] = ((("thinking", "type"), "enabled"),) if is_told else ()
     kept = _keeping(wish.knob, is_told or wish.contract.thinks_by_default)
     return (*switch, *(member for member in kept if member not in switch), _effort(wish))
 
 
-def _claude(contract: Contract, *members: Member) -> tuple[Member, ...]:
+def _claude(contract: Contract, *members: Setting) -> tuple[Setting, ...]:
     """Claude's members; on Bedrock they stand among the model's own."""
     outer = ("additionalModelRequestFields",) if contract.format == "bedrock_converse" else ()
     return tuple(((*outer, *path), value) for path, value in members)
 
 
-def _gemini(wish: _Wish) -> Member:
+def _gemini(wish: _Wish) -> Setting:
     if wish.knob.style == "gemini_level":
         return (*_CONFIG, "thinkingLevel"), wish.effort
     budget = wish.budget if wish.is_measured else None

@@ -47,7 +47,7 @@ def resolve(target: Target) -> Contract:
 
 
 def _found(host: ProviderRow, model: str, format: FormatName) -> Contract:
-    owner = next((row for row in providers.ROWS if row.owns == format), None)
+    owner = next((row for row in providers.PROVIDERS if row.owns == format), None)
     if owner is not None:
         return owner.row_for(model, format) or UNKNOWN
     own = host.row_for(model, format)

@@ -7,9 +7,10 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from thoughtline import providers
 from thoughtline.addresses import rebased
 from thoughtline.catalogue import PROVIDERS, Provider, Timeouts
-from thoughtline.providers import ROWS, canonical_name
+from thoughtline.providers import canonical_name
 from thoughtline.settings.keys import FACES, PROVIDER, PROVIDER_TABLES, TIMEOUT
 from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
 from thoughtline.settings.tables import given, read_table, read_value, table_at, tables_of
@@ -48,7 +49,7 @@ def read_providers(table: Table, problems: Problems) -> dict[str, Provider]:
 
 
 def _names() -> list[str]:
-    return [*PROVIDERS, *(alias for row in ROWS for alias in row.aliases)]
+    return [*PROVIDERS, *(alias for row in providers.PROVIDERS for alias in row.aliases)]
 
 
 def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Provider | None:
