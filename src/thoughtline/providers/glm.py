@@ -29,7 +29,7 @@ ROW = ProviderRow(
     bases={"anthropic_messages": "https://api.z.ai/api/anthropic"},
     rules="own",
     rows=(ModelRow(contracts=(_CHAT,)),),
-    wanted_models="glm.*think",
+    wanted_models="glm.{0,80}think",
     makes=(GLM_V1,),
     example_model="glm-5",
     contexts=(

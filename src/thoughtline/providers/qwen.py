@@ -34,7 +34,7 @@ ROW = ProviderRow(
     bases={"anthropic_messages": "https://dashscope-intl.aliyuncs.com/apps/anthropic"},
     rules="makers",
     rows=(ModelRow(contracts=(_CHAT,)),),
-    wanted_models="qwq|qwen.*think",
+    wanted_models="qwq|qwen.{0,80}think",
     makes=(QWEN_V1,),
     example_model="qwen3.7-max",
     refusals=(
