@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.contract import Contract, Sampling, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import says
@@ -96,6 +96,16 @@ _REFUSALS = (
 _NEVER_THOUGHT = Knob(r"claude-(2|3-5|3-haiku|3-opus|3-sonnet|instant)", "no_knob")
 _MOST: tuple[Effort, ...] = ("low", "medium", "high", "xhigh", "max")
 
+# Extended thinking, and What's new in Claude 4.7 (sampling parameters removed); refusals as users report them
+# (BerriAI/litellm#15097, UKGovernmentBEIS/inspect_ai#3721). 2026-11.
+_SAMPLING = Sampling(
+    never=r"(opus|sonnet|haiku)-?(4[.-][7-9]|[5-9])|fable|mythos",
+    names=("temperature", "top_p", "top_k"),
+    while_thinking=("top_k",),
+    least_top_p=0.95,
+    takes_both=r"claude-(2|3|instant|v\d)|(opus|sonnet)-4(-0|-20\d\d|@|$)",
+    hottest=1.0,
+)
 CLAUDE = Contract(
     "anthropic",
     "authenticity",
@@ -113,7 +123,7 @@ CLAUDE = Contract(
     tools=ALL_TOOLS,
     knobs=(_NEVER_THOUGHT, Knob("", "claude_budget", budgets=(1_024, 128_000))),
     answers=ANSWERS,
-    sampling="claude",
+    sampling=_SAMPLING,
     forces_no_tool_while_thinking=True,
 )
 ADAPTIVE = replace(

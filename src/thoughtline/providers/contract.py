@@ -24,12 +24,6 @@ Scope = Literal[
 ]
 Takes = Literal["text", "own", "nothing"]
 Rung = Literal["empty", "inherit", "blank", "sentinel", "unpair", "pause_thinking"]
-Sampling = Literal[
-    "free",
-    "claude",  # temperature and top_p exclude each other, thinking narrows them, the newest models take none
-    "openai",  # a model that reasons takes none of it
-    "deepseek",  # no log probabilities while it thinks
-]
 
 PRESENCE: tuple[Rung, ...] = ("empty", "blank", "pause_thinking")
 """What to do about text that a maker wants back and nobody has: every maker that wants text takes a blank."""
@@ -49,6 +43,22 @@ class Source(Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         return f"{self.says} ({self.link}, {self.day})" if self.link else f"{self.says} (unverified)"
+
+
+class Sampling(Struct, frozen=True, gc=False):
+    """Settings of sampling that models refuse.
+
+    Models whose names fit `never` take none of `names`. One that thinks takes none of `while_thinking`, and where there
+    is a `least_top_p`, no smaller one and no temperature but 1. Only models that fit `takes_both` take a temperature
+    beside a `top_p`. `hottest` is the highest temperature.
+    """
+
+    never: str = "(?!)"
+    names: tuple[str, ...] = ()
+    while_thinking: tuple[str, ...] = ()
+    least_top_p: float = 0.0
+    takes_both: str = ""
+    hottest: float | None = None
 
 
 class Contract(Struct, frozen=True, gc=False):
@@ -81,7 +91,7 @@ class Contract(Struct, frozen=True, gc=False):
     tools: ToolRange = FUNCTIONS_ONLY
     knobs: tuple[Knob, ...] = ()
     answers: tuple[RefusalTemplate, ...] = ()
-    sampling: Sampling = "free"
+    sampling: Sampling = Sampling()
     forces_no_tool_while_thinking: bool = False
     refuses_other_fields: bool = False
     when_split: Dialect | None = None

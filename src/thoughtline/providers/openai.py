@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, Source, unverified
+from thoughtline.providers.contract import Contract, Sampling, Source, unverified
 from thoughtline.providers.dialects import NO_REASONING, Dialect
 from thoughtline.providers.knobs import EVERY_EFFORT, TO_HIGH, Knob, Style
 from thoughtline.providers.refusals import says
@@ -118,6 +118,10 @@ def _knobs(style: Style) -> tuple[Knob, ...]:
     )
 
 
+_SAMPLING = Sampling(
+    never=r"(^|/)(o[134]|gpt-5)",
+    names=("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs"),
+)
 RESPONSES = Contract(
     "openai-responses",
     "authenticity",
@@ -136,7 +140,7 @@ RESPONSES = Contract(
     tools=ALL_TOOLS,
     knobs=_knobs("responses"),
     answers=(_UNPAIRED, _NOT_FOUND, _UNVERIFIED, _DUPLICATE),
-    sampling="openai",
+    sampling=_SAMPLING,
 )
 CHAT = Contract(
     "openai-chat",
@@ -147,7 +151,7 @@ CHAT = Contract(
     tools=ALL_TOOLS,
     knobs=_knobs("reasoning_effort"),
     answers=(_UNKNOWN_FIELD,),
-    sampling="openai",
+    sampling=_SAMPLING,
 )
 
 NEVER_REASONS = r"(^|/)(gpt-3|gpt-4|chatgpt-4|gpt-5(\.\d)?-chat)"
