@@ -217,7 +217,7 @@ def _bare_ignores(pyproject: str) -> Iterator[str]:
 
 def untested(files: Iterable[Source], tests: Iterable[str], allowed: Reasons) -> tuple[str, ...]:
     """Modules with functions that no test file is named after: `gateway/admin/cache.py` is tested by
-    `gateway/admin/test_cache.py`, `gateway/test_admin_cache.py`, or a `test_cache.py` in a folder above."""
+    `gateway/admin/test_cache.py`, `gateway/test_admin_cache.py` or `gateway/test_cache.py`."""
     tests = set(tests)
     return tuple(
         file.path
@@ -236,7 +236,8 @@ def _test_files(file: Source) -> Iterator[str]:
     for at in range(len(parts)):
         folder = "/".join(["tests", *parts[:at]])
         yield f"{folder}/test_{'_'.join(parts[at:])}.py"
-        yield f"{folder}/test_{parts[-1]}.py"
+        if at:
+            yield f"{folder}/test_{parts[-1]}.py"
 
 
 def functions(files: Iterable[Source]) -> list[tuple[int, str]]:

@@ -22,13 +22,17 @@ def main() -> int:
     parser.add_argument("--dump", type=Path, metavar="FOLDER", help="keep the bytes there")
     chosen = parser.parse_args()
     if chosen.compare:
-        return compare(*(json.loads(file.read_text()) for file in chosen.files))
+        return compare(*(_read(file, chosen.only) for file in chosen.files))
     book = Book(chosen.dump, chosen.only)
     simulated(book)
     recorded(book)
     chosen.files[0].write_text(json.dumps(book.digests, indent=0, sort_keys=True, ensure_ascii=False) + "\n")
     print(f"{len(book.digests)} digests; answers by status: {dict(sorted(book.statuses.items()))}")
     return 0
+
+
+def _read(file: Path, only: str) -> dict[str, str]:
+    return {name: digest for name, digest in json.loads(file.read_text()).items() if only in name}
 
 
 def compare(before: dict[str, str], after: dict[str, str]) -> int:

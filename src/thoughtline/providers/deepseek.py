@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import PRESENCE, Contract, Sampling, Source, unverified
+from thoughtline.providers.contract import PRESENCE, Contract, Source, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, EVERY_EFFORT, THINKING_TYPE, Knob
 from thoughtline.providers.refusals import says
@@ -47,7 +47,6 @@ _CHAT = Contract(
     thinks_by_default=True,
     knobs=(Knob("", "thinking_type", EVERY_EFFORT),),  # it makes low, high or max of them itself
     answers=(_PASS_BACK,),
-    sampling=Sampling(while_thinking=("logprobs", "top_logprobs")),
     forces_no_tool_while_thinking=True,
 )
 _V32 = replace(

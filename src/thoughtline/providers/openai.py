@@ -120,7 +120,7 @@ def _knobs(style: Style) -> tuple[Knob, ...]:
 
 _SAMPLING = Sampling(
     never=r"(^|/)(o[134]|gpt-5)",
-    names=("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs"),
+    names=("temperature", "top_p", "frequency_penalty", "presence_penalty"),
 )
 RESPONSES = Contract(
     "openai-responses",

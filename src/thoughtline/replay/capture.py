@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from thoughtline.replay.keys import Identity, Spot, frame_of, walk
-from thoughtline.replay.visible import digest
 from thoughtline.replay.weaving import is_filler
+from thoughtline.values.digests import digest
 from thoughtline.values.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
 from thoughtline.values.items import Item
 from thoughtline.values.notes import NO_NOTES, Notes

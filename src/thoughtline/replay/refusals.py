@@ -9,7 +9,6 @@ Whether the refused thing was in the request at all is for the caller to check.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import re
@@ -22,6 +21,7 @@ from msgspec.structs import replace
 
 from thoughtline import providers
 from thoughtline.providers.refusals import LearnedScope, RefusalTemplate, Remedy, Rule
+from thoughtline.values.digests import named_digest
 
 Json: TypeAlias = Any
 
@@ -206,7 +206,7 @@ def _known_code(codes: tuple[str, ...]) -> str:
 
 def _fingerprint(sentence: str) -> str:
     masked = _PRIVATE.sub("*", sentence)
-    return hashlib.blake2b(masked.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return named_digest(masked, b"", 8).hex()
 
 
 # Reading error bodies: all envelopes that were seen come down to objects with a few well-known members.

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from thoughtline.formats.json_text import is_json
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import place_in
-from thoughtline.translation.conversation import as_object, readable, refusal_of
+from thoughtline.translation.conversation import as_object, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
 from thoughtline.translation.notebook import NoteBook, find
 from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
@@ -34,6 +34,7 @@ from thoughtline.values.items import (
     Text,
     ToolCall,
     Unknown,
+    readable_text,
 )
 from thoughtline.values.notes import NO_NOTES, Notes
 from thoughtline.values.turns import Finish
@@ -83,7 +84,7 @@ class Answer:
             return None
         if opened.kind == "text" and isinstance(event, TextDelta):
             opened.pieces.append(event.text)
-            return self._words(opened, event)
+            return TextDelta(self._choice, opened.position, event.text)
         if opened.kind == "reasoning" and isinstance(event, ReasoningDelta) and not event.known:
             opened.pieces.append(event.text)
             return ReasoningDelta(self._choice, opened.position, event.text, opened.is_summary)
@@ -129,12 +130,7 @@ class Answer:
             opened = self._enter("text", event.position)
         opened.pieces.append(event.text)
         opened.is_told = True
-        self._events.append(self._words(opened, event))
-
-    def _words(self, opened: OpenItem, event: TextDelta) -> TextDelta:
-        if event.tokens:
-            opened.tokens += event.tokens
-        return TextDelta(self._choice, opened.position, event.text, event.tokens)
+        self._events.append(TextDelta(self._choice, opened.position, event.text))
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         if event.known:
@@ -264,26 +260,26 @@ class Answer:
             return
         opened = self._open
         if opened is not None and self._is_open(source, "reasoning"):
-            if rest := rest_of(readable(item), opened.text):
+            if rest := rest_of(readable_text(item), opened.text):
                 self._reasoning(ReasoningDelta(self._choice, source, rest, opened.is_summary))
             opened.is_done = True
             opened.held.append(self._held(item))
         elif self._early or self._sealed or self._is_late:  # it went out before its seal came
             self._late.append(Held(self._early.get(source, self._place), item))
-        elif source in self._closed and readable(item):
+        elif source in self._closed and readable_text(item):
             return
-        elif opened is not None and opened.kind == "reasoning" and not readable(item):
+        elif opened is not None and opened.kind == "reasoning" and not readable_text(item):
             opened.is_done = True
             opened.held.append(self._held(item))
         else:
             opened = self._enter("reasoning", source)
             opened.is_summary = isinstance(item, ReasoningSummary)
-            opened.pieces.append(readable(item))
+            opened.pieces.append(readable_text(item))
             opened.held.append(self._held(item))
             opened.is_done = True
-            if readable(item):
+            if readable_text(item):
                 self._thoughts += 1
-                self._tell(opened, readable(item))
+                self._tell(opened, readable_text(item))
 
     @property
     def _is_late(self) -> bool:
@@ -340,7 +336,7 @@ class Answer:
             case "text":
                 self._unsealed.add_words(opened.text, self._place)
                 self._letters += letters_of(opened.text)
-                self._give(opened.position, self._book.written(opened.text, opened.notes, opened.tokens))
+                self._give(opened.position, self._book.written(opened.text, opened.notes))
             case "reasoning":
                 self._leave_reasoning(opened)
             case "call":
