@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
+from thoughtline.providers.thinking import Settled, knob_for, settle
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.matching import Found
@@ -22,10 +23,9 @@ from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.replay.visible import is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, Conversation, translate_turns
-from thoughtline.translation.effort import Settled, knob_for, settle
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.runs import Placed
-from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
+from thoughtline.translation.sampling import sampled
 from thoughtline.translation.spokes import SPOKES, bodies_of
 from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
 from thoughtline.values.digests import digest
@@ -34,9 +34,6 @@ from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import FormatName, Transcript
-
-_NO_FORCED_TOOL = (*CLAUDE, *DEEPSEEK, "kimi")
-"""Where a tool can't be forced on a model that thinks: Anthropic's, DeepSeek's and Moonshot's refusals."""
 
 _OPENAI_FORMATS: tuple[FormatName, ...] = ("openai_chat", "openai_responses")
 
@@ -225,7 +222,7 @@ def _unforced(
     choice = options.tool_choice
     thinks = contract.thinks_by_default if thinking.switch == "unsaid" else thinking.switch != "off"
     is_clash = choice is not None and choice.is_forced and bool(options.tools)
-    if not is_clash or not thinks or contract.name not in _NO_FORCED_TOOL:
+    if not is_clash or not thinks or not contract.forces_no_tool_while_thinking:
         return options, thinking
     if knob_for(contract, options.model).can_be_off:
         findings.append(
