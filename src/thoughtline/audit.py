@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from thoughtline.catalogue import PROVIDERS, canonical_name
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.formats import FORMATS, USUAL
+from thoughtline.providers import canonical_name
 from thoughtline.replay.chains import proven
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.findings import Finding

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.paths import ClientPath, is_version, without_last_slash
-from thoughtline.replay.detection import ALIASES
+from thoughtline.providers import canonical_name
 from thoughtline.values.turns import FormatName
 
 MAX_PATH_BYTES = 2 * 2**10
@@ -34,7 +34,7 @@ class Route(NamedTuple):
 def route_of(method: str, path: str, providers: Container[str]) -> Route:
     """What to do with a request. Whatever is no known address is passed on, if there is anybody to pass it to."""
     first, _, rest = path.lstrip("/").partition("/")
-    name = ALIASES.get(first.lower(), first.lower())
+    name = canonical_name(first)
     if name in providers:
         return _route(method, "/" + rest, name)
     return _route(method, path, None)

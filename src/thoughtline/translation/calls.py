@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.wire import IdRule
-from thoughtline.providers import COPILOT, MISTRAL, NO_REASONING, REASONING_DETAILS, Dialect
+from thoughtline.providers import Dialect
 from thoughtline.values.digests import joined
 from thoughtline.values.items import Item, ToolCall, ToolResult
 from thoughtline.values.records import Record
@@ -33,19 +33,19 @@ _MADE = "tln_"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-_MISTRAL = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
-"""Nine letters and digits, or a 422."""
+_NINE = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
+"""Mistral's: nine letters and digits, or a 422."""
 
 
 def upstream_rule(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids a provider takes."""
-    is_counted = dialect in (MISTRAL, NO_REASONING, REASONING_DETAILS, COPILOT)
+    is_counted = dialect.call_ids in ("short", "nine")
     return rule_of(format, dialect) if is_counted else FORMATS[format].upstream_call_ids
 
 
 def rule_of(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids any client or provider of a format takes."""
-    return _MISTRAL if dialect == MISTRAL else FORMATS[format].call_ids
+    return _NINE if dialect.call_ids == "nine" else FORMATS[format].call_ids
 
 
 def _digest(*parts: str) -> str:
@@ -56,7 +56,7 @@ def fitted(name: str, rule: IdRule) -> str:
     """An id that the rule takes: this one, or a digest of it."""
     if rule.takes(name):
         return name
-    if rule is _MISTRAL:
+    if rule is _NINE:
         number = int(_digest("mistral", name), 16)
         return "".join(_ALPHABET[number // 62**place % 62] for place in range(9))
     return "tlh_" + _digest("fitted", name)[:32]

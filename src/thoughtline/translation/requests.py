@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
+from thoughtline.providers.thinking import Settled, knob_for, settle
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.matching import Found
@@ -22,10 +23,9 @@ from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.replay.visible import is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, Conversation, translate_turns
-from thoughtline.translation.effort import Settled, knob_for, settle
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.runs import Placed
-from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
+from thoughtline.translation.sampling import sampled
 from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
 from thoughtline.values.digests import digest
 from thoughtline.values.errors import Untranslatable
@@ -33,9 +33,6 @@ from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import FormatName, Transcript
-
-_NO_FORCED_TOOL = (*CLAUDE, *DEEPSEEK, "kimi")
-"""Where a tool can't be forced on a model that thinks: Anthropic's, DeepSeek's and Moonshot's refusals."""
 
 _LONGEST_USER = 64
 """OpenAI refuses a longer name for an end user; Claude Code's is one. A digest tells users apart as well."""
@@ -219,7 +216,7 @@ def _unforced(
     choice = options.tool_choice
     thinks = contract.thinks_by_default if thinking.switch == "unsaid" else thinking.switch != "off"
     is_clash = choice is not None and choice.is_forced and bool(options.tools)
-    if not is_clash or not thinks or contract.name not in _NO_FORCED_TOOL:
+    if not is_clash or not thinks or not contract.forces_no_tool_while_thinking:
         return options, thinking
     if knob_for(contract, options.model).can_be_off:
         findings.append(

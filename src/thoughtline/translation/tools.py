@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats.json_text import encode, members
 from thoughtline.formats.wire import Wire
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import ToolCall, ToolResult
