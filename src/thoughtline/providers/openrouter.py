@@ -53,5 +53,6 @@ VERCEL = replace(
     formats=(),
     responses_tools=NOT_OPENAIS,
     example_model="",
+    refusals=(),
 )
 """Vercel's gateway keeps reasoning as OpenRouter does; it is no provider of the catalogue."""
