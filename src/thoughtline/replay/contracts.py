@@ -2,8 +2,7 @@
 
 A contract says which turns must carry reasoning, when, in which shape, whose it may be, and what to do for a turn
 whose reasoning nobody has. `ROWS` are the demands by family; `detection.resolve` picks one by provider, host, model and
-format, and gives it the place where that provider keeps reasoning. Sources: provider documentation and recorded
-exchanges, 2026-11.
+format, with the place where that provider keeps reasoning. Sources: provider documentation and recordings, 2026-11.
 """
 
 from __future__ import annotations
@@ -56,6 +55,7 @@ class Contract(Struct, frozen=True, gc=False):
     may_seal: bool = False
     drops: tuple[str, ...] = ()
     never_thinks: bool = False
+    refuses_empty: bool = False  # not even for a turn that had no reasoning does an empty text pass
     format: FormatName = "openai_chat"
     tools: ToolRange = FUNCTIONS_ONLY
 
