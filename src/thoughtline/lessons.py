@@ -16,8 +16,8 @@ from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.refusals import Correction
-from thoughtline.replay.visible import digest
 from thoughtline.stores import Clock, LayeredStore, Note, Store
+from thoughtline.values.digests import digest
 from thoughtline.values.errors import StoreError
 from thoughtline.values.records import Key
 

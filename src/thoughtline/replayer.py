@@ -20,12 +20,12 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from thoughtline.continuity.checkpoints import known_steps, needs_of_all
-from thoughtline.continuity.handover import Handover, carry_on, recall, remember
-from thoughtline.continuity.injection import Quotation, Terms
+from thoughtline.continuity.handover import Handover, Quotation, carry_on
 from thoughtline.continuity.memory import Memory
+from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS, BodyCodec
-from thoughtline.formats.halves import glanced
 from thoughtline.formats.leaving_out import without_members
+from thoughtline.formats.lone_surrogates import peek
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
 from thoughtline.healing import Mended, Sent, mend
 from thoughtline.lessons import TTL_SECONDS, Lessons
@@ -224,7 +224,7 @@ def guess_model(body: bytes) -> str:
     first = first_model(body)
     if first:
         return first
-    asked = glanced(_asked, body)
+    asked = peek(_asked, body)
     return asked.model if asked is not None else ""
 
 
@@ -298,7 +298,9 @@ class Replayer:
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
         if terms is not None:
-            handover = await recall(self._memory, needed, found, transcript, destination.issuer, terms, work)
+            handover = await self._memory.recall(
+                needed, found, transcript, target=destination.issuer, terms=terms, work=work
+            )
             prepared = replace(prepared, handover=handover)
         try:
             prepared = await work(partial(_planned, prepared))
@@ -339,7 +341,7 @@ class Replayer:
     async def keep_quotation(self, prepared: Prepared) -> None:
         """The request was answered: what was quoted in it is quoted again in those that go on from it."""
         if prepared.handover is not None:
-            await remember(self._memory, prepared.handover, prepared.quotation)
+            await self._memory.remember(prepared.handover, prepared.quotation)
 
     async def save(self, records: Sequence[Record], *, learns: bool = False) -> Saved | None:
         """None where the store could not even remember it for now. `learns`: also what answers say of their server."""

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.halves import glanced
-from thoughtline.replay.visible import digest
+from thoughtline.formats.lone_surrogates import peek
+from thoughtline.values.digests import digest
 from thoughtline.values.items import Text
 from thoughtline.values.turns import UNTOLD_SESSION, Transcript
 
@@ -104,7 +104,7 @@ def _name(told: str) -> str | None:
 
 
 def _in_body(body: bytes) -> str | None:
-    said = glanced(_said, body)
+    said = peek(_said, body)
     return None if said is None or said == _SILENCE else _first_told(said)
 
 

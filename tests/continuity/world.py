@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from thoughtline.continuity.checkpoints import needs_of_all
-from thoughtline.continuity.handover import Handover, carry_on, recall, remember
-from thoughtline.continuity.injection import Quotation, Terms
+from thoughtline.continuity.handover import Handover, Quotation, carry_on
 from thoughtline.continuity.memory import Memory
+from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.replay.capture import capture
 from thoughtline.replay.detection import Target, resolve
@@ -124,7 +124,7 @@ class Desk:
         needed = needs_of_all(transcript, contract, identity)
         found = await self.store.find(tenant, needed.keys)
         planned = plan(transcript, contract, needed, found, model.issuer).apply(transcript)
-        handover = await recall(self.memory, needed, found, transcript, model.issuer, self.terms)
+        handover = await self.memory.recall(needed, found, transcript, target=model.issuer, terms=self.terms)
         continued = carry_on(handover, planned, contract)
         body = bodies.encode_request(continued.transcript, contract.dialect)
         return Sent(model, body, continued.quotation, handover, transcript, needed, identity)
@@ -140,7 +140,7 @@ class Desk:
         self.clock.now += 1
         records = capture(sent.transcript, reply, made, self.clock(), sent.needed.end)
         await self.store.save(records)
-        await remember(self.memory, sent.handover, sent.quotation)
+        await self.memory.remember(sent.handover, sent.quotation)
         return records
 
 

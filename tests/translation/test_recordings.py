@@ -15,7 +15,6 @@ from thoughtline.replay.capture import fold
 from thoughtline.replay.visible import canonical_json
 from thoughtline.translation import Sealer, Sealing, StreamTranslator, Way, stream_reply, translate_reply
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.conversation import readable
 from thoughtline.values.items import (
     NO_RAW,
     REASONING_KINDS,
@@ -26,6 +25,7 @@ from thoughtline.values.items import (
     ToolCall,
     Unknown,
     is_envelope,
+    readable_text,
     seal_of,
 )
 from thoughtline.values.turns import FormatName, Provenance, Reply
@@ -89,7 +89,7 @@ def said(items: tuple[Item, ...], to: FormatName) -> Said:
             case ReasoningSummary() if to == "openai_responses":
                 told += [("summary", item.summary)] if item.summary else []
             case ReasoningText() | ReasoningSummary():
-                told += [("thought", readable(item))] if readable(item) else []
+                told += [("thought", readable_text(item))] if readable_text(item) else []
             case _:
                 pass
     if to in ("gemini_generate", "openai_responses"):

@@ -474,3 +474,17 @@ def test_line_breaks_in_errors_are_escaped(to: FormatName) -> None:
     body = json.dumps({"error": {"message": BREAKS, "type": "x"}}).encode()
     assert is_on_lines(translate_error(400, body, to)[1])
     assert is_on_lines(StreamTranslator(way_to(to)).fail(BREAKS))
+
+
+@pytest.mark.parametrize("arguments", [{"arguments": ""}, {}], ids=["empty", "none"])
+def test_a_chat_call_without_arguments_has_an_empty_object(arguments: dict[str, str]) -> None:
+    """The same for a Responses client of a chat provider."""
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "look", **arguments}}
+    translator = StreamTranslator(way_to("openai_responses"))
+    chunks = [*map(translator.feed, chat_stream({"tool_calls": [call]})), translator.finish()]
+    out = b"".join(chunk.data + chunk.ending for chunk in chunks)
+    said = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
+    (done,) = [one["item"] for one in said if one["type"] == "response.output_item.done"]
+    events = [event for chunk in chunks for event in chunk.events]
+    (whole,) = json.loads(whole_reply(events, way_to("openai_responses")).body)["output"]
+    assert (done["arguments"], whole["arguments"]) == ("{}", "{}")

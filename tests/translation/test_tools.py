@@ -105,6 +105,19 @@ def test_a_tool_of_the_provider_goes_where_the_other_one_has_it(
     assert [finding.place for finding in request.findings] == ([] if offered else ["/tools/0"])
 
 
+@pytest.mark.parametrize("to", ["openai_chat", "openai_responses", "ollama_chat", "bedrock_converse"])
+def test_the_search_of_a_messages_client(to: FormatName) -> None:
+    """Cline offers it beside its functions: OpenAI's Responses have it, elsewhere it is left out with a finding."""
+    look = {"name": "look", "input_schema": SCHEMA}
+    tools = [look, {"type": "web_search_20250305", "name": "web_search"}]
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "tools": tools}
+    request = translated("anthropic_messages", body, to)
+    has_search = to == "openai_responses"
+    assert names_in(body_of(request)) == ["look", "web_search"][: 1 + has_search]
+    places = [finding.place for finding in request.findings]
+    assert ("/tools/1" in places) is not has_search
+
+
 def test_gemini_gets_no_search_beside_functions() -> None:
     """It refuses the two together."""
     request = translated("openai_responses", {"model": "m", "input": "hi", "tools": [LOOK, SEARCH]}, "gemini_generate")

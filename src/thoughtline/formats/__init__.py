@@ -7,7 +7,7 @@
 A format knows typed turns and nothing else: no provider's rules, no other format. What differs between servers of one
 format is a `Dialect`, which every one of the six takes. Below the formats stand what they share: `json_text` (reading
 JSON with places, splicing it), `conversation` (edited turns back into their body), `framing`, `aws_event_stream`,
-`streaming`, `think_tags` and `reasoning_details`.
+`streaming`, `texts`, `think_tags` and `reasoning_details`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from thoughtline.formats import (
     openai_chat,
     openai_responses,
 )
-from thoughtline.formats.halves import reading, writing
+from thoughtline.formats.lone_surrogates import reading, writing
+from thoughtline.formats.texts import Texts
 from thoughtline.providers import (
     AI_SDK,
     ANTHROPIC,
@@ -72,6 +73,7 @@ class Format(NamedTuple):
     stream_decoder: Callable[[Dialect], DecodesStream]
     stream_encoder: Callable[[Dialect], EncodesStream]
     bodies: BodyCodec | None
+    texts: Texts | None = None
 
 
 FORMATS: dict[FormatName, Format] = {
@@ -86,6 +88,7 @@ FORMATS: dict[FormatName, Format] = {
             openai_chat.decode_response,
             openai_chat.encode_response,
         ),
+        openai_chat.TEXTS,
     ),
     "openai_responses": Format(
         "openai_responses",
@@ -98,6 +101,7 @@ FORMATS: dict[FormatName, Format] = {
             openai_responses.decode_response,
             openai_responses.encode_response,
         ),
+        openai_responses.TEXTS,
     ),
     "anthropic_messages": Format(
         "anthropic_messages",
@@ -110,6 +114,7 @@ FORMATS: dict[FormatName, Format] = {
             anthropic_messages.decode_response,
             anthropic_messages.encode_response,
         ),
+        anthropic_messages.TEXTS,
     ),
     "gemini_generate": Format(
         "gemini_generate",
@@ -122,6 +127,7 @@ FORMATS: dict[FormatName, Format] = {
             gemini_generate.decode_response,
             gemini_generate.encode_response,
         ),
+        gemini_generate.TEXTS,
     ),
     "ollama_chat": Format(
         "ollama_chat",
@@ -134,6 +140,7 @@ FORMATS: dict[FormatName, Format] = {
             ollama_chat.decode_response,
             ollama_chat.encode_response,
         ),
+        ollama_chat.TEXTS,
     ),
     "bedrock_converse": Format(
         "bedrock_converse",
@@ -146,6 +153,7 @@ FORMATS: dict[FormatName, Format] = {
             bedrock_converse.decode_response,
             bedrock_converse.encode_response,
         ),
+        bedrock_converse.TEXTS,
     ),
     "ai_sdk_ui": Format("ai_sdk_ui", AI_SDK, ai_sdk_ui.StreamDecoder, ai_sdk_ui.StreamEncoder, None),
 }

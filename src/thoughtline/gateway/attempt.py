@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import Action, address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider, auth_for
-from thoughtline.continuity.control import HEADER, tag_mode_for, terms_for, told_for
-from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
+from thoughtline.continuity.terms import HEADER, Terms, setting_for, tag_mode_for, terms_for
 from thoughtline.failover.failures import Failure, failure_of
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
@@ -295,7 +294,7 @@ class Attempt:
         header = self._incoming.headers.get(HEADER, b"")
         route = self._state.settings.routes.get(self.target.route)
         of_route = route.continuity if route else None
-        of_model = told_for(self.choice.name, told.models)
+        of_model = setting_for(self.choice.name, told.models)
         return terms_for(terms, told.enabled, header, of_route, of_model, self.choice.provider.continuity)
 
     async def ask(self) -> UpstreamResponse:

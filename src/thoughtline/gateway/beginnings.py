@@ -11,7 +11,8 @@ import asyncio
 import msgspec
 
 from thoughtline.failover.failures import Failure, failure_of
-from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream, Message
+from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream
+from thoughtline.formats.framing import Frame
 from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.values.errors import DecodeError
@@ -57,7 +58,7 @@ async def _begun_in_binary(response: UpstreamResponse, unpack: Decompressor) -> 
     return b""
 
 
-def _exception(message: Message) -> bytes:
+def _exception(message: Frame) -> bytes:
     named = message.headers.get(":exception-type") or message.headers.get(":error-code")
     return msgspec.json.encode({"__type": named}) if named else b""
 

@@ -16,10 +16,10 @@ from functools import partial
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.halves import readable
 from thoughtline.formats.json_text import array, elements, is_array, is_given, members, object_of, set_members
-from thoughtline.replay.visible import digest
+from thoughtline.formats.lone_surrogates import readable
 from thoughtline.stores import Store
+from thoughtline.values.digests import digest
 from thoughtline.values.errors import Declined, StoreError
 from thoughtline.values.items import Unknown
 from thoughtline.values.records import Key, Record, RecordId

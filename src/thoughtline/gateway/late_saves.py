@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from typing import NamedTuple
+from collections.abc import Coroutine
+from typing import Any, NamedTuple
 
 from thoughtline.stores import Clock
 
@@ -17,6 +19,7 @@ class LateSaves:
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._last_at: float | None = None
+        self._saving: set[asyncio.Task[None]] = set()
         self.total = self.under_way = 0
 
     def begin(self) -> None:
@@ -24,6 +27,13 @@ class LateSaves:
         self.total += 1
         self.under_way += 1
         self._last_at = self._clock()
+
+    def follow(self, saving: asyncio.Task[None]) -> None:
+        """One that goes on behind the client's back."""
+        self.begin()
+        self._saving.add(saving)
+        saving.add_done_callback(self._saving.discard)
+        saving.add_done_callback(lambda _: self.end())
 
     def end(self) -> None:
         """It is done, well or not."""
@@ -39,3 +49,12 @@ class Hold(NamedTuple):
 
     seconds: float
     late: LateSaves
+
+    async def wait_for(self, save: Coroutine[Any, Any, None]) -> None:
+        """Wait for a save, but no longer than that."""
+        saving = asyncio.create_task(save)
+        await asyncio.wait([saving], timeout=self.seconds)
+        if saving.done():
+            saving.result()
+        else:
+            self.late.follow(saving)

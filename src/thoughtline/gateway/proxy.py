@@ -224,7 +224,7 @@ class Exchange:
 
     async def _remember(self, attempt: Attempt) -> None:
         if attempt.prepared is not None and attempt.prepared.handover is not None:
-            await self._state.replayer.keep_quotation(attempt.prepared)
+            await self._hold.wait_for(self._state.replayer.keep_quotation(attempt.prepared))
 
     async def _pass_refusal(self, attempt: Attempt, send: Send) -> None:
         """The provider's own error, untouched; in the client's words where it speaks another format."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thoughtline.continuity.tagged_events import TaggedEvents, edit_body
-from thoughtline.continuity.tagged_streams import LIFTED_IN_PLACE, FiltersStream, TaggedStream
+from thoughtline.continuity.tagged_streams import TaggedStream, edits_in_place
 from thoughtline.continuity.tags import TagMode
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
@@ -34,10 +34,10 @@ class TaggedAnswer:
         return self._stream.finish() if self._stream is not None else b""
 
 
-def _stream(format: FormatName, mode: TagMode, dialect: Dialect) -> FiltersStream:
-    if format != "bedrock_converse" and (mode == "markers" or format in LIFTED_IN_PLACE):
-        field = dialect.carrier if dialect.carrier == "reasoning" else "reasoning_content"
-        return TaggedStream(format, mode, field)
+def _stream(format: FormatName, mode: TagMode, dialect: Dialect) -> TaggedStream | _Rewritten:
+    texts = FORMATS[format].texts
+    if texts is not None and edits_in_place(texts, mode, is_stream=True):
+        return TaggedStream(texts, mode, dialect)
     return _Rewritten(format, mode, dialect)
 
 

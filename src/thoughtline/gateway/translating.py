@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from thoughtline.continuity.injection import Terms
+from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight, decode_bounded
 from thoughtline.gateway.asgi import Send

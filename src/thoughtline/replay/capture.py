@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from thoughtline.replay.keys import Identity, Spot, frame_of, walk
-from thoughtline.replay.visible import digest
+from thoughtline.values.digests import digest
 from thoughtline.values.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
 from thoughtline.values.items import Item, ReasoningText
 from thoughtline.values.notes import NO_NOTES, Notes

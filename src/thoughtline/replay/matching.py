@@ -26,12 +26,12 @@ from thoughtline.replay.keys import (
 from thoughtline.replay.visible import Visible, is_same_call, result_text, shows, shows_glued, visible_of
 from thoughtline.values.items import (
     Item,
-    ReasoningSummary,
     ReasoningText,
     Text,
     ToolCall,
     Unknown,
     plain_token,
+    readable_text,
     reasoning_of,
     seal_of,
 )
@@ -216,13 +216,7 @@ def looks_of(step: Step, found: Found, identity: Identity) -> list[Look]:
 
 def thought_of(items: Iterable[Item]) -> str:
     """The reasoning of a turn that a person can read."""
-    texts = []
-    for item in items:
-        if isinstance(item, ReasoningText):
-            texts.append(item.text)
-        elif isinstance(item, ReasoningSummary):
-            texts.append(item.summary)
-    return "".join(texts)
+    return "".join(map(readable_text, items))
 
 
 def _is_enough(look: Look, step: Step, identity: Identity, used: AbstractSet[str]) -> bool:

@@ -9,7 +9,6 @@ refused thing was in the request at all is for the caller to check.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import re
@@ -20,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from thoughtline.replay.refusal_rows import ROWS, Remedy, Row, Rule
+from thoughtline.values.digests import named_digest
 
 Json: TypeAlias = Any
 
@@ -201,7 +201,7 @@ def _known_code(codes: tuple[str, ...]) -> str:
 
 def _fingerprint(sentence: str) -> str:
     masked = _PRIVATE.sub("*", sentence)
-    return hashlib.blake2b(masked.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return named_digest(masked, b"", 8).hex()
 
 
 # Reading error bodies: all envelopes that were seen come down to objects with a few well-known members.

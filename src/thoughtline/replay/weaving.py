@@ -25,6 +25,7 @@ from thoughtline.values.items import (
     ToolResult,
     Unknown,
     plain_token,
+    readable_text,
     reasoning_of,
     seal_of,
 )
@@ -87,15 +88,9 @@ def _unsealed(item: Item) -> Item:
 
 def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
     """A record's items for a provider that did not make them: its readable reasoning as one text, no seals."""
-    text = ""
-    bare = []
-    for item in items:
-        if isinstance(item, ReasoningText):
-            text += item.text
-        elif isinstance(item, ReasoningSummary):
-            text += item.summary
-        elif not isinstance(item, REASONING_KINDS) and not _is_strange_reasoning(item):
-            bare.append(_unsealed(item))
+    text = "".join(map(readable_text, items))
+    others = [item for item in items if not isinstance(item, REASONING_KINDS)]
+    bare = [_unsealed(item) for item in others if not _is_strange_reasoning(item)]
     return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else tuple(bare)
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from thoughtline.formats.json_text import is_json
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import place_in
-from thoughtline.translation.conversation import as_object, readable, refusal_of
+from thoughtline.translation.conversation import as_object, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
 from thoughtline.translation.notebook import NoteBook, find
 from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
@@ -34,6 +34,7 @@ from thoughtline.values.items import (
     Text,
     ToolCall,
     Unknown,
+    readable_text,
 )
 from thoughtline.values.notes import NO_NOTES, Notes
 from thoughtline.values.turns import Finish
@@ -264,26 +265,26 @@ class Answer:
             return
         opened = self._open
         if opened is not None and self._is_open(source, "reasoning"):
-            if rest := rest_of(readable(item), opened.text):
+            if rest := rest_of(readable_text(item), opened.text):
                 self._reasoning(ReasoningDelta(self._choice, source, rest, opened.is_summary))
             opened.is_done = True
             opened.held.append(self._held(item))
         elif self._early or self._sealed or self._is_late:  # it went out before its seal came
             self._late.append(Held(self._early.get(source, self._place), item))
-        elif source in self._closed and readable(item):
+        elif source in self._closed and readable_text(item):
             return
-        elif opened is not None and opened.kind == "reasoning" and not readable(item):
+        elif opened is not None and opened.kind == "reasoning" and not readable_text(item):
             opened.is_done = True
             opened.held.append(self._held(item))
         else:
             opened = self._enter("reasoning", source)
             opened.is_summary = isinstance(item, ReasoningSummary)
-            opened.pieces.append(readable(item))
+            opened.pieces.append(readable_text(item))
             opened.held.append(self._held(item))
             opened.is_done = True
-            if readable(item):
+            if readable_text(item):
                 self._thoughts += 1
-                self._tell(opened, readable(item))
+                self._tell(opened, readable_text(item))
 
     @property
     def _is_late(self) -> bool:

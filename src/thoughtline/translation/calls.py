@@ -21,6 +21,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from thoughtline.providers import COPILOT, MISTRAL, NO_REASONING, REASONING_DETAILS, Dialect
+from thoughtline.values.digests import joined
 from thoughtline.values.items import Item, ToolCall, ToolResult
 from thoughtline.values.records import Record
 from thoughtline.values.turns import FormatName, Transcript
@@ -68,8 +69,7 @@ def rule_of(format: FormatName, dialect: Dialect) -> IdRule:
 
 
 def _digest(*parts: str) -> str:
-    framed = b"".join(b"%d:%b" % (len(part.encode()), part.encode()) for part in parts)
-    return hashlib.sha256(framed).hexdigest()
+    return hashlib.sha256(joined(*map(str.encode, parts))).hexdigest()
 
 
 def fitted(name: str, rule: IdRule) -> str:

@@ -26,7 +26,6 @@ from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
     Reasoning,
-    ReasoningSummary,
     ReasoningText,
     Role,
     Text,
@@ -34,6 +33,7 @@ from thoughtline.values.items import (
     ToolResult,
     Unknown,
     is_envelope,
+    readable_text,
     seal_of,
 )
 from thoughtline.values.options import Media, ResultContent
@@ -256,7 +256,7 @@ class _Work:
 
     def _reasoning(self, turn: Turn, at: int, item: Reasoning) -> list[Item]:
         """Words that the client kept, for a model that takes words. Seals never: they are others', or ours."""
-        text = readable(item)
+        text = readable_text(item)
         seal = seal_of(item)
         is_ours = seal is not None and is_envelope(seal.data)
         if self._contract.takes == "text" and text:
@@ -369,17 +369,6 @@ def refusal_of(item: Unknown) -> str:
     value = msgspec.json.decode(item.raw)
     words = value.get("refusal") if isinstance(value, dict) else value
     return words if isinstance(words, str) else ""
-
-
-def readable(item: Item) -> str:
-    """The words of a piece of reasoning."""
-    match item:
-        case ReasoningText():
-            return item.text
-        case ReasoningSummary():
-            return item.summary
-        case _:
-            return ""
 
 
 def as_object(arguments: str) -> str:

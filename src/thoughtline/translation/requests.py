@@ -19,7 +19,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.matching import Found
 from thoughtline.replay.pausing import CIPHERTEXT
-from thoughtline.replay.visible import digest, is_same_call
+from thoughtline.replay.visible import is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, Conversation, translate_turns
 from thoughtline.translation.effort import Settled, knob_for, settle
@@ -28,6 +28,7 @@ from thoughtline.translation.runs import Placed
 from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
 from thoughtline.translation.spokes import SPOKES, bodies_of
 from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
+from thoughtline.values.digests import digest
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice

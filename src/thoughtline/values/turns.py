@@ -72,7 +72,8 @@ class Transcript(Struct, frozen=True, gc=False):
     """A request: the conversation so far, and the body it came in.
 
     `is_stored` is what the request says of keeping the answer at the provider (Responses' `store`), `includes` what it
-    asks for beyond the answer. `has_halves`: half characters of it are spelled otherwise here, see `formats/halves.py`.
+    asks for beyond the answer. `has_lone_surrogates`: they are spelled otherwise here, see
+    `formats/lone_surrogates.py`.
     """
 
     format: FormatName
@@ -87,7 +88,7 @@ class Transcript(Struct, frozen=True, gc=False):
     member_edits: tuple[tuple[str, bytes | None], ...] = ()
     is_reshaped: bool = False
     drops_system: bool = False
-    has_halves: bool = False
+    has_lone_surrogates: bool = False
 
     @property
     def has_tools(self) -> bool:

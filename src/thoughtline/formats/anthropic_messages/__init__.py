@@ -12,8 +12,10 @@ from thoughtline.formats.anthropic_messages.bodies import (
 )
 from thoughtline.formats.anthropic_messages.stream import StreamDecoder
 from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
+from thoughtline.formats.anthropic_messages.texts import TEXTS
 
 __all__ = [
+    "TEXTS",
     "StreamDecoder",
     "StreamEncoder",
     "decode_request",

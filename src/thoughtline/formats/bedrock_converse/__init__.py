@@ -12,8 +12,10 @@ from thoughtline.formats.bedrock_converse.bodies import (
 )
 from thoughtline.formats.bedrock_converse.stream import StreamDecoder
 from thoughtline.formats.bedrock_converse.stream_encoder import StreamEncoder
+from thoughtline.formats.bedrock_converse.texts import TEXTS
 
 __all__ = [
+    "TEXTS",
     "StreamDecoder",
     "StreamEncoder",
     "decode_request",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
+from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream
 from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
 from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
 from thoughtline.formats.bedrock_converse.notes import cited_block
+from thoughtline.formats.framing import Frame
 from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
@@ -87,25 +89,20 @@ class _Event(Struct, gc=False):
 _decode_event = msgspec.json.Decoder(_Event).decode
 
 
-class _NamedPayloads:
+class _NamedPayloads(EventStream):
     """Binary messages as objects with one member named after the event."""
 
-    def __init__(self, limit: int) -> None:
-        self._stream = EventStream(limit)
-
-    def feed(self, data: bytes) -> list[bytes]:
-        return [_named(message) for message in self._stream.feed(data)]
-
-    def finish(self) -> list[bytes]:
-        return []
+    def feed(self, data: bytes) -> list[Frame]:
+        return [replace(frame, payload=_named(frame)) for frame in super().feed(data)]
 
 
-def _named(message: Message) -> bytes:
-    kind = message.headers.get(":message-type", "event")
+def _named(frame: Frame) -> bytes:
+    headers = frame.headers
+    kind = headers.get(":message-type", "event")
     if kind == "event":
-        return object_of([(message.headers.get(":event-type", ""), message.payload or b"{}")])
-    name = message.headers.get(":exception-type") or message.headers.get(":error-code") or kind
-    payload = message.payload or encode(message.headers.get(":error-message", ""))
+        return object_of([(headers.get(":event-type", ""), frame.payload or b"{}")])
+    name = headers.get(":exception-type") or headers.get(":error-code") or kind
+    payload = frame.payload or encode(headers.get(":error-message", ""))
     return object_of([("exception", object_of([(name, payload)]))])
 
 
@@ -155,8 +152,6 @@ class _Draft:
 
 class StreamDecoder(PayloadStreamDecoder):
     """Bytes of a Converse stream in, events out."""
-
-    has_end_mark = False
 
     def __init__(self, dialect: Dialect = BEDROCK_CLAUDE, limit: int = MAX_MESSAGE_BYTES) -> None:
         super().__init__(_NamedPayloads(limit))

@@ -11,8 +11,10 @@ from thoughtline.formats.gemini_generate.bodies import (
 )
 from thoughtline.formats.gemini_generate.stream import StreamDecoder
 from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
+from thoughtline.formats.gemini_generate.texts import TEXTS
 
 __all__ = [
+    "TEXTS",
     "StreamDecoder",
     "StreamEncoder",
     "decode_request",

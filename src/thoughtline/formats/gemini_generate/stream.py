@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, JsonArray, ServerSentEvents
+from thoughtline.formats.framing import MAX_EVENT_BYTES, EventsOrArray
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
 from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
@@ -57,29 +57,6 @@ class _Chunk(Struct, gc=False):
 
 
 _decode_chunk = msgspec.json.Decoder(_Chunk).decode
-
-
-class _EitherFraming:
-    """SSE or a JSON array, whichever the first byte says."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._head = b""
-        self._chosen: Framing | None = None
-
-    def feed(self, data: bytes) -> list[bytes]:
-        if self._chosen is not None:
-            return self._chosen.feed(data)
-        self._head += data
-        first = self._head.lstrip()[:1]
-        if not first:
-            self._head = b"\n" * bool(self._head)
-            return []
-        self._chosen = JsonArray(self._limit) if first == b"[" else ServerSentEvents(self._limit)
-        return self._chosen.feed(self._head)
-
-    def finish(self) -> list[bytes]:
-        return self._chosen.finish() if self._chosen is not None else []
 
 
 class _Draft:
@@ -192,7 +169,7 @@ class StreamDecoder(PayloadStreamDecoder):
     """Bytes of a Gemini stream in, events out."""
 
     def __init__(self, dialect: Dialect = GEMINI, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(_EitherFraming(limit))
+        super().__init__(EventsOrArray(limit))
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._usage = NULL

@@ -8,8 +8,10 @@ from thoughtline.formats.openai_chat.requests import decode_request, encode_requ
 from thoughtline.formats.openai_chat.responses import decode_response, encode_response
 from thoughtline.formats.openai_chat.stream import StreamDecoder
 from thoughtline.formats.openai_chat.stream_encoder import StreamEncoder
+from thoughtline.formats.openai_chat.texts import TEXTS
 
 __all__ = [
+    "TEXTS",
     "StreamDecoder",
     "StreamEncoder",
     "decode_request",

@@ -12,8 +12,10 @@ from thoughtline.formats.openai_responses.bodies import (
 )
 from thoughtline.formats.openai_responses.stream import StreamDecoder
 from thoughtline.formats.openai_responses.stream_encoder import StreamEncoder
+from thoughtline.formats.openai_responses.texts import TEXTS
 
 __all__ = [
+    "TEXTS",
     "StreamDecoder",
     "StreamEncoder",
     "decode_request",

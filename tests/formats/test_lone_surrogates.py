@@ -1,4 +1,4 @@
-r"""Half characters (`\ud83d` alone) in requests: read, and sent on as they came."""
+r"""Lone surrogates (`\ud83d`) in requests: read, and sent on as they came."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thoughtline.formats import FORMATS, Format
-from thoughtline.formats.halves import MOST_ESCAPES, as_sent, readable
+from thoughtline.formats.lone_surrogates import MOST_ESCAPES, as_sent, readable
 from thoughtline.replayer import guess_model
 from thoughtline.sessions import session_of
 from thoughtline.values.errors import DecodeError
@@ -46,8 +46,8 @@ def name_of(row: Format) -> str:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_a_request_with_a_half_is_read_and_keeps_its_bytes(row: Format) -> None:
-    """The words around it are there, and an edit of another turn leaves the half as the client wrote it."""
+def test_a_request_with_a_lone_surrogate_is_read_and_keeps_its_bytes(row: Format) -> None:
+    """The words around it are there, and an edit of another turn leaves it as the client wrote it."""
     assert row.bodies is not None
     body = json.dumps(BODIES[row.name]).encode()
     assert b"\\ud83d" in body
@@ -76,7 +76,7 @@ def test_a_request_with_a_half_is_read_and_keeps_its_bytes(row: Format) -> None:
     ],
 )
 def test_spellings(sent: bytes, spelled: bytes) -> None:
-    """Lone halves, in either case; whole characters, escaped backslashes and real private use stay."""
+    """Lone surrogates, in either case; whole characters, escaped backslashes and real private use stay."""
     assert readable(sent) == spelled
     assert as_sent(spelled) == sent
     json.loads(spelled).encode()
@@ -86,11 +86,11 @@ def test_spellings(sent: bytes, spelled: bytes) -> None:
     "body", [rb'"\ud83d\ude00"', rb'"\\ud83d"', b'"plain"', rb'"\ud83d \uE03d"', rb'"\udA3d"', b"\\"]
 )
 def test_nothing_to_spell(body: bytes) -> None:
-    """Without a lone half, or where it could not be told again from what is there already."""
+    """Without a lone surrogate, or where it could not be told again from what is there already."""
     assert readable(body) is None
 
 
-def test_halves_are_bounded() -> None:
+def test_lone_surrogates_are_bounded() -> None:
     """As many as a client would leave are read; a body made of nothing else is not worth anybody's time."""
     assert readable(b'"' + rb"\ud83d " * (MOST_ESCAPES - 1) + b'"') is not None
     assert readable(b'"' + rb"\ud83d " * MOST_ESCAPES + b'"') is None
@@ -112,7 +112,7 @@ def test_there_and_back(text: str, capitals: bool) -> None:
 
 
 def test_what_is_broken_otherwise_is_still_refused() -> None:
-    """A half does not excuse anything else."""
+    """A lone surrogate does not excuse anything else."""
     row = FORMATS["openai_chat"]
     assert row.bodies is not None
     with pytest.raises(DecodeError):
@@ -120,7 +120,7 @@ def test_what_is_broken_otherwise_is_still_refused() -> None:
 
 
 def test_model_and_session_are_found() -> None:
-    """Whoever looks at a body for one member finds it beside a half."""
+    """Whoever looks at a body for one member finds it beside a lone surrogate."""
     body = rb'{"messages":[{"role":"user","content":"\ud83d"}],"model":"kimi-k2","session_id":"one"}'
     assert guess_model(body) == "kimi-k2"
     assert session_of({}, body).id == "one"

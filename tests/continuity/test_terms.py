@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.continuity.control import tag_mode_for, terms_for, told_for
-from thoughtline.continuity.injection import Terms
 from thoughtline.continuity.tags import TagMode
+from thoughtline.continuity.terms import Terms, setting_for, tag_mode_for, terms_for
 from thoughtline.providers import DEEPSEEK, MINIMAX_TAGS
 
 TERMS = Terms("always", 5, 100)
@@ -60,7 +59,7 @@ FLASH, PRO, SONNET = "deepseek/v4-flash", "deepseek/v4-pro", "openrouter/anthrop
 )
 def test_what_is_said_for_a_model(model: str, told: dict[str, str], word: str | None) -> None:
     """The name that fits best says it: without a star, then with the most letters, then the first."""
-    assert told_for(model, told) == word
+    assert setting_for(model, told) == word
 
 
 @pytest.mark.parametrize(
