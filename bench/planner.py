@@ -15,8 +15,8 @@ from msgspec import Raw
 
 from bench.measure import best_seconds
 from thoughtline.formats import FORMATS
+from thoughtline.providers import CONTRACTS
 from thoughtline.replay.capture import capture
-from thoughtline.replay.contracts import BY_NAME
 from thoughtline.replay.keys import Identity
 from thoughtline.replay.planner import Issuer, needs, plan
 from thoughtline.values.items import ReasoningText
@@ -28,7 +28,7 @@ ISSUER = Issuer("deepseek", "host", "account", "deepseek-v4-pro")
 WHERE = Provenance(
     *("tenant", "deepseek", "host", "account", "deepseek-v4-pro", "deepseek-v4-pro"), "openai_chat", "deepseek"
 )
-CONTRACT = BY_NAME["deepseek"]
+CONTRACT = CONTRACTS["deepseek"]
 CHAT = FORMATS["openai_chat"]
 RESULT = "def load(path):\n    return open(path).read()\n" * 20
 

@@ -24,9 +24,8 @@ from thoughtline.preserver import (
     reasoning_request_params,
     requires_reasoning_preservation,
 )
-from thoughtline.providers import Dialect
+from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture, fold
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity

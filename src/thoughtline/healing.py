@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import pattern_at
 from thoughtline.lessons import TTL_SECONDS
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.detection import Target
 from thoughtline.replay.keys import seal_key
 from thoughtline.replay.learning import corrected
@@ -36,7 +36,7 @@ class Sent(NamedTuple):
     filler: str | None
 
 
-class Mended(NamedTuple):
+class Healed(NamedTuple):
     """What to plan it by instead, and what is worth knowing if that helps."""
 
     contract: Contract
@@ -44,15 +44,15 @@ class Mended(NamedTuple):
     corrections: tuple[Correction, ...]
 
 
-def mend(status: int, answer: bytes, sent: Sent, now: float) -> Mended | None:
-    """What a refusal teaches; None if it is not ours to mend."""
+def heal(status: int, answer: bytes, sent: Sent, now: float) -> Healed | None:
+    """What a refusal teaches; None if it is not ours to heal."""
     refusal = classify(status, answer)
     if refusal is None or refusal.remedy in ("pass_on", "restore_exact"):
         return None
     if refusal.remedy in ("strip_field", "drop_member"):
         return _without_named(also_named(status, answer), sent, now)
     contract, lessons = _taught(refusal, sent, now)
-    return Mended(contract, _policy(refusal, sent), lessons)
+    return Healed(contract, _policy(refusal, sent), lessons)
 
 
 def _taught(refusal: Refusal, sent: Sent, now: float) -> tuple[Contract, tuple[Correction, ...]]:
@@ -83,7 +83,7 @@ def _policy(refusal: Refusal, sent: Sent) -> Policy:
             return sent.policy
 
 
-def _without_named(refusals: tuple[Refusal, ...], sent: Sent, now: float) -> Mended:
+def _without_named(refusals: tuple[Refusal, ...], sent: Sent, now: float) -> Healed:
     """Without the members that are named, each of them learned unless it is only one too many of two."""
     lessons: tuple[Correction, ...] = ()
     for refusal in refusals:
@@ -97,7 +97,7 @@ def _without_named(refusals: tuple[Refusal, ...], sent: Sent, now: float) -> Men
             refusal = replace(refusal, field=pattern)
         contract, more = _taught(refusal, sent, now)
         sent, lessons = sent._replace(contract=contract), (*lessons, *more)
-    return Mended(sent.contract, sent.policy, lessons)
+    return Healed(sent.contract, sent.policy, lessons)
 
 
 def _pattern(refusal: Refusal, body: bytes) -> str | None:

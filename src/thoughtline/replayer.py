@@ -27,15 +27,14 @@ from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.formats.leaving_out import without_members
 from thoughtline.formats.lone_surrogates import peek
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
-from thoughtline.healing import Mended, Sent, mend
+from thoughtline.healing import Healed, Sent, heal
 from thoughtline.lessons import TTL_SECONDS, Lessons
-from thoughtline.providers import Dialect
-from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
-from thoughtline.replay.detection import Target, as_asked, provider_of, resolve, with_tools
+from thoughtline.providers import CONTRACTS, UNKNOWN, Contract, Dialect, Rung
+from thoughtline.replay.detection import Target, as_asked, host_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.inherit import inheriting
 from thoughtline.replay.keys import Identity, walk
-from thoughtline.replay.learning import told_by_answer
+from thoughtline.replay.learning import learned_from_answer
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
 from thoughtline.replay.plans import Counts
@@ -113,7 +112,7 @@ class ContractBook:
         fixed = self._fixed.get(target.provider)
         found = resolve(target)
         if fixed is not None and fixed.format == target.format:
-            found = with_tools(fixed, provider_of(target))
+            found = with_tools(fixed, host_of(target))
         found = _changed(found, self._overrides.get(found.name))
         dialect = self._dialects.get(target.provider)
         if dialect is None or target.format != "openai_chat":
@@ -132,7 +131,7 @@ def _changed(found: Contract, override: Contract | None) -> Contract:
     """What settings change of a row, and nothing else: detection has made the row fit its host."""
     if override is None:
         return found
-    row = BY_NAME[found.name]
+    row = CONTRACTS[found.name]
     return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
 
 
@@ -319,14 +318,14 @@ class Replayer:
         return known[-1].record if known else None
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
-        """The request as it should have been, by what the refusal says; None if it is not ours to mend."""
+        """The request as it should have been, by what the refusal says; None if it is not ours to heal."""
         if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
             return None
         try:
-            mended = mend(status, answer, _sent(prepared), self._clock())
-            if mended is None:
+            healed = heal(status, answer, _sent(prepared), self._clock())
+            if healed is None:
                 return None
-            amended = await self._amended(prepared, mended)
+            amended = await self._amended(prepared, healed)
             again = await self._work_for(prepared.transcript)(partial(_planned, amended))
         except (DecodeError, EncodeError):
             return None
@@ -357,7 +356,7 @@ class Replayer:
         for record in records:
             made = record.provenance
             target = Target(made.provider, made.endpoint, made.model_asked, made.format)
-            lesson = told_by_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
+            lesson = learned_from_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
             if lesson is not None:
                 await self._lessons.keep((lesson,), frozenset())
 
@@ -391,13 +390,13 @@ class Replayer:
         except StoreError:
             return {}  # counted and shown by the store itself: a failing store never fails a request
 
-    async def _amended(self, prepared: Prepared, mended: Mended) -> Prepared:
+    async def _amended(self, prepared: Prepared, healed: Healed) -> Prepared:
         """The same request under the contract and policy that the refusal teaches."""
         changed = replace(
             prepared,
-            contract=mended.contract,
-            policy=mended.policy,
-            corrections=(*prepared.corrections, *mended.corrections),
+            contract=healed.contract,
+            policy=healed.policy,
+            corrections=(*prepared.corrections, *healed.corrections),
             healings=prepared.healings + 1,
         )
         return await self._needing(changed)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from thoughtline.formats import FORMATS
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.keys import Identity
 from thoughtline.replay.learning import corrected

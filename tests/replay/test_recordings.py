@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from tests.formats.test_recordings import decode_reply, decode_request, facts
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
-from thoughtline.providers import Dialect
+from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.keys import Identity
 from thoughtline.replay.matching import thought_of

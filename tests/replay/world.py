@@ -19,8 +19,8 @@ from msgspec import Raw
 from msgspec import structs as values
 
 from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.providers import Contract
 from thoughtline.replay.capture import capture, fold
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.keys import Identity, evidence_of
 from thoughtline.replay.planner import Issuer, Plan, needs, plan

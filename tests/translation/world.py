@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 from tests.replay.world import Store
 from tests.sim.faces import TOOLS, WIRES, Call
 from thoughtline.formats import FORMATS
-from thoughtline.providers import Dialect
+from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture, fold
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import Target, resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, frame_of, walk

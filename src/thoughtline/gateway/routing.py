@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from thoughtline.replay.detection import ALIASES
+from thoughtline.providers import canonical_name
 from thoughtline.values.turns import FormatName
 
 MAX_PATH_BYTES = 2 * 2**10
@@ -68,7 +68,7 @@ _VERSION = re.compile(r"v[0-9]+(?:(?:beta|alpha)[0-9]*)?")
 def route_of(method: str, path: str, providers: Container[str]) -> Route:
     """What to do with a request. Whatever is no known address is passed on, if there is anybody to pass it to."""
     first, _, rest = path.lstrip("/").partition("/")
-    name = ALIASES.get(first.lower(), first.lower())
+    name = canonical_name(first)
     if name in providers:
         return _route(method, "/" + rest, name)
     return _route(method, path, None)

@@ -7,11 +7,11 @@ from collections.abc import Set
 import msgspec
 from msgspec.structs import replace
 
-from thoughtline.providers import KIMI
+from thoughtline.providers import Contract, Rung
+from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.call_names import CallNames, unrepeated
 from thoughtline.replay.carriers import MOVABLE, Carriers
-from thoughtline.replay.contracts import Contract, Rung
-from thoughtline.replay.findings import Finding, RuleCode, place_of
+from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.inherit import inherit
 from thoughtline.replay.keys import Identity, Step, seal_key
 from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
@@ -217,8 +217,8 @@ class Draft:
             if len(shown) > 1 and self._contract.kind == "presence" and position in self._required:
                 self._covered.discard(position)
                 target = weave(items, own)  # each must have some
-            # Kimi counts on its own form of ids; an entry of `reasoning_details` has the id of the call it belongs to.
-            if self._contract.dialect.name == KIMI.name or self._carriers.at(position) == "reasoning_details":
+            # Some models count on their own form of ids; an entry of `reasoning_details` has the id of its call.
+            if self._contract.dialect.call_ids == "own" or self._carriers.at(position) == "reasoning_details":
                 self._names.learn(target, record)
             if step.is_bare and len(target) > len(own):
                 self._items[position] = target
@@ -357,24 +357,21 @@ class Draft:
                 self._items[position] = with_sentinel(items)
                 self._counts.blank += 1
                 self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
-            elif rung == "pause_thinking":
-                self._pause(position)
+            elif rung == "pause_thinking" and self._pause_thinking():
+                self._counts.missing += 1
+                self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
             else:
                 continue
             return
         self._counts.missing += 1
         self._find("missing", position, "nobody has this turn's reasoning")
 
-    def _pause(self, position: int) -> None:
-        self._pause_thinking()
-        self._counts.missing += 1
-        self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
-
-    def _pause_thinking(self) -> None:
-        self._is_paused = True
-        member = paused(self._transcript, self._contract)
-        if member not in self._members:
-            self._members.append(member)
+    def _pause_thinking(self) -> bool:
+        """Switch thinking off, if this model has a switch."""
+        members = paused(self._transcript, self._contract, self._issuer.model)
+        self._members += [member for member in members if member not in self._members]
+        self._is_paused = self._is_paused or bool(members)
+        return bool(members)
 
     # --- fields ---------------------------------------------------------------------------------------------------
 
@@ -386,7 +383,7 @@ class Draft:
         carrier = self._contract.dialect.carrier
         if carrier not in MOVABLE or self._contract.follows_answers or self._contract.may_seal:
             return
-        copies = _TWINS if carrier in _TWINS and self._contract.name != "reasoning-field" else frozenset((carrier,))
+        copies = _TWINS if carrier in _TWINS and not self._contract.refuses_other_fields else frozenset((carrier,))
         for position in self._assistant:
             carriers = self._transcript.turns[position].carriers
             if carriers and not (carrier in carriers and copies.issuperset(carriers)):

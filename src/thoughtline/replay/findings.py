@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec import Struct
 
+from thoughtline.providers.refusals import RuleCode
 from thoughtline.values.turns import FormatName, Turn
-
-RuleCode = Literal[
-    "missing",
-    "misplaced",
-    "reordered",
-    "altered",
-    "foreign",
-    "truncated",
-    "unpaired",
-    "duplicated",
-    "forbidden",
-    "stale-id",
-    "sentinel",
-    "bound-prefix-changed",
-    "ambiguous",
-    "checkpoint-oversize",
-    "checkpoint-withheld",
-    "untranslatable",
-    "unopened",
-]
 
 
 class Finding(Struct, frozen=True, gc=False):

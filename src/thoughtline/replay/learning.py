@@ -12,8 +12,9 @@ from typing import assert_never, get_args
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
-from thoughtline.providers import Carrier, Dialect, written_in
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.providers import Carrier, Contract, Dialect, Rung, written_in
+from thoughtline.providers.contract import PRESENCE
+from thoughtline.providers.knobs import THINKING_TYPE
 from thoughtline.replay.detection import Target
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.values.records import Record
@@ -73,7 +74,7 @@ def _answering(contract: Contract, field: str) -> Contract:
     return replace(contract, dialect=written_in(contract.dialect, field)) if contract.follows_answers else contract
 
 
-def told_by_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
+def learned_from_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
     """What an answer says about where its server keeps reasoning, if that is news."""
     made = record.provenance
     if not made.carrier or not contract.follows_answers or made.carrier == contract.dialect.carrier:
@@ -135,8 +136,9 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
         scope=scope,
         takes="text",
         dialect=dialect,
-        ladder=("empty", "blank", "pause_thinking"),
+        ladder=PRESENCE,
         thinks_by_default=True,
+        knobs=contract.knobs or (THINKING_TYPE,),  # as all have that are known to demand text
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.providers import Contract, Rung
 from thoughtline.replay.findings import Finding
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Transcript, Turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.pairing import named_as_shown, paired
 from thoughtline.replay.visible import visible_of
 from thoughtline.replay.weaving import same_reasoning, spread, weave

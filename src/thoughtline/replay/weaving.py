@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.visible import is_bare, is_part_of, other_name, other_value, visible_call
 from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,

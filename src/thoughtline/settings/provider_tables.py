@@ -7,9 +7,10 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from thoughtline import providers
 from thoughtline.addresses import rebased
-from thoughtline.catalogue import PROVIDERS, Provider, Timeouts, canonical_name
-from thoughtline.replay.detection import ALIASES
+from thoughtline.catalogue import PROVIDERS, Provider, Timeouts
+from thoughtline.providers import canonical_name
 from thoughtline.settings.keys import FACES, PROVIDER, PROVIDER_TABLES, TIMEOUT
 from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
 from thoughtline.settings.tables import given, read_table, read_value, table_at, tables_of
@@ -47,11 +48,15 @@ def read_providers(table: Table, problems: Problems) -> dict[str, Provider]:
     return found
 
 
+def _names() -> list[str]:
+    return [*PROVIDERS, *(alias for row in providers.PROVIDERS for alias in row.aliases)]
+
+
 def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Provider | None:
     values = read_table(path, table, PROVIDER, problems, tuple(PROVIDER_TABLES))
     row = PROVIDERS.get(name)
     if row is None and "base_url" not in table.members:
-        remedy = f"set base_url; or, of the built-in ones, {nearest(name, (*PROVIDERS, *ALIASES))}"
+        remedy = f"set base_url; or, of the built-in ones, {nearest(name, _names())}"
         problems.add(table.place, path, "a provider that is not built in needs an address", remedy)
         return None
     row = row or Provider(name, "", ("openai_chat",))

@@ -84,7 +84,7 @@ class Answer:
             return None
         if opened.kind == "text" and isinstance(event, TextDelta):
             opened.pieces.append(event.text)
-            return self._words(opened, event)
+            return TextDelta(self._choice, opened.position, event.text)
         if opened.kind == "reasoning" and isinstance(event, ReasoningDelta) and not event.known:
             opened.pieces.append(event.text)
             return ReasoningDelta(self._choice, opened.position, event.text, opened.is_summary)
@@ -130,12 +130,7 @@ class Answer:
             opened = self._enter("text", event.position)
         opened.pieces.append(event.text)
         opened.is_told = True
-        self._events.append(self._words(opened, event))
-
-    def _words(self, opened: OpenItem, event: TextDelta) -> TextDelta:
-        if event.tokens:
-            opened.tokens += event.tokens
-        return TextDelta(self._choice, opened.position, event.text, event.tokens)
+        self._events.append(TextDelta(self._choice, opened.position, event.text))
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         if event.known:
@@ -341,7 +336,7 @@ class Answer:
             case "text":
                 self._unsealed.add_words(opened.text, self._place)
                 self._letters += letters_of(opened.text)
-                self._give(opened.position, self._book.written(opened.text, opened.notes, opened.tokens))
+                self._give(opened.position, self._book.written(opened.text, opened.notes))
             case "reasoning":
                 self._leave_reasoning(opened)
             case "call":

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.providers import COPILOT, MISTRAL, NO_REASONING, REASONING_DETAILS, Dialect
+from thoughtline.providers import Dialect
 from thoughtline.values.digests import joined
 from thoughtline.values.items import Item, ToolCall, ToolResult
 from thoughtline.values.records import Record
@@ -53,19 +53,19 @@ _RULES: dict[FormatName, IdRule] = {
 _LONG = IdRule(re.compile(r".{1,256}", re.DOTALL))
 """vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them."""
 
-_MISTRAL = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
-"""Nine letters and digits, or a 422."""
+_NINE = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
+"""Mistral's: nine letters and digits, or a 422."""
 
 
 def upstream_rule(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids a provider takes."""
-    is_counted = dialect in (MISTRAL, NO_REASONING, REASONING_DETAILS, COPILOT)
+    is_counted = dialect.call_ids in ("short", "nine")
     return _LONG if format == "openai_chat" and not is_counted else rule_of(format, dialect)
 
 
 def rule_of(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids any client or provider of a format takes."""
-    return _MISTRAL if dialect == MISTRAL else _RULES[format]
+    return _NINE if dialect.call_ids == "nine" else _RULES[format]
 
 
 def _digest(*parts: str) -> str:
@@ -76,7 +76,7 @@ def fitted(name: str, rule: IdRule) -> str:
     """An id that the rule takes: this one, or a digest of it."""
     if rule.takes(name):
         return name
-    if rule is _MISTRAL:
+    if rule is _NINE:
         number = int(_digest("mistral", name), 16)
         return "".join(_ALPHABET[number // 62**place % 62] for place in range(9))
     return "tlh_" + _digest("fitted", name)[:32]

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from thoughtline.formats.json_text import NULL, is_given, is_json, members
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, upstream_rule
 from thoughtline.translation.envelopes import NO_SEALER, Opened, Sealer

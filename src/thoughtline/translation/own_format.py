@@ -25,7 +25,7 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.openai_responses.options import TOOL_ITEMS, decode_tools, kind_of
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.tools import (
     NO_NAMES,

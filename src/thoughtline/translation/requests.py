@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
+from thoughtline.providers.thinking import Settled, knob_for, settle
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import Identity, walk
 from thoughtline.replay.matching import Found
@@ -22,10 +23,9 @@ from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.replay.visible import is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, Conversation, translate_turns
-from thoughtline.translation.effort import Settled, knob_for, settle
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.runs import Placed
-from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
+from thoughtline.translation.sampling import sampled
 from thoughtline.translation.spokes import SPOKES, bodies_of
 from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
 from thoughtline.values.digests import digest
@@ -34,9 +34,6 @@ from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import FormatName, Transcript
-
-_NO_FORCED_TOOL = (*CLAUDE, *DEEPSEEK, "kimi")
-"""Where a tool can't be forced on a model that thinks: Anthropic's, DeepSeek's and Moonshot's refusals."""
 
 _OPENAI_FORMATS: tuple[FormatName, ...] = ("openai_chat", "openai_responses")
 
@@ -151,18 +148,24 @@ def _body(read: ReadOptions, options: Options, to: FormatName, contract: Contrac
     """The body without its conversation."""
     findings: list[Finding] = []
     options = _with_limit(_without_defaults(options, to), contract)
-    options = _narrowed(_agreed_logprobs(options, read, findings), to)
+    options = _narrowed(options, to)
     options, thinking = _unforced(options, contract, read, findings)
     settled = settle(thinking, contract, options.model, options.max_tokens)
     findings += [_finding(read, "thinking", problem) for problem in settled.problems]
     options, lost = sampled(options, contract, is_thinking=settled.is_thinking)
     findings += [_finding(read, name, why) for name, why in lost]
     written = SPOKES[to].encode_options(options, contract.dialect)
-    findings += [_finding(read, name, f"{to} has no member for {name}") for name in written.dropped]
+    findings += [_finding(read, name, _why_dropped(name, to)) for name in written.dropped]
     findings += [Finding("untranslatable", place, "a member nobody here knows", "") for place in read.leftovers]
     if any(isinstance(tool, FunctionTool) and tool.strict for tool in options.tools) and not _knows_strict(to):
         findings.append(_finding(read, "tools", f"{to} has no strict tools"))
     return _merged(dict(written.members), settled), tuple(findings)
+
+
+def _why_dropped(name: str, to: FormatName) -> str:
+    if name in ("logprobs", "top_logprobs"):
+        return f"{name}: log probabilities are not converted between formats"
+    return f"{to} has no member for {name}"
 
 
 def _knows_strict(to: FormatName) -> bool:
@@ -178,6 +181,10 @@ def _without_defaults(options: Options, to: FormatName) -> Options:
     changes: dict[str, object] = {}
     if options.n == 1:
         changes["n"] = None
+    if not options.logprobs:
+        changes["logprobs"] = None
+    if not options.top_logprobs:
+        changes["top_logprobs"] = None
     if options.store is False:
         changes["store"] = None
     if options.truncation == "disabled":
@@ -200,15 +207,6 @@ def _narrowed(options: Options, to: FormatName) -> Options:
     return replace(options, tools=tools, tool_choice=replace(choice, allowed=()))
 
 
-def _agreed_logprobs(options: Options, read: ReadOptions, findings: list[Finding]) -> Options:
-    """The likeliest tokens come with those chosen or not at all: chat and Ollama refuse the one without the other."""
-    if options.logprobs:
-        return options if options.top_logprobs else replace(options, top_logprobs=None)
-    if options.top_logprobs:
-        findings.append(_finding(read, "top_logprobs", "top_logprobs asks for nothing where logprobs is not asked for"))
-    return replace(options, logprobs=None, top_logprobs=None)
-
-
 def _with_limit(options: Options, contract: Contract) -> Options:
     if options.max_tokens is not None or contract.format != "anthropic_messages":
         return options
@@ -224,7 +222,7 @@ def _unforced(
     choice = options.tool_choice
     thinks = contract.thinks_by_default if thinking.switch == "unsaid" else thinking.switch != "off"
     is_clash = choice is not None and choice.is_forced and bool(options.tools)
-    if not is_clash or not thinks or contract.name not in _NO_FORCED_TOOL:
+    if not is_clash or not thinks or not contract.forces_no_tool_while_thinking:
         return options, thinking
     if knob_for(contract, options.model).can_be_off:
         findings.append(

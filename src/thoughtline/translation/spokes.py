@@ -44,7 +44,6 @@ class NotePlace(NamedTuple):
     """
 
     has_citations: bool = False
-    has_tokens: bool = False
     has_quotes: bool = False
     places: Literal["needed", "kept", "none"] = "kept"
     decode: Callable[[Text], Notes] = _no_notes
@@ -90,7 +89,6 @@ SPOKES: dict[FormatName, Spoke] = {
         custom_tools=True,
         notes=NotePlace(
             has_citations=True,
-            has_tokens=True,
             has_quotes=True,
             places="needed",
             in_history=chat_notes.noted_places,
@@ -110,7 +108,6 @@ SPOKES: dict[FormatName, Spoke] = {
         encode_words=openai_responses.encode_words,
         notes=NotePlace(
             has_citations=True,
-            has_tokens=True,
             places="needed",
             decode=responses_notes.decode_notes,
             encode=responses_notes.encode_noted,
@@ -147,7 +144,7 @@ SPOKES: dict[FormatName, Spoke] = {
         built_in=_SEARCH,
         # Gemini 2.5: "Tool use with function calling is unsupported"; Gemini 3 wants all that its tools did back.
         mixes_tools=False,
-        notes=NotePlace(has_citations=True, has_tokens=True),
+        notes=NotePlace(has_citations=True),
     ),
     "ollama_chat": Spoke(
         ollama_chat.decode_options,
@@ -158,7 +155,6 @@ SPOKES: dict[FormatName, Spoke] = {
         ollama_chat.encode_result,
         has_turns_of_blocks=False,
         is_object=True,
-        notes=NotePlace(has_tokens=True),
     ),
     "bedrock_converse": Spoke(
         bedrock_converse.decode_options,

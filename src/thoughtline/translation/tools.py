@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats.json_text import encode, members
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.spokes import Spoke
 from thoughtline.values.errors import Untranslatable

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.audit import audit
-from thoughtline.catalogue import canonical_name
 from thoughtline.gateway.admin.answers import Audit
+from thoughtline.providers import canonical_name
 from thoughtline.values.errors import Declined, DecodeError
 
 RequestFormat = Literal[
