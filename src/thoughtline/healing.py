@@ -27,7 +27,7 @@ _MOST_PLACES = 1024
 
 
 class Sent(NamedTuple):
-    """A request as it was refused. `filler` is what stood for reasoning that nobody had, if anything did."""
+    """A request as it was refused. `filler` is the least that stood for reasoning in it, if anything did."""
 
     body: bytes
     target: Target
@@ -51,20 +51,22 @@ def heal(status: int, answer: bytes, sent: Sent, now: float) -> Healed | None:
         return None
     if refusal.remedy in ("strip_field", "drop_member"):
         return _without_named(also_named(status, answer), sent, now)
-    contract, lessons = _taught(refusal, sent, now, sent.filler)
+    contract, lessons = _taught(refusal, sent, now)
     return Healed(contract, _policy(refusal, sent), lessons)
 
 
-def _taught(
-    refusal: Refusal, sent: Sent, now: float, filler: str | None = None
-) -> tuple[Contract, tuple[Correction, ...]]:
-    """The contract with what the refusal says of this target, and the lesson if it says anything new."""
+def _taught(refusal: Refusal, sent: Sent, now: float) -> tuple[Contract, tuple[Correction, ...]]:
+    """The contract with what the refusal says of this target, and the lesson if it says anything new.
+
+    Where it is known already which turns must have reasoning, it was the filler that did not pass.
+    """
     target = sent.target
-    lesson = learn(refusal, target.provider, target.endpoint, target.model, now, TTL_SECONDS, filler)
-    if lesson is None:
-        return sent.contract, ()
-    contract = corrected(sent.contract, (lesson,), target, now)
-    return contract, (lesson,) if contract != sent.contract else ()
+    for filler in (None, sent.filler):
+        lesson = learn(refusal, target.provider, target.endpoint, target.model, now, TTL_SECONDS, filler)
+        contract = corrected(sent.contract, (lesson,), target, now) if lesson else sent.contract
+        if lesson and contract != sent.contract:
+            return contract, (lesson,)
+    return sent.contract, ()
 
 
 def _policy(refusal: Refusal, sent: Sent) -> Policy:

@@ -436,6 +436,5 @@ def _planned(prepared: Prepared) -> Prepared:
 
 
 def _sent(prepared: Prepared) -> Sent:
-    contract = prepared.contract
-    filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
-    return Sent(prepared.body, prepared.destination.target, contract, prepared.policy, filler)
+    filler = prepared.plan.filler if prepared.plan else None
+    return Sent(prepared.body, prepared.destination.target, prepared.contract, prepared.policy, filler)

@@ -68,7 +68,8 @@ class Contract(Struct, frozen=True, gc=False):
     `follows_answers`: the server's answers say which member holds reasoning; the dialect's is where to begin.
     `may_seal`: nobody lists the server, so seals of a client's may be its own. `drops`: members that it refuses.
     `knobs` are how thinking is switched, the first that fits the model. `answers` are what the provider says to those
-    who break the contract. `when_split` is the dialect of a request that asks for `reasoning_split`.
+    who break the contract. `when_split` is the dialect of a request that asks for `reasoning_split`. `refuses_empty`:
+    an empty text does not pass, not even for a turn that had no reasoning.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Contract(Struct, frozen=True, gc=False):
     sampling: Sampling = Sampling()
     forces_no_tool_while_thinking: bool = False
     refuses_other_fields: bool = False
+    refuses_empty: bool = False
     when_split: Dialect | None = None
 
     def thinks(self, transcript: Transcript) -> bool:

@@ -24,6 +24,7 @@ from thoughtline.replay.scopes import after_last_user, required_turns
 from thoughtline.replay.stripping import without_record
 from thoughtline.replay.weaving import (
     as_text,
+    filler_of,
     is_filler,
     is_sealed,
     unglued,
@@ -77,6 +78,7 @@ class Draft:
         self._findings: list[Finding] = []
         self._counts = Counts()
         self._had_none: set[int] = set()
+        self._fillers: set[str] = set()
         self._is_paused = False
         self._used: set[str] = set()
         self._covered: set[int] = set()
@@ -309,9 +311,13 @@ class Draft:
             self._inherit_elsewhere(inherited)
         for position in sorted(self._required):
             items = self._now(position)
-            if position not in self._covered and not self._carries(position, items):
+            if position in self._covered:
+                continue
+            if not self._carries(position, items):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
+            if (filler := filler_of(self._now(position))) is not None:
+                self._fillers.add(filler)
 
     def _inherit_elsewhere(self, inherited: dict[int, ReasoningText]) -> None:
         """Turns that need not carry reasoning borrow it too, unless they are known to have had none."""
@@ -328,24 +334,29 @@ class Draft:
 
     def _is_hollow(self, position: int, item: Item) -> bool:
         """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
-        if not is_filler(item) or position in self._had_none:
+        if not is_filler(item) or self._takes_empty(position):
             return False
         return not isinstance(item, ReasoningText) or item.text != self._contract.filler
+
+    def _takes_empty(self, position: int) -> bool:
+        return position in self._had_none and not self._contract.refuses_empty
 
     def _climb_one(
         self, position: int, items: tuple[Item, ...], ladder: tuple[Rung, ...], inherited: dict[int, ReasoningText]
     ) -> None:
         made_by = self._contract.dialect.reasoning_format
         for rung in ladder:
-            if rung == "empty" and position in self._had_none:
+            if rung == "empty" and self._takes_empty(position):
                 self._items[position] = (ReasoningText("", None, made_by), *items)
-            elif rung == "inherit" and position in inherited:
+            elif rung == "inherit" and position in inherited and position not in self._had_none:
                 self._items[position] = (replace(inherited[position], format=made_by), *items)
                 self._counts.inherited += 1
             elif rung == "blank":
                 self._items[position] = (ReasoningText(self._contract.filler, None, made_by), *items)
+                self._fillers.add(self._contract.filler)
                 self._counts.blank += 1
-                self._find("missing", position, "nobody has this turn's reasoning; a blank stands for it")
+                why = "this turn had no" if position in self._had_none else "nobody has this turn's"
+                self._find("missing", position, f"{why} reasoning; a blank stands for it")
             elif rung == "sentinel":
                 self._items[position] = with_sentinel(items)
                 self._counts.blank += 1
@@ -430,7 +441,8 @@ class Draft:
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        return Plan(tuple(edits), tuple(self._members), tuple(self._findings), self._counts)
+        filler = min(self._fillers, default=None)
+        return Plan(tuple(edits), tuple(self._members), tuple(self._findings), self._counts, filler)
 
 
 _PAIRS = (Text, ToolCall)

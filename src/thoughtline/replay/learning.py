@@ -162,11 +162,12 @@ def _forbidding(contract: Contract, field: str) -> Contract:
 
 
 def _beyond(contract: Contract, refused: str) -> Contract:
-    """The next filler up; after the last, none."""
-    left = [filler for filler in FILLERS if len(filler.strip()) > len(refused.strip()) or len(filler) > len(refused)]
+    """The next filler up; after the last, none. Where one is refused, an empty text is too."""
+    known = (contract.filler, *FILLERS)
+    left = [filler for filler in known if len(filler.strip()) > len(refused.strip()) or len(filler) > len(refused)]
     if left:
-        return replace(contract, filler=left[0])
-    return replace(contract, ladder=_without(contract.ladder, "blank"))
+        return replace(contract, filler=left[0], refuses_empty=True)
+    return replace(contract, ladder=_without(contract.ladder, "blank"), refuses_empty=True)
 
 
 def _without(ladder: tuple[Rung, ...], rung: Rung) -> tuple[Rung, ...]:
