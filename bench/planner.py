@@ -15,8 +15,8 @@ from msgspec import Raw
 
 from bench.measure import best_seconds
 from thoughtline.formats import FORMATS
+from thoughtline.providers import CONTRACTS
 from thoughtline.replay.capture import capture
-from thoughtline.replay.contracts import BY_NAME
 from thoughtline.replay.planner import needs, plan
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
@@ -29,7 +29,7 @@ ISSUER = Destination("deepseek", "host", "deepseek-v4-pro", "openai_chat", "acco
 WHERE = Provenance(
     *("tenant", "deepseek", "host", "account", "deepseek-v4-pro", "deepseek-v4-pro"), "openai_chat", "deepseek"
 )
-CONTRACT = BY_NAME["deepseek"]
+CONTRACT = CONTRACTS["deepseek"]
 CHAT = FORMATS["openai_chat"]
 RESULT = "def load(path):\n    return open(path).read()\n" * 20
 
@@ -64,7 +64,6 @@ def records_of(transcript: Transcript) -> dict[Key, list[Record]]:
 
 def bench(messages: int) -> None:
     body = history(messages)
-    assert CHAT.bodies is not None
     bodies = CHAT.bodies
     transcript = bodies.decode_request(body, CONTRACT.dialect)
     found = records_of(transcript) if messages <= 1000 else _records_of_many(transcript)

@@ -76,7 +76,6 @@ def test_a_long_name_is_told_by_its_digest() -> None:
 def _transcript(*messages: tuple[str, str]) -> Transcript:
     body = json.dumps({"messages": [{"role": role, "content": content} for role, content in messages]}).encode()
     chat = FORMATS["openai_chat"]
-    assert chat.bodies is not None
     return chat.bodies.decode_request(body, chat.dialect)
 
 

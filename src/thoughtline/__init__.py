@@ -10,7 +10,7 @@ put back, take out or report.
 
 from thoughtline.audit import audit
 from thoughtline.codecs import OpenRouterReasoningCodec, ReasoningCodec, codec_for
-from thoughtline.formats import FORMATS, Format
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.lessons import Lessons
 from thoughtline.preserver import (
     attach_to_tool_calls,
@@ -24,9 +24,8 @@ from thoughtline.preserver import (
     reasoning_request_params,
     requires_reasoning_preservation,
 )
-from thoughtline.providers import Dialect
+from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture, fold
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
@@ -71,7 +70,6 @@ __all__ = [
     "Finding",
     "Finish",
     "ForeignSeal",
-    "Format",
     "Identity",
     "Issuer",
     "Item",
@@ -110,6 +108,7 @@ __all__ = [
     "Unknown",
     "Usage",
     "Watch",
+    "Wire",
     "attach_to_tool_calls",
     "audit",
     "audit_replay",

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.refusals import Correction
 from thoughtline.stores import Clock, LayeredStore, Note, Store

@@ -23,19 +23,18 @@ from thoughtline.continuity.checkpoints import known_steps, needs_of_all
 from thoughtline.continuity.handover import Handover, Quotation, carry_on
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
-from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import without_members
 from thoughtline.formats.lone_surrogates import peek
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
-from thoughtline.healing import Mended, Sent, mend
+from thoughtline.healing import Healed, Sent, heal
 from thoughtline.lessons import TTL_SECONDS, Lessons
-from thoughtline.providers import Dialect
-from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
-from thoughtline.replay.detection import as_asked, provider_of, resolve, with_tools
+from thoughtline.providers import CONTRACTS, UNKNOWN, Contract, Dialect, Rung
+from thoughtline.replay.detection import as_asked, host_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.inherit import inheriting
 from thoughtline.replay.keys import walk
-from thoughtline.replay.learning import told_by_answer
+from thoughtline.replay.learning import learned_from_answer
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
 from thoughtline.replay.refusals import Correction
@@ -98,10 +97,10 @@ class ContractBook:
         fixed = self._fixed.get(target.provider)
         found = resolve(target)
         if fixed is not None and fixed.format == target.format:
-            found = with_tools(fixed, provider_of(target))
+            found = with_tools(fixed, host_of(target))
         found = _changed(found, self._overrides.get(found.name))
         dialect = self._dialects.get(target.provider)
-        if dialect is None or target.format != "openai_chat":
+        if dialect is None or "dialects" not in FORMATS[target.format].quirks:
             return found
         may_seal = found.name == UNKNOWN.name  # where a person says which member it is, nothing else is guessed
         return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
@@ -117,7 +116,7 @@ def _changed(found: Contract, override: Contract | None) -> Contract:
     """What settings change of a row, and nothing else: detection has made the row fit its host."""
     if override is None:
         return found
-    row = BY_NAME[found.name]
+    row = CONTRACTS[found.name]
     return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
 
 
@@ -281,7 +280,7 @@ class Replayer:
         try:
             prepared = await work(partial(_planned, prepared))
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
-            body = _bodies(transcript.format).encode_request(transcript, contract.dialect)
+            body = FORMATS[transcript.format].bodies.encode_request(transcript, contract.dialect)
             return replace(prepared, body=body, problem=problem)
         self._store.counters.replays += prepared.counts.restored
         return prepared
@@ -297,10 +296,10 @@ class Replayer:
         if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
             return None
         try:
-            mended = mend(status, answer, _sent(prepared), self._clock())
-            if mended is None:
+            healed = heal(status, answer, _sent(prepared), self._clock())
+            if healed is None:
                 return None
-            amended = await self._amended(prepared, mended)
+            amended = await self._amended(prepared, healed)
             again = await self._work_for(prepared.transcript)(partial(_planned, amended))
         except (DecodeError, EncodeError):
             return None
@@ -331,7 +330,7 @@ class Replayer:
         for record in records:
             made = record.provenance
             target = Destination(made.provider, made.endpoint, made.model_asked, made.format)
-            lesson = told_by_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
+            lesson = learned_from_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
             if lesson is not None:
                 await self._lessons.keep((lesson,), frozenset())
 
@@ -372,13 +371,13 @@ class Replayer:
         except StoreError:
             return {}  # counted and shown by the store itself: a failing store never fails a request
 
-    async def _amended(self, prepared: Prepared, mended: Mended) -> Prepared:
+    async def _amended(self, prepared: Prepared, healed: Healed) -> Prepared:
         """The same request under the contract and policy that the refusal teaches."""
         changed = replace(
             prepared,
-            contract=mended.contract,
-            policy=mended.policy,
-            corrections=(*prepared.corrections, *mended.corrections),
+            contract=healed.contract,
+            policy=healed.policy,
+            corrections=(*prepared.corrections, *healed.corrections),
             healings=prepared.healings + 1,
         )
         return await self._needing(changed)
@@ -414,15 +413,8 @@ def _last_step(transcript: Transcript, identity: Identity) -> Needs:
     return Needs(identity, steps[-1:], end)
 
 
-def _bodies(format: FormatName) -> BodyCodec:
-    bodies = FORMATS[format].bodies
-    if bodies is None:
-        raise ValueError(f"{format} has no requests")
-    return bodies
-
-
 def _read_again(transcript: Transcript, dialect: Dialect) -> Transcript:
-    bodies = _bodies(transcript.format)
+    bodies = FORMATS[transcript.format].bodies
     return bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
 
 
@@ -436,7 +428,7 @@ def _planned(prepared: Prepared) -> Prepared:
     applied, quotation = planned.apply(transcript), Quotation()
     if prepared.handover is not None:
         applied, quotation = carry_on(prepared.handover, applied, prepared.contract)
-    body = _bodies(transcript.format).encode_request(applied, prepared.contract.dialect)
+    body = FORMATS[transcript.format].bodies.encode_request(applied, prepared.contract.dialect)
     body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
     if refused:
         dropped = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
@@ -445,6 +437,5 @@ def _planned(prepared: Prepared) -> Prepared:
 
 
 def _sent(prepared: Prepared) -> Sent:
-    contract = prepared.contract
-    filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
-    return Sent(prepared.body, prepared.destination, contract, prepared.policy, filler)
+    filler = prepared.plan.filler if prepared.plan else None
+    return Sent(prepared.body, prepared.destination, prepared.contract, prepared.policy, filler)

@@ -59,7 +59,6 @@ class Watch:
     def read_whole(self, body: bytes) -> Reply | None:
         """A response that is one body; None if it can't be read."""
         wire = FORMATS[self._format]
-        assert wire.bodies is not None
         try:
             if len(body) > self._left:
                 raise LimitExceeded("a response that is too large to remember")

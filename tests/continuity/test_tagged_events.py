@@ -111,7 +111,6 @@ def test_whole_bodies_of_every_format(model: Model, mode: TagMode) -> None:
     """Markers go; what is lifted becomes reasoning behind what there was."""
     body = encoded(response(model, Said("assistant", TEXT, "native")))
     row = FORMATS[model.format]
-    assert row.bodies is not None
     reply = row.bodies.decode_response(edit_body(model.format, body, mode), row.dialect)
     items = reply.candidates[0].turn.items
     visible = "".join(item.text for item in items if isinstance(item, Text))

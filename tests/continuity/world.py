@@ -146,9 +146,7 @@ class Desk:
 
 
 def _bodies(format: FormatName) -> BodyCodec:
-    bodies = FORMATS[format].bodies
-    assert bodies is not None
-    return bodies
+    return FORMATS[format].bodies
 
 
 def encoded(value: Json) -> bytes:

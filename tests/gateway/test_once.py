@@ -36,12 +36,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return done
 
     for name, row in FORMATS.items():
-        if row.bodies is not None:
-            bodies = row.bodies._replace(
-                decode_request=counting(f"{name} requests", row.bodies.decode_request),
-                decode_response=counting("answers", row.bodies.decode_response),
-            )
-            monkeypatch.setitem(FORMATS, name, row._replace(bodies=bodies))
+        bodies = row.bodies._replace(
+            decode_request=counting(f"{name} requests", row.bodies.decode_request),
+            decode_response=counting("answers", row.bodies.decode_response),
+        )
+        monkeypatch.setitem(FORMATS, name, replace(row, bodies=bodies))
     monkeypatch.setattr(PayloadStreamDecoder, "__init__", counting("answers", PayloadStreamDecoder.__init__))
     monkeypatch.setattr(watching, "provenance_of", counting("provenances", watching.provenance_of))
     by_lineage = counting("lineages", matching.match_by_lineage)

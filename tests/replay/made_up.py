@@ -22,8 +22,8 @@ from zlib import crc32
 from msgspec import Raw
 from msgspec.structs import replace
 
+from thoughtline.providers import CONTRACTS, Contract
 from thoughtline.replay.capture import capture
-from thoughtline.replay.contracts import BY_NAME, Contract
 from thoughtline.replay.planner import Needs, needs, plan
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
@@ -87,8 +87,8 @@ class Maker(NamedTuple):
 
 
 MAKERS = {
-    "kimi": Maker(BY_NAME["kimi"], "kimi-k2.6", KIMI_V1, is_signed=False),
-    "bound claude": Maker(BY_NAME["anthropic-bound"], "claude-opus-5-5", ANTHROPIC_CLAUDE_V1, is_signed=True),
+    "kimi": Maker(CONTRACTS["kimi"], "kimi-k2.6", KIMI_V1, is_signed=False),
+    "bound claude": Maker(CONTRACTS["anthropic-bound"], "claude-opus-5-5", ANTHROPIC_CLAUDE_V1, is_signed=True),
 }
 
 

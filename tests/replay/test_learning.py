@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.planner import needs, plan
@@ -45,7 +45,6 @@ def lesson(body: bytes, sent_filler: str | None = None, target: Destination = HO
 def planned(contract: Contract) -> tuple[str | None, Contract]:
     """What goes out as reasoning of a turn nobody knows."""
     row = FORMATS["openai_chat"]
-    assert row.bodies is not None
     request = row.bodies.decode_request(json.dumps(LOST).encode(), contract.dialect)
     issuer = Destination("house", "", "house-1", "openai_chat")
     found = plan(request, contract, needs(request, contract, Identity("t")), {}, issuer)

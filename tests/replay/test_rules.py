@@ -187,7 +187,6 @@ INTERLEAVED: list[dict[str, Any]] = [
 
 def record_of(body: dict[str, Any], content: list[dict[str, Any]], model: str = "claude-opus-4-1") -> list[Record]:
     row = FORMATS["anthropic_messages"]
-    assert row.bodies is not None
     request = row.bodies.decode_request(json.dumps({**body, "messages": [HI]}).encode(), row.dialect)
     answer = {"id": "msg", "model": model, "content": content, "stop_reason": "tool_use"}
     reply = row.bodies.decode_response(json.dumps(answer).encode(), row.dialect)
@@ -248,6 +247,9 @@ def test_every_rule_explains_itself() -> None:
         ({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}, "", "anthropic_messages"),
         ({"messages": []}, "anthropic", "anthropic_messages"),
         ({"messages": [], "inferenceConfig": {}}, "", "bedrock_converse"),
+        ({"messages": []}, "claude", "anthropic_messages"),
+        ({"messages": [], "options": {}}, "ollama", "ollama_chat"),
+        ({"messages": []}, "ollama", "openai_chat"),
         ({"messages": []}, "", "openai_chat"),
     ],
 )

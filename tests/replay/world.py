@@ -19,8 +19,8 @@ from msgspec import Raw
 from msgspec import structs as values
 
 from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.providers import Contract
 from thoughtline.replay.capture import capture, fold
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.keys import evidence_of
 from thoughtline.replay.planner import Plan, needs, plan
@@ -172,9 +172,7 @@ class World:
         return self._bodies().decode_response(encoded(response), dialect)
 
     def _bodies(self) -> BodyCodec:
-        bodies = FORMATS[self.format].bodies
-        assert bodies is not None
-        return bodies
+        return FORMATS[self.format].bodies
 
 
 def encoded(value: Json) -> bytes:

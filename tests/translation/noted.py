@@ -43,7 +43,6 @@ class Source(NamedTuple):
     @property
     def reply(self) -> Reply:
         bodies = FORMATS[self.format].bodies
-        assert bodies is not None
         return bodies.decode_response(json.dumps(self.body).encode(), FORMATS[self.format].dialect)
 
 

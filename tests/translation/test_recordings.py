@@ -54,7 +54,6 @@ def others(exchange: Exchange) -> list[FormatName]:
 
 def decoded(body: bytes, to: FormatName) -> Reply:
     bodies = FORMATS[to].bodies
-    assert bodies is not None
     return bodies.decode_response(body, FORMATS[to].dialect)
 
 

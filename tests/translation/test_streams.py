@@ -266,7 +266,6 @@ def test_a_whole_answer_made_from_a_stream(to: FormatName) -> None:
     body = whole_reply(events, way).body
     check_body(to, body)
     bodies = FORMATS[to].bodies
-    assert bodies is not None
     reply = bodies.decode_response(body, FORMATS[to].dialect)
     assert kinds(reply)[0] == ("ReasoningText", "I should look.")
     assert [item.name for item in reply.candidates[0].turn.items if isinstance(item, ToolCall)] == ["look", "hear"]
@@ -357,7 +356,6 @@ def test_a_seal_that_comes_after_the_words_stays_with_the_record() -> None:
     lane = Lane(copilot, "anthropic_messages")
     body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}).encode()
     bodies = FORMATS["anthropic_messages"].bodies
-    assert bodies is not None
     asked = bodies.decode_request(body, FORMATS["anthropic_messages"].dialect)
     request = translate_request(asked, "openai_chat", copilot.contract, copilot.model)
     translator = StreamReader(lane.way(request))
@@ -471,7 +469,7 @@ def test_line_breaks_inside_strings_are_escaped(to: FormatName, ensure_ascii: bo
 def test_line_breaks_in_errors_are_escaped(to: FormatName) -> None:
     """Whole, and in the middle of a stream."""
     body = json.dumps({"error": {"message": BREAKS, "type": "x"}}).encode()
-    assert is_on_lines(translate_error(400, body, to)[1])
+    assert is_on_lines(translate_error(400, body, "openai_chat", to)[1])
     assert is_on_lines(StreamReader(way_to(to)).fail(BREAKS))
 
 

@@ -73,7 +73,6 @@ def test_a_tool_of_free_text_is_a_function_with_one_text(to: FormatName) -> None
 def test_openai_itself_takes_free_text_in_chat() -> None:
     """There it goes over as it is."""
     spoken = FORMATS["openai_responses"]
-    assert spoken.bodies is not None
     asked = spoken.bodies.decode_request(
         json.dumps({"model": "m", "input": "hi", "tools": [PATCH]}).encode(), spoken.dialect
     )
@@ -140,7 +139,6 @@ def test_a_setting_refuses_a_tool_that_is_missing(client: FormatName) -> None:
         "gemini_generate": {"contents": [{"parts": [{"text": "hi"}]}], "tools": [{"codeExecution": {}}]},
     }
     spoken = FORMATS[client]
-    assert spoken.bodies is not None
     asked = spoken.bodies.decode_request(json.dumps({"model": "m"} | bodies[client]).encode(), spoken.dialect)
     upstream = BY_FORMAT["bedrock_converse"]
     with pytest.raises(Untranslatable) as refused:

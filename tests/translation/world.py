@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from tests.replay.world import Store
 from tests.sim.faces import TOOLS, WIRES, Call
 from thoughtline.formats import FORMATS
-from thoughtline.providers import Dialect
+from thoughtline.gateway.envelopes import as_declined, envelope
+from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture, fold
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import frame_of, walk
@@ -28,7 +28,6 @@ from thoughtline.translation import (
     StreamTranslator,
     TranslatedRequest,
     Way,
-    error_body,
     translate_error,
     translate_reply,
     translate_request,
@@ -182,7 +181,6 @@ class Lane:
     def exchange(self, body: bytes, is_streaming: bool) -> Answer:
         """What the gateway does with a client's request."""
         spoken = FORMATS[self.client]
-        assert spoken.bodies is not None
         asked = spoken.bodies.decode_request(body, spoken.dialect)
         contract = self.upstream.contract
         who = Identity(TENANT)
@@ -192,10 +190,9 @@ class Lane:
                 is_streaming=is_streaming,
             )
         except ThoughtlineError as error:
-            return Answer(*error_body(error, self.client))
+            return Answer(error.status, envelope(as_declined(error), self.client, "req_1"))
         planned = self._planned(request, contract, who)
         bodies = FORMATS[self.upstream.format].bodies
-        assert bodies is not None
         sent = bodies.encode_request(planned.apply(request.transcript), contract.dialect)
         response = self._send(sent, is_streaming)
         answer = self._answered(request, response, is_streaming)
@@ -234,11 +231,10 @@ class Lane:
     def _answered(self, request: TranslatedRequest, response: Response, is_streaming: bool) -> Answer:
         body = b"".join(response.frames)
         if response.status != 200:
-            return Answer(*translate_error(response.status, body, self.client))
+            return Answer(*translate_error(response.status, body, self.upstream.format, self.client))
         if is_streaming:
             return self._streamed(request, response)
         bodies = FORMATS[self.upstream.format].bodies
-        assert bodies is not None
         reply = bodies.decode_response(body, self.upstream.contract.dialect)
         self._capture(request, reply)
         translated = translate_reply(reply, self.way(request))
@@ -309,7 +305,6 @@ class Client:
         answer = self.lane.exchange(self.body(is_streaming), is_streaming)
         assert answer.status == 200, answer.body
         spoken = FORMATS[self.lane.client]
-        assert spoken.bodies is not None
         if is_streaming:
             decoder = spoken.stream_decoder(spoken.dialect)
             reply = fold([*decoder.feed(answer.body), *decoder.finish()], self.lane.client)

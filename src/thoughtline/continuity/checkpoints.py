@@ -17,8 +17,8 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from thoughtline.providers import Contract
 from thoughtline.replay.chains import proven
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.keys import Step, evidence_of, frame_of, walk
 from thoughtline.replay.matching import Found, Match, match_merged, match_step

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, Known, checkpoints_of, quoted
 from thoughtline.continuity.injection import inject
 from thoughtline.continuity.terms import Terms
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import evidence_of
 from thoughtline.replay.planner import Needs

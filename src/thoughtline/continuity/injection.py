@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import members
 from thoughtline.values.items import Item, Text
-from thoughtline.values.turns import SYSTEM_MEMBER, FormatName, Transcript, Turn
-
-_BESIDE: frozenset[FormatName] = frozenset(
-    {"anthropic_messages", "bedrock_converse", "gemini_generate", "openai_responses"}
-)
-"""Formats whose system prompt stands beside the conversation. In the others it is the first message."""
+from thoughtline.values.turns import SYSTEM_MEMBER, Transcript, Turn
 
 
 def inject(transcript: Transcript, text: str) -> Transcript:
@@ -29,7 +25,7 @@ def _system_position(transcript: Transcript) -> int | None:
     for position, turn in enumerate(transcript.turns):
         if turn.at == SYSTEM_MEMBER:
             return None if _is_unreadable(transcript, turn) else position
-    if transcript.format in _BESIDE:
+    if FORMATS[transcript.format].system != "messages":
         return None
     last = None
     for position, turn in enumerate(transcript.turns):
@@ -41,7 +37,7 @@ def _system_position(transcript: Transcript) -> int | None:
 
 def _is_unreadable(transcript: Transcript, turn: Turn) -> bool:
     """Responses take `instructions` as a list too: nothing that a text could be added to."""
-    return transcript.format == "openai_responses" and not turn.items
+    return FORMATS[transcript.format].system == "text" and not turn.items
 
 
 def _extended(items: tuple[Item, ...], text: str) -> tuple[Item, ...]:
@@ -57,7 +53,7 @@ def _extended(items: tuple[Item, ...], text: str) -> tuple[Item, ...]:
 def _with_new_system(transcript: Transcript, text: str) -> Transcript:
     """A system prompt where there was none: beside the conversation, or as its first message."""
     has_member = any(turn.at == SYSTEM_MEMBER for turn in transcript.turns)
-    if not has_member and (transcript.format in _BESIDE or _is_prompt(transcript)):
+    if not has_member and (FORMATS[transcript.format].system != "messages" or _is_prompt(transcript)):
         turn = Turn("system", (Text(text),), SYSTEM_MEMBER, is_edited=True)
         return replace(transcript, turns=(turn, *transcript.turns))
     head = transcript.turns[: int(has_member)]
@@ -66,4 +62,4 @@ def _with_new_system(transcript: Transcript, text: str) -> Transcript:
 
 def _is_prompt(transcript: Transcript) -> bool:
     """Ollama's older address has one `prompt`, and `system` beside it."""
-    return transcript.format == "ollama_chat" and "prompt" in members(transcript.body)
+    return "single_prompt" in FORMATS[transcript.format].quirks and "prompt" in members(transcript.body)

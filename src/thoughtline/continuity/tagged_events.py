@@ -179,7 +179,7 @@ def edit_body(format: FormatName, body: bytes, mode: TagMode, dialect: Dialect |
     """A whole response that stays in its format: in place where that can be, else read and written again."""
     row = FORMATS[format]
     dialect = dialect or row.dialect
-    if mode == "off" or row.bodies is None or row.texts is None:
+    if mode == "off":
         return body
     if edits_in_place(row.texts, mode, is_stream=False):
         return edit_whole(row.texts, body, mode, dialect)

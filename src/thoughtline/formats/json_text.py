@@ -303,7 +303,8 @@ def decode_each(raws: Iterable[Raw], decode: Callable[[Raw], T], place: str) -> 
 
 def arguments_text(raw: Raw) -> str:
     """Call arguments of a wire that holds them as JSON."""
-    return str(bytes(raw), "utf-8", "replace") if is_given(raw) else "{}"
+    text = bytes(raw)
+    return "{}" if text == b"null" else str(text, "utf-8", "replace")
 
 
 def arguments_object(text: str) -> bytes:

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.addresses import Action, address, with_query_key, without_query_key
+from thoughtline.addresses import address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
 from thoughtline.failover.failures import Failure, failure_of
+from thoughtline.formats import FORMATS
+from thoughtline.formats.paths import Action
 from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.encodings import unpacked
@@ -122,7 +124,7 @@ class Attempt:
     def is_plain(self) -> bool:
         """Whether a chat client takes `content` to be text."""
         incoming, key = self.incoming, self.incoming.caller.key
-        if incoming.route.format != "openai_chat":
+        if incoming.route.format is None or "content_in_parts" not in FORMATS[incoming.route.format].quirks:
             return False
         of_key, of_all = key.content if key else None, self.state.settings.content
         return is_plain(incoming.headers.get(CONTENT_HEADER, b""), of_key, self.target.provider.content, of_all)
@@ -199,7 +201,7 @@ class Attempt:
     @property
     def _query(self) -> str:
         """The query of a translated request: the client's own is of another format."""
-        return "alt=sse" if self.target.format == "gemini_generate" and self.is_streaming else ""
+        return FORMATS[self.target.format].stream_query if self.is_streaming else ""
 
     async def send_up(
         self, provider: Provider, method: str, url: str, *, key: str, received: Headers, body: bytes

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from thoughtline.catalogue import Provider, canonical_name
+from thoughtline.catalogue import Provider
 from thoughtline.continuity.handoffs import failed_results
 from thoughtline.failover.health import Health
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import Caller, keys_for
 from thoughtline.gateway.routing import Route
+from thoughtline.providers import canonical_name
 from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError

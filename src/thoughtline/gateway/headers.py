@@ -9,6 +9,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
+from thoughtline.formats import FORMATS
 from thoughtline.gateway.encodings import ACCEPTED
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.turns import FormatName
@@ -104,9 +105,7 @@ _OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
 def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatName) -> Headers:
     """A client's headers for a provider that speaks another format."""
     kept = [(name, value) for name, value in headers if not name.startswith(_OF_A_FORMAT) and name != b"accept"]
-    if format == "anthropic_messages":
-        kept.append((b"anthropic-version", b"2023-06-01"))
-    return kept
+    return [*kept, *FORMATS[format].headers]
 
 
 def without_credentials(headers: Iterable[tuple[bytes, bytes]], shown: Iterable[str] = ()) -> Headers:

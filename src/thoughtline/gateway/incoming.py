@@ -6,6 +6,7 @@ from functools import partial
 
 from msgspec import Struct
 
+from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.access import Caller
 from thoughtline.gateway.asgi import Receive, Scope, read_body
@@ -19,6 +20,7 @@ from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.identity import Identity
+from thoughtline.values.turns import FormatName
 
 
 class Incoming(Struct):
@@ -49,8 +51,9 @@ class Incoming(Struct):
     @property
     def client(self) -> ClientFormat:
         route = self.route
-        is_array = route.format == "gemini_generate" and "alt=sse" not in self.query
-        return ClientFormat(route.format or "openai_chat", route.is_streaming, is_array)
+        format_name: FormatName = route.format or "openai_chat"
+        is_array = FORMATS[format_name].stream_query not in self.query
+        return ClientFormat(format_name, route.is_streaming, is_array)
 
     async def read(self) -> None:
         """To its end. What is large is worked on where it holds nobody up."""

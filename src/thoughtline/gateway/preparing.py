@@ -24,8 +24,6 @@ from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import adapt
 from thoughtline.values.errors import ThoughtlineError
 
-_STREAM_IN_ADDRESS = ("gemini_generate", "bedrock_converse")
-
 
 def admit(incoming: Incoming) -> None:
     """Who sends it, if its head may be taken at all."""
@@ -59,7 +57,7 @@ def held_state(attempt: Attempt) -> None:
 
 def stored_responses(attempt: Attempt) -> Awaitable[None] | None:
     """A translated request of Responses has its whole conversation in `input`."""
-    is_named = attempt.is_translated and attempt.client.format == "openai_responses"
+    is_named = attempt.is_translated and "stored_responses" in FORMATS[attempt.client.format].quirks
     return _with_stored(attempt) if is_named else None
 
 
@@ -137,6 +135,7 @@ async def _restored(attempt: Attempt) -> None:
     """In its own format."""
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
+    in_body = "streamed_by_address" not in FORMATS[destination.format].quirks
     adapted = adapt(
         attempt.body,
         attempt.client.format,
@@ -149,7 +148,7 @@ async def _restored(attempt: Attempt) -> None:
         destination,
         incoming.identity,
         model=attempt.target.model if not incoming.route.model else "",
-        edits=(("stream", b"true"),) if streams_only and destination.format not in _STREAM_IN_ADDRESS else (),
+        edits=(("stream", b"true"),) if streams_only and in_body else (),
         terms=attempt.terms,
         carried=Carried(findings=adapted.findings, tools=adapted.names),
     )

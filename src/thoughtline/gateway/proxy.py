@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from thoughtline.addresses import passthrough_address
 from thoughtline.catalogue import Provider
 from thoughtline.failover.failures import Failure, failure_of_error, falls_over
-from thoughtline.formats import aws_event_stream
+from thoughtline.formats import FORMATS, aws_event_stream
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import (
@@ -215,7 +215,9 @@ class Exchange:
             return
         first, body, is_whole = attempt.refusal
         if attempt.is_translated:
-            self._status, body = translate_error(first.status, attempt.refusal.plain, attempt.client.format)
+            self._status, body = translate_error(
+                first.status, attempt.refusal.plain, attempt.target.format, attempt.client.format
+            )
             headers = client_headers(self._headers_of(first), attempt.client, is_stream=False)
             await send_whole(send, self._status, [*headers, (b"content-length", str(len(body)).encode())], body)
             return
@@ -412,7 +414,7 @@ def _is_stream(attempt: Attempt | None, response: UpstreamResponse) -> bool:
         return True
     is_asked = attempt is not None and attempt.is_streaming
     return is_asked and (
-        kind != "application/json" or (attempt is not None and attempt.target.format == "gemini_generate")
+        kind != "application/json" or (attempt is not None and bool(FORMATS[attempt.target.format].stream_query))
     )
 
 

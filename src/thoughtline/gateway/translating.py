@@ -33,7 +33,6 @@ from thoughtline.values.events import Event
 from thoughtline.values.records import Key
 from thoughtline.values.turns import FormatName, Provenance
 
-_TYPES: dict[FormatName, bytes] = {"ollama_chat": b"application/x-ndjson"}
 _NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding")
 
 
@@ -62,7 +61,7 @@ def way_back(prepared: Prepared, client: ClientFormat, sealer: Sealer, made: Pro
         client.wants_usage,
         int(created),
         # Asked for by its name later, so it needs one of its own: Ollama has 999 (`chatcmpl-7`), others give none.
-        f"resp_{secrets.token_hex(24)}" if own.name == "openai_responses" else "",
+        f"{own.response_prefix}{secrets.token_hex(24)}" if "stored_responses" in own.quirks else "",
         prepared.carried.tools,
     )
 
@@ -71,7 +70,7 @@ def client_headers(received: Headers, client: ClientFormat, is_stream: bool) -> 
     """The provider's headers, but for those that are about a body which the client does not get."""
     kept = [(name, value) for name, value in received if name not in _NOT_DOWN]
     is_json = not is_stream or client.is_array
-    kind = b"application/json" if is_json else _TYPES.get(client.format, b"text/event-stream; charset=utf-8")
+    kind = b"application/json" if is_json else FORMATS[client.format].stream_type
     return [(b"content-type", kind), *kept]
 
 
@@ -85,7 +84,7 @@ class Translate:
         self._way = way
         self._client = client
         self._tags = TaggedEvents(tags, way.dialect.reasoning_format) if tags != "off" else None
-        self._keeps_answer = client.format == "openai_responses" and way.source != way.to
+        self._keeps_answer = "stored_responses" in FORMATS[client.format].quirks and way.source != way.to
         self._translator = (
             StreamTranslator(way, self._tags, keeps_answer=self._keeps_answer) if client.is_streaming else None
         )

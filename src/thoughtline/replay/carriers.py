@@ -7,7 +7,7 @@ blank for instance, in the one that this server used last.
 
 from __future__ import annotations
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.values.destination import Destination
 from thoughtline.values.items import Item, ToolCall
 from thoughtline.values.records import Record

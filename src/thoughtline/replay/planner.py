@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from thoughtline.providers import Contract
 from thoughtline.replay.chains import proven
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.drafting import Draft
 from thoughtline.replay.keys import Spot, Step, frame_of, walk
 from thoughtline.replay.matching import Found, Match, match_by_lineage

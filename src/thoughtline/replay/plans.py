@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.providers import Contract, Rung
 from thoughtline.replay.findings import Finding
 from thoughtline.values.destination import Destination
 from thoughtline.values.outcome import Counts
@@ -30,12 +30,16 @@ class Policy(Struct, frozen=True, gc=False):
 
 
 class Plan(Struct, frozen=True, gc=False):
-    """What to change of a request, and what there is to say about it."""
+    """What to change of a request, and what there is to say about it.
+
+    `filler` is the least that stands for reasoning in it, if anything does.
+    """
 
     edits: tuple[tuple[int, Turn], ...]
     member_edits: tuple[tuple[str, bytes | None], ...]
     findings: tuple[Finding, ...]
     counts: Counts
+    filler: str | None = None
 
     def apply(self, transcript: Transcript) -> Transcript:
         """The request with the plan carried out; the very same one if there is nothing to do."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.visible import is_bare, is_part_of, other_name, other_value, visible_call
 from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
@@ -26,6 +26,7 @@ from thoughtline.values.items import (
     Unknown,
     plain_token,
     readable_text,
+    reasoning_of,
     seal_of,
 )
 
@@ -44,6 +45,12 @@ SENTINELS = frozenset(
 def is_filler(item: Item) -> bool:
     """Reasoning that stands for nothing: an empty or blank field that nobody signed."""
     return isinstance(item, ReasoningText) and not item.text.strip() and not item.signature and not item.id
+
+
+def filler_of(items: Sequence[Item]) -> str | None:
+    """What stands for the reasoning of a turn that has none, if anything does."""
+    fillers = [item.text for item in items if isinstance(item, ReasoningText) and is_filler(item)]
+    return "".join(fillers) if fillers and len(fillers) == len(reasoning_of(tuple(items))) else None
 
 
 def has_sentinel(item: Item) -> bool:

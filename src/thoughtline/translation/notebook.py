@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.spokes import SPOKES
 from thoughtline.translation.ways import Way
 from thoughtline.values.items import Text
 from thoughtline.values.notes import NO_NOTES, Citation, Notes, together
@@ -29,7 +29,7 @@ class NoteBook:
 
     def __init__(self, way: Way, findings: list[Finding]) -> None:
         self._to = way.to
-        self._place = SPOKES[way.to].notes
+        self._place = FORMATS[way.to].notes
         self._findings = findings
         self._heard = NO_NOTES
         self._own: list[Notes] = []

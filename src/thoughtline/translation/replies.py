@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import fold
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.errors import error_object
+from thoughtline.translation.errors import error_event
 from thoughtline.translation.outward import Outward
-from thoughtline.translation.spokes import bodies_of
 from thoughtline.translation.ways import Way
+from thoughtline.values.errors import ErrorReply
 from thoughtline.values.events import (
     CallDelta,
     Event,
@@ -31,11 +31,7 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text
-from thoughtline.values.options import ProviderError
 from thoughtline.values.turns import Candidate, Reply
-
-_ONE_FIELD = ("openai_chat", "ollama_chat")
-"""Formats whose message has one field for all its text and one for all its reasoning."""
 
 
 class Translated(NamedTuple):
@@ -68,7 +64,7 @@ def whole_reply(events: Iterable[Event], way: Way, edits: EditsEvents | None = N
     """A whole response made from the events of a stream."""
     if way.source == way.to:
         reply = replace(fold(_all_edited(list(events), edits), way.to), created=way.created)
-        return Translated(bodies_of(way.to).encode_response(reply, way.source_dialect))
+        return Translated(FORMATS[way.to].bodies.encode_response(reply, way.source_dialect))
     return _whole(events, way, edits)
 
 
@@ -87,9 +83,9 @@ def _whole(events: Iterable[Event], way: Way, edits: EditsEvents | None = None) 
     outward = Outward(way._replace(wants_usage=True))
     said = [one for event in events for one in outward.take(event)]
     folded = fold(_all_edited([*said, *outward.finish()], edits), way.to)
-    if way.to in _ONE_FIELD:
+    if "one_text" in FORMATS[way.to].quirks:
         folded = replace(folded, candidates=tuple(_in_one_field(one) for one in folded.candidates))
-    return Translated(bodies_of(way.to).encode_response(folded, way.dialect), tuple(outward.findings))
+    return Translated(FORMATS[way.to].bodies.encode_response(folded, way.dialect), tuple(outward.findings))
 
 
 def _in_one_field(candidate: Candidate) -> Candidate:
@@ -153,14 +149,14 @@ class StreamTranslator:
     def fail(self, message: str) -> bytes:
         """An error of ours in mid-stream, as the client's format tells it."""
         self._has_failed = True
-        return self._encoder.encode(Failed(error_object(ProviderError(message), 502, self._way.to)))
+        return self._encoder.encode(Failed(error_event(ErrorReply(502, message), self._way.to)))
 
     def take_answer(self) -> bytes:
         """The whole answer, once, when its end was told; empty before and after."""
         if not self._kept or not self._is_ending:
             return b""
         events, self._kept = self._kept, None
-        return bodies_of(self._way.to).encode_response(fold(events, self._way.to), self._way.dialect)
+        return FORMATS[self._way.to].bodies.encode_response(fold(events, self._way.to), self._way.dialect)
 
     def _chunk(self, said: list[Event]) -> Chunk:
         if self._kept is not None:

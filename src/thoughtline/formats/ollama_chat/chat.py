@@ -15,8 +15,10 @@ from thoughtline.formats.endings import FinishWords
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
+    arguments_text,
     array,
     decode,
+    decode_each,
     encode,
     is_given,
     members,
@@ -24,6 +26,7 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
+from thoughtline.formats.seals import as_it_came
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
@@ -101,16 +104,13 @@ def _decode_items(message: _Message, dialect: Dialect) -> tuple[Item, ...]:
     if content:
         items.append(Text(content))
     items += [Unknown("image", raw) for raw in message.images or ()]
-    for position, raw in enumerate(message.tool_calls or ()):
-        items.append(decode_call(raw, f"/tool_calls/{position}"))
-    return tuple(items)
+    return (*items, *decode_each(message.tool_calls or (), decode_call, "/tool_calls"))
 
 
-def decode_call(raw: Raw, place: str = "") -> ToolCall:
-    call = decode(_call_decoder, raw, place)
+def decode_call(raw: Raw) -> ToolCall:
+    call = decode(_call_decoder, raw)
     function = call.function or _Function()
-    arguments = str(bytes(function.arguments), "utf-8", "replace") if is_given(function.arguments) else "{}"
-    return ToolCall(function.name or "", arguments, call.id, raw=raw)
+    return ToolCall(function.name or "", arguments_text(function.arguments), call.id, raw=raw)
 
 
 def encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
@@ -122,7 +122,7 @@ def encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
         changes += _texts(turn.items, dialect)
     calls = [item for item in turn.items if isinstance(item, ToolCall)]
     if old is None or calls != [item for item in old if isinstance(item, ToolCall)]:
-        changes.append(("tool_calls", array(map(_encode_call, calls)) if calls else None))
+        changes.append(("tool_calls", array(_encode_call(call, dialect) for call in calls) if calls else None))
     return set_members(before if before is not None else b"{}", changes)
 
 
@@ -156,20 +156,13 @@ def _thinking(items: tuple[Item, ...]) -> str | None:
     return "".join(item.text for item in reasoning if isinstance(item, ReasoningText)) if reasoning else None
 
 
-def _encode_call(call: ToolCall) -> bytes:
+def _encode_call(call: ToolCall, dialect: Dialect) -> bytes:
     if call.seal is not None:
         raise ForeignSeal(f"an Ollama call can't hold the seal of {call.seal.format}")
-    if call.raw and _is_call(call.raw, call):
+    if as_it_came(call, lambda raw, _: decode_call(raw), dialect) == call:
         return bytes(call.raw)
     function = object_of([("name", encode(call.name)), ("arguments", arguments_object(call.arguments))])
     return object_of([("id", encode(call.id) if call.id else None), ("function", function)])
-
-
-def _is_call(raw: Raw, call: ToolCall) -> bool:
-    try:
-        return decode_call(raw) == call
-    except DecodeError:
-        return False
 
 
 def _encode_result(items: tuple[Item, ...], before: bytes | None) -> bytes:

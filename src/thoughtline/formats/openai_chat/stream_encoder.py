@@ -142,7 +142,7 @@ class StreamEncoder(EventEncoder):
 
     def _item_done(self, event: ItemDone) -> bytes:
         is_told = event.position in self._choice(event.choice).told
-        delta = self._rest_of(event, is_told) if is_told else self._whole(event)
+        delta = self._rest_of(event) if is_told else self._whole(event)
         return self._delta(event.choice, event.position, delta) if delta else b""
 
     def _whole(self, event: ItemDone) -> list[tuple[str, bytes]]:
@@ -167,14 +167,13 @@ class StreamEncoder(EventEncoder):
             case _:
                 return self._reasoning_members(item)
 
-    def _rest_of(self, event: ItemDone, is_told: bool) -> list[tuple[str, bytes]]:
+    def _rest_of(self, event: ItemDone) -> list[tuple[str, bytes]]:
         """What the deltas of an item could not say."""
         item = event.item
         if isinstance(item, ToolCall) and item.seal is not None:
             return self._seal_of_call(event.choice, event.position, item)
         if isinstance(item, REASONING_KINDS) and self._dialect.carrier in ("reasoning_details", "reasoning_text"):
-            told = ("reasoning_text",)
-            return [member for member in self._reasoning_members(item) if member[0] not in told]
+            return [member for member in self._reasoning_members(item) if member[0] != "reasoning_text"]
         return []
 
     def _reasoning_members(self, item: Item) -> list[tuple[str, bytes]]:

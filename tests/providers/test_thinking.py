@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thoughtline.providers import CONTRACTS
+from thoughtline.providers.thinking import BUDGETS, Settled, effort_of, knob_for, settle
 from thoughtline.replay.detection import resolve
-from thoughtline.translation.effort import BUDGETS, KNOBS, Settled, effort_of, knob_for, settle
 from thoughtline.values.destination import Destination
 from thoughtline.values.options import EFFORTS, Effort, Thinking
 from thoughtline.values.turns import FormatName
@@ -187,10 +188,10 @@ def test_words_and_tokens_agree(effort: Effort) -> None:
     assert effort_of(Thinking("on", None, BUDGETS[effort]), EFFORTS[1:]) == effort
 
 
-def test_every_contract_has_its_knob() -> None:
-    """No row of the table is out of reach behind another."""
-    for knob in KNOBS:
-        for name in knob.contracts:
-            first = next(one for one in KNOBS if name in one.contracts and one.models in ("", knob.models))
-            assert KNOBS.index(first) <= KNOBS.index(knob)
+def test_no_knob_is_out_of_reach() -> None:
+    """A knob for all models is the last of its contract, and no pattern stands twice."""
+    for contract in CONTRACTS.values():
+        patterns = [knob.models for knob in contract.knobs]
+        assert "" not in patterns[:-1]
+        assert len(set(patterns)) == len(patterns)
     assert knob_for(resolve(Destination("nobody", "", "no-model", CHAT)), "no-model").style == "reasoning_effort"
