@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline import providers
+from thoughtline.formats import FORMATS
 from thoughtline.providers import AuthStyle, Held, ProviderRow
 from thoughtline.values.turns import FormatName
 
@@ -98,5 +99,5 @@ PROVIDERS: dict[str, Provider] = {row.name: built_in(row) for row in providers.P
 
 def auth_for(provider: Provider, format: FormatName) -> AuthStyle:
     """How a provider wants to be shown its key in a format: the OpenAI APIs of Google take a bearer token."""
-    is_openai = format in ("openai_chat", "openai_responses")
-    return "bearer" if is_openai and provider.auth in ("x-goog-api-key", "x-api-key") else provider.auth
+    takes_bearer = "bearer_key" in FORMATS[format].quirks and provider.auth in ("x-goog-api-key", "x-api-key")
+    return "bearer" if takes_bearer else provider.auth

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.formats import FORMATS, USUAL, Wire
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -56,28 +56,6 @@ class ReasoningCodec(Protocol):
     def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes: ...
 
 
-class _Place(NamedTuple):
-    """Where the answer stands in a response, the history in a request, and the content in a message.
-
-    No `content`: the message is a list of elements itself. `in_order`: reasoning stands between what is visible.
-    """
-
-    answer: tuple[str | int, ...]
-    history: str
-    role: str
-    content: str
-    in_order: bool
-
-
-_PLACES: dict[FormatName, _Place] = {
-    "openai_chat": _Place(("choices", 0, "message"), "messages", "assistant", "content", False),
-    "ollama_chat": _Place(("message",), "messages", "assistant", "content", False),
-    "anthropic_messages": _Place((), "messages", "assistant", "content", True),
-    "bedrock_converse": _Place(("output", "message"), "messages", "assistant", "content", True),
-    "gemini_generate": _Place(("candidates", 0, "content"), "contents", "model", "parts", True),
-    "openai_responses": _Place(("output",), "input", "", "", True),
-}
-
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -86,11 +64,11 @@ def _json_text(raw: Json) -> bytes:
     return raw.strip() if isinstance(raw, bytes) else json.dumps(raw).encode()
 
 
-def _answer(text: bytes, place: _Place) -> bytes:
+def _answer(text: bytes, wire: Wire) -> bytes:
     """The message in a response; what is no response is the message itself."""
     if is_array(text):
         return text
-    for depth, step in enumerate(place.answer):
+    for depth, step in enumerate(wire.message.path):
         if isinstance(step, int):
             found = next(iter(decode_list(text)), NULL)
         else:
@@ -112,7 +90,7 @@ class OpenRouterReasoningCodec(Struct, frozen=True):
 
     def parse_response(self, raw: Json) -> tuple[Thought, ...]:
         """The entries of a message, in order; `EMPTY_DETAILS` for a list that is there and empty."""
-        text = _answer(_json_text(raw), _PLACES["openai_chat"])
+        text = _answer(_json_text(raw), USUAL)
         return _details_of(decode_list(text)) if is_array(text) else _details_in(text)
 
     def write_assistant(self, message: bytes, items: Sequence[Thought]) -> bytes:
@@ -148,11 +126,11 @@ class FormatReasoningCodec(Struct, frozen=True):
 
     def parse_response(self, raw: Json) -> tuple[Thought, ...]:
         """The reasoning of an answer, seals included, in order."""
-        place = _PLACES[self.format]
-        text = _answer(_json_text(raw), place)
-        if place.content and is_array(text):
-            text = object_of([(place.content, text)])
-        elif not place.content and not is_array(text):
+        content = self._wire.message.content
+        text = _answer(_json_text(raw), self._wire)
+        if content and is_array(text):
+            text = object_of([(content, text)])
+        elif not content and not is_array(text):
             text = array([text])
         turns = self._alone(text).turns  # more than one only after a compaction, which gives back the user's too
         return tuple(self._thoughts([item for turn in turns if turn.role == "assistant" for item in turn.items]))
@@ -165,32 +143,37 @@ class FormatReasoningCodec(Struct, frozen=True):
             return message
         visible = [_sealed(item, None) if self._lifts_seals else item for item in own if not _is_thought(item)]
         standing = self._put_seals(visible, items) if self._lifts_seals else list(items)
-        place = _PLACES[self.format]
-        written = tuple(_woven(visible, standing) if place.in_order else [*standing, *visible])
-        if place.content:
-            written = tuple(_without_position(item) if place.in_order else item for item in written)
+        has_content = bool(self._wire.message.content)
+        written = tuple(_woven(visible, standing) if self._is_in_order else [*standing, *visible])
+        if has_content and self._is_in_order:
+            written = tuple(map(_without_position, written))
         edited = transcript.with_items(0, written) if transcript.turns else _only(transcript, written)
-        history = members(self._bodies.encode_request(edited, self.dialect))[place.history]
-        return bytes(decode_list(history)[0] if place.content else history)
+        history = members(self._wire.bodies.encode_request(edited, self.dialect))[self._wire.list_member]
+        return bytes(decode_list(history)[0] if has_content else history)
 
     @property
-    def _bodies(self) -> BodyCodec:
-        return FORMATS[self.format].bodies
+    def _wire(self) -> Wire:
+        return FORMATS[self.format]
+
+    @property
+    def _is_in_order(self) -> bool:
+        """Whether reasoning stands between what is visible."""
+        return "one_text" not in self._wire.quirks
 
     @property
     def _lifts_seals(self) -> bool:
         """Whether reasoning is attached to calls and text here."""
-        return self.format == "gemini_generate" or self.dialect.carrier == "google_extra"
+        return "seals_on_items" in self._wire.quirks or self.dialect.carrier == "google_extra"
 
     def _alone(self, message: bytes) -> Transcript:
         """The message as the only one of a request."""
-        place = _PLACES[self.format]
+        place = self._wire.message
         if place.content:
             role = [] if "role" in decode(_object_decoder, message) else [("role", encode(place.role))]
             message = array([set_members(message, role)])
         else:
             decode_list(message)
-        return self._bodies.decode_request(object_of([(place.history, message)]), self.dialect)
+        return self._wire.bodies.decode_request(object_of([(self._wire.list_member, message)]), self.dialect)
 
     def _thoughts(self, items: Sequence[Item]) -> Iterator[Thought]:
         at = 0  # among what is visible
@@ -206,7 +189,7 @@ class FormatReasoningCodec(Struct, frozen=True):
                 at += 1
 
     def _counts_positions(self, item: Reasoning) -> bool:
-        return _PLACES[self.format].in_order and item.index is None
+        return self._is_in_order and item.index is None
 
     def _put_seals(self, visible: list[Item], items: Sequence[Thought]) -> list[Thought]:
         """Set each seal on what it was taken from; gives the items that stand by themselves."""
@@ -289,5 +272,5 @@ def _format_of(row: ProviderRow | None, model: str) -> FormatName:
     """The format that a provider is asked in first; that of a guest's maker where it has one for guests."""
     maker = maker_of(model)
     if row is None or not row.formats:
-        return "openai_chat"
+        return USUAL.name
     return row.guests.get(maker.name, row.formats[0]) if maker is not None else row.formats[0]

@@ -19,14 +19,11 @@ from msgspec import Raw
 from thoughtline.formats.json_text import element_spans, encode, members, set_members, span_at
 from thoughtline.formats.openai_chat.requests import decode_request
 from thoughtline.formats.reasoning_details import DetailsMerger
-from thoughtline.providers import REASONING_DETAILS, host_named, is_wanted_back
+from thoughtline.providers import host_named, is_wanted_back
 from thoughtline.replay.inherit import inherit
 from thoughtline.values.errors import DecodeError
 
 JsonObject: TypeAlias = dict[str, Any]
-
-THINKING_TOKENS = 8192
-"""Enough for a model to think before it calls a tool; what the other preservers ask for too."""
 
 
 class ReasoningDetails(TypedDict, total=False):
@@ -77,8 +74,6 @@ def _is_null(message: bytes, name: str) -> bool:
 
 # --- which models ----------------------------------------------------------------------------------------------------
 
-_GEMINI_VERSION = re.compile(r"gemini-(\d+)")
-
 
 def requires_reasoning_preservation(model: str, provider: str) -> bool:
     """Whether this model, asked here, wants the reasoning of its tool calls back.
@@ -86,13 +81,12 @@ def requires_reasoning_preservation(model: str, provider: str) -> bool:
     A provider that makes its models answers for all of them; elsewhere the model decides.
     """
     row = host_named(provider)
-    if (
-        row is not None and row.owns == "bedrock_converse"
-    ):  # Nova and DeepSeek refuse reasoning there, Claude demands it
-        contract = row.row_for(model.lower(), "bedrock_converse")
+    if row is None or row.wants_back == "by model":
+        return is_wanted_back(model)
+    if row.wants_back == "by contract":
+        contract = row.row_for(model.lower(), row.formats[0])
         return contract is not None and contract.takes == "own"
-    wants = row.wants_back if row is not None else "by model"
-    return wants == "always" or (wants == "by model" and is_wanted_back(model))
+    return row.wants_back == "always"
 
 
 def reasoning_request_params(model: str, provider: str, has_tools: bool) -> JsonObject:
@@ -100,20 +94,7 @@ def reasoning_request_params(model: str, provider: str, has_tools: bool) -> Json
     row = host_named(provider)
     if row is None or not has_tools or not requires_reasoning_preservation(model, provider):
         return {}
-    if row.dialect == REASONING_DETAILS:
-        return {"reasoning": {"max_tokens": THINKING_TOKENS, "exclude": False}}
-    if row.owns == "gemini_generate":
-        return {"thinkingLevel": "high"} if _takes_levels(model) else {"thinkingBudget": THINKING_TOKENS}
-    return {}
-
-
-def _takes_levels(model: str) -> bool:
-    """Gemini 3 and later take a level; a name without a number may be either, and both take a budget.
-
-    https://ai.google.dev/gemini-api/docs/thinking (2026-11)
-    """
-    version = _GEMINI_VERSION.search(model.lower())
-    return version is not None and int(version.group(1)) >= 3
+    return deepcopy(next((added for models, added in row.asks if re.search(models, model.lower())), {}))
 
 
 # --- from responses --------------------------------------------------------------------------------------------------

@@ -1,18 +1,21 @@
-"""Whether a request asks the model to think, read from the many switches there are.
+"""Whether a request asks the model to think, read from the many switches there are, and how it stops asking.
 
 Only what the request says: what a model does by default is its contract's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
 from thoughtline.formats.json_text import NULL
 from thoughtline.values.turns import ThinkingSwitch
+
+MemberEdit: TypeAlias = tuple[str, bytes | None]
+"""A top-level member of a request and its JSON; None takes it out."""
 
 _OFF_WORDS = ("none", "off", "disabled", "false", "disable")
 _NESTED = ("type", "enabled", "effort", "thinkingConfig", "thinking_config", "thinking", "enable_thinking")
@@ -55,3 +58,13 @@ def _said_by_members(value: Mapping[str, Any]) -> ThinkingSwitch:
         if name in value and (said := _said(value[name])) != "unsaid":
             return said
     return "unsaid"
+
+
+def without(*names: str) -> Callable[[bytes], list[MemberEdit]]:
+    """Takes out those of these members that a request has."""
+
+    def edits(body: bytes) -> list[MemberEdit]:
+        given = msgspec.json.decode(body, type=dict[str, Raw])
+        return [(name, None) for name in names if name in given]
+
+    return edits

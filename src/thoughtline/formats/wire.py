@@ -15,6 +15,7 @@ from msgspec import Struct
 from thoughtline.formats.lone_surrogates import reading, writing
 from thoughtline.formats.paths import FindsPath
 from thoughtline.formats.texts import Texts
+from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import ErrorReply
 from thoughtline.values.events import Event
@@ -92,14 +93,30 @@ class OptionModule(Protocol):
 
 
 class IdRule(NamedTuple):
-    """Which ids of calls a wire takes. `is_unique`: one that stands twice in a conversation is refused."""
+    """Which ids of calls a wire takes. `is_unique`: one that stands twice in a conversation is refused.
+
+    `chars`: how many letters and digits an id has, where that is fixed; those that are made then depend on `salt`.
+    """
 
     pattern: re.Pattern[str]
     is_required: bool = True
     is_unique: bool = False
+    chars: int = 0
+    salt: str = ""
 
     def takes(self, name: str) -> bool:
         return self.pattern.fullmatch(name) is not None
+
+
+class MessagePlace(NamedTuple):
+    """The model's message: the `path` to it in a response, and in a request its `role` and where its `content` stands.
+
+    No `content`: a list of elements stands for the message.
+    """
+
+    path: tuple[str | int, ...]
+    role: str
+    content: str
 
 
 class NotePlace(NamedTuple):
@@ -153,6 +170,7 @@ class ModelList(NamedTuple):
 Quirk = Literal[
     "answers_in_pieces",  # clients keep each chunk of a stream as a message of its own
     "any_path_is_a_version",  # of a base: it stands where others have `/v1`
+    "bearer_key",  # its servers take a key as a bearer token, whatever their other APIs want
     "choices",  # a response may have several answers
     "claude_finishes",  # Anthropic's words say why a turn ended: formats that share them pass them on
     "content_in_parts",  # some servers write visible text as parts, where clients expect a string
@@ -163,8 +181,10 @@ Quirk = Literal[
     "max_tokens_needed",  # a request must say a limit
     "models_elsewhere",  # the list of models is at another host
     "no_failed_finish",  # no word says that an answer failed
+    "no_off_switch",  # a model stops thinking when nothing asks it to
     "not_last",  # no turn may end in reasoning
     "one_text",  # a message has one field for all its text and one for all its reasoning
+    "seals_on_items",  # signatures stand on calls and text
     "seals_on_request",  # encrypted reasoning comes to those who ask for it
     "signed_requests",  # for a host: a server nobody knows is not taken to speak it
     "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
@@ -201,6 +221,7 @@ class Wire(StreamWire, frozen=True, kw_only=True):
     list_member: str
     item_member: str
     """Where the items of a message stand in it; empty where they have no places of their own."""
+    message: MessagePlace
     system: Literal["messages", "blocks", "text"]
     """The system prompt: messages at the head of the list, or a member beside it, of blocks or of one text."""
     telling_members: tuple[str, ...]
@@ -228,6 +249,8 @@ class Wire(StreamWire, frozen=True, kw_only=True):
     tool_shapes: Literal["functions", "typed", "namespaces"]
     """How tools that a server may lack stand in a request: not at all, by type, or in namespaces too."""
 
+    unasked: Callable[[bytes], list[MemberEdit]]
+    """What to change in a request so that nothing asks the model to think."""
     call_ids: IdRule
     upstream_call_ids: IdRule
     """What a server nobody knows takes."""

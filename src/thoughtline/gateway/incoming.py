@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from thoughtline.formats import FORMATS
+from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.access import Caller
 from thoughtline.gateway.asgi import Receive, Scope, read_body
@@ -20,7 +20,6 @@ from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.identity import Identity
-from thoughtline.values.turns import FormatName
 
 
 class Incoming(Struct):
@@ -51,9 +50,8 @@ class Incoming(Struct):
     @property
     def client(self) -> ClientFormat:
         route = self.route
-        format_name: FormatName = route.format or "openai_chat"
-        is_array = FORMATS[format_name].stream_query not in self.query
-        return ClientFormat(format_name, route.is_streaming, is_array)
+        wire = FORMATS[route.format] if route.format is not None else USUAL
+        return ClientFormat(wire.name, route.is_streaming, wire.stream_query not in self.query)
 
     async def read(self) -> None:
         """To its end. What is large is worked on where it holds nobody up."""

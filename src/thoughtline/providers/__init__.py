@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from thoughtline.providers import (
     anthropic,
     azure,
@@ -81,6 +83,7 @@ from thoughtline.providers.ollama import OLLAMA_TAGS as OLLAMA_TAGS
 from thoughtline.providers.openai import OPENAI_RESPONSES as OPENAI_RESPONSES
 from thoughtline.providers.qwen import QWEN as QWEN
 from thoughtline.providers.refusals import RefusalTemplate as RefusalTemplate
+from thoughtline.providers.row import NOT_OPENAIS
 from thoughtline.providers.row import AuthStyle as AuthStyle
 from thoughtline.providers.row import Held as Held
 from thoughtline.providers.row import ModelRow as ModelRow
@@ -88,6 +91,7 @@ from thoughtline.providers.row import ProviderRow as ProviderRow
 from thoughtline.providers.shared import UNKNOWN as UNKNOWN
 from thoughtline.providers.shared import UNLISTED as UNLISTED
 from thoughtline.providers.xai import XAI_RESPONSES as XAI_RESPONSES
+from thoughtline.values.turns import FormatName
 
 # A format that serves only some of a provider's models, or of which no contract is known, is not listed: requests in it
 # are translated to one that serves them all. So Responses of Kimi, MiMo, MiniMax and Qwen. Addresses are those of the
@@ -143,6 +147,12 @@ def _contracts() -> dict[str, Contract]:
         found.setdefault(contract.name, contract)
     return found
 
+
+UNKNOWN_IN: dict[FormatName, Contract] = {
+    "anthropic_messages": replace(UNKNOWN, format="anthropic_messages", dialect=ANTHROPIC),
+    "openai_responses": replace(UNKNOWN, format="openai_responses", dialect=OPENAI_RESPONSES, tools=NOT_OPENAIS),
+}
+"""What holds for a model that nobody knows, in formats whose servers all keep reasoning in the same place."""
 
 DIALECTS: dict[str, Dialect] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Dialect)}
 CONTRACTS: dict[str, Contract] = _contracts()

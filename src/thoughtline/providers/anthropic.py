@@ -176,5 +176,6 @@ ROW = ProviderRow(
     makes=(ANTHROPIC_CLAUDE_V1,),
     holds=("threads",),  # Beta `message-threads-2026-08-12`.
     example_model="claude-opus-5-5",
+    most_output=(("claude-3-5", 8_192), ("claude-3-7", 32_000), ("claude-3", 4_096), ("claude-2", 4_096)),
     refusals=_REFUSALS,
 )

@@ -9,7 +9,7 @@ from thoughtline.providers.contract import Contract, Source, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
-from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.row import ModelRow, ProviderRow, Relay
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1
 from thoughtline.values.options import FUNCTIONS_ONLY
 
@@ -62,6 +62,12 @@ _REFUSALS = (
     ),
 )
 
+_PREFIX = (
+    r"ValidationException: |The model returned the following errors: "
+    r"|An error occurred \(ValidationException\) when calling the \w{1,60} operation(?: \([^)]{1,60}\))?: "
+    r"|(?:\w{1,60}: )?operation error Bedrock Runtime: .{0,400}?ValidationException: "
+)
+
 
 def _on_converse(claude: Contract) -> Contract:
     return replace(claude, format="bedrock_converse", dialect=BEDROCK_CLAUDE, tools=FUNCTIONS_ONLY)
@@ -107,6 +113,8 @@ ROW = ProviderRow(
         ModelRow(models=r"nova|deepseek[-_. ]?r1", contracts=(_FORBIDDEN,)),
         ModelRow(contracts=(_PLAIN,)),
     ),
+    wants_back="by contract",  # Nova and DeepSeek refuse reasoning there, Claude demands it
     has_documented_field=False,
     refusals=_REFUSALS,
+    relays=Relay(maker="anthropic", prefix=_PREFIX),
 )

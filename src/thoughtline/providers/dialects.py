@@ -31,7 +31,7 @@ CallIdForm = Literal[
     "any",  # nobody counts their letters
     "own",  # any, and the model goes by the form that it gives them itself
     "short",  # as the format's own provider takes them
-    "nine",  # nine letters and digits
+    "counted",  # exactly `call_id_chars` letters and digits
 ]
 
 
@@ -42,6 +42,7 @@ class Dialect(Struct, frozen=True):
     carrier: Carrier
     reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
     call_ids: CallIdForm = "any"
+    call_id_chars: int = 0
 
 
 def written_in(dialect: Dialect, carrier: str) -> Dialect:

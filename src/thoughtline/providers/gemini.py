@@ -6,7 +6,7 @@ from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import Knob
 from thoughtline.providers.refusals import says
-from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.row import THINKING_TOKENS, ModelRow, ProviderRow
 from thoughtline.values.items import GOOGLE_GEMINI_V1
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, Effort
 
@@ -134,6 +134,12 @@ ROW = ProviderRow(
     ),
     wants_back="always",
     wanted_models="gemini|google/",
+    # Gemini 3 and later take a level; a name without a number may be either, and both take a budget.
+    # https://ai.google.dev/gemini-api/docs/thinking (2026-11)
+    asks=(
+        (r"gemini-([3-9]|[1-9]\d)", {"thinkingLevel": "high"}),
+        ("", {"thinkingBudget": THINKING_TOKENS}),
+    ),
     makes=(GOOGLE_GEMINI_V1,),
     guests={"anthropic": "anthropic_messages"},  # Vertex serves Claude as Anthropic does.
     example_model="gemini-3-pro-preview",

@@ -7,7 +7,7 @@ from thoughtline.providers.refusals import Remedy, says
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.items import MISTRAL_V1
 
-MISTRAL = Dialect("mistral", "mistral_chunks", MISTRAL_V1, call_ids="nine")
+MISTRAL = Dialect("mistral", "mistral_chunks", MISTRAL_V1, call_ids="counted", call_id_chars=9)  # or a 422
 
 _SAYS: tuple[tuple[Remedy, str], ...] = (
     ("strip_field", "{location}Extra inputs are not permitted"),

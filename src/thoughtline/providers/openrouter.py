@@ -6,7 +6,7 @@ from thoughtline.providers.contract import Contract, Source
 from thoughtline.providers.dialects import REASONING_DETAILS
 from thoughtline.providers.knobs import REASONING_OBJECT
 from thoughtline.providers.refusals import says
-from thoughtline.providers.row import NOT_OPENAIS, SEARCHES, ModelRow, ProviderRow
+from thoughtline.providers.row import NOT_OPENAIS, SEARCHES, THINKING_TOKENS, ModelRow, ProviderRow
 
 _CHAT = Contract(
     "openrouter",
@@ -25,6 +25,7 @@ ROW = ProviderRow(
     rules="strict makers",
     rows=(ModelRow(contracts=(_CHAT,)),),
     dialect=REASONING_DETAILS,
+    asks=(("", {"reasoning": {"max_tokens": THINKING_TOKENS, "exclude": False}}),),
     responses_tools=SEARCHES,
     example_model="deepseek/deepseek-v4-pro",
     # MassGen#624, gptel#1190 (before Gemini's own error). 2026-11.

@@ -11,7 +11,7 @@ from thoughtline.providers.contract import Contract
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.refusals import RefusalTemplate
 from thoughtline.values.items import ReasoningFormat
-from thoughtline.values.options import ToolRange
+from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, ToolRange
 from thoughtline.values.turns import FormatName
 
 AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"]
@@ -21,7 +21,7 @@ Rules = Literal[
     "makers",  # it serves models of others, and their rules hold
     "strict makers",  # likewise where a maker wants reasoning to be present; else its own
 ]
-Wants = Literal["always", "by model", "never"]
+Wants = Literal["always", "by model", "by contract", "never"]
 
 NOT_OPENAIS = ToolRange(
     lacks=(
@@ -32,6 +32,10 @@ NOT_OPENAIS = ToolRange(
 """A Responses server that is not OpenAI's: none takes a namespace (openai/codex#32318, coder/coder#28656)."""
 
 SEARCHES = ToolRange(lacks=tuple(kind for kind in NOT_OPENAIS.lacks if kind != "web_search"))
+
+
+THINKING_TOKENS = 8192
+"""Enough for a model to think before it calls a tool; what the other preservers ask for too."""
 
 
 class ModelRow(Struct, frozen=True, kw_only=True):
@@ -58,6 +62,17 @@ class Context(Struct, frozen=True):
     source: str
 
 
+class Relay(Struct, frozen=True, kw_only=True):
+    """A maker whose refusals a host passes on, and how they show that they came through it.
+
+    `prefix` is a pattern of what stands before the maker's sentence, `codes` are error codes of the host's own.
+    """
+
+    maker: str
+    prefix: str = "(?!)"
+    codes: frozenset[str] = frozenset()
+
+
 class ProviderRow(Struct, frozen=True, kw_only=True):
     """All that is true of a provider. What has no default must be said.
 
@@ -68,11 +83,15 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     format's own path. A row without `formats` is known and not listed.
 
     `wants_back`: whether a program that calls it should keep the reasoning of tool calls, and for which of its own
-    `wanted_models`. `makes` is whose reasoning its models make. `is_lenient`: no refusal is known of it, so nothing is
-    made up on a miss. `has_documented_field`: which member has reasoning is written down; others say so in their
-    answers. `responses_tools` are those that it takes in OpenAI's Responses format, None where it is as OpenAI's.
-    `owns`: a format in which its contracts hold wherever it is spoken. `guests` are makers whose models it serves in a
-    format of theirs. `holds` is what it keeps of a conversation for clients that send only what is new.
+    `wanted_models`; `by contract`: where a model's contract takes its own. `asks` is what such a program adds to a
+    request with tools so that reasoning comes: members by the pattern of a model, the first that fits. `makes` is
+    whose reasoning its models make. `is_lenient`: no refusal is known of it, so nothing is made up on a miss.
+    `has_documented_field`: which member has reasoning is written down; others say so in their answers.
+    `responses_tools` are those that it takes in OpenAI's Responses format, None where it is as OpenAI's;
+    `messages_tools` in Anthropic's, where that is known of the host and not of its models. `owns`: a format in which
+    its contracts hold wherever it is spoken. `guests` are makers whose models it serves in a format of theirs. `holds`
+    is what it keeps of a conversation for clients that send only what is new. `most_output`: how many tokens its older
+    models write, by a part of their names. `relays`: it passes on what makers say.
     """
 
     name: str
@@ -92,14 +111,18 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     dialect: Dialect | None = None
     makes: tuple[ReasoningFormat, ...] = ()
     wanted_models: str = ""
+    asks: tuple[tuple[str, dict[str, object]], ...] = ()
     is_lenient: bool = False
     may_seal: bool = False
     responses_tools: ToolRange | None = NOT_OPENAIS
+    messages_tools: ToolRange | None = None
     owns: FormatName | None = None
     guests: dict[str, FormatName] = {}
     holds: tuple[Held, ...] = ()
     example_model: str = ""
     contexts: tuple[Context, ...] = ()
+    most_output: tuple[tuple[str, int], ...] = ()
+    relays: Relay | None = None
 
     def row_for(self, model: str, format: FormatName, *, is_maker: bool = True) -> Contract | None:
         """What is demanded for a model; at its maker's, one that no row names goes by the last."""
@@ -109,6 +132,18 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
                 if found is not None or not is_maker:
                     return found
         return None
+
+    def obeys(self, contract: Contract) -> bool:
+        """Whether a maker's contract holds here. A lenient host's Responses are of OpenAI's shape, whoever made it."""
+        return not (self.is_lenient and contract.format == "openai_responses" and contract.kind == "presence")
+
+    def tools_for(self, contract: Contract) -> ToolRange:
+        """The tools that it takes under a contract: the host's own, where the contract names none in particular."""
+        if contract.format == "openai_responses" and contract.tools in (ALL_TOOLS, NOT_OPENAIS):
+            return self.responses_tools or contract.tools
+        if contract.format == "anthropic_messages" and contract.tools == FUNCTIONS_ONLY:
+            return self.messages_tools or contract.tools
+        return contract.tools
 
     @property
     def contracts(self) -> tuple[Contract, ...]:

@@ -10,6 +10,7 @@ from thoughtline.providers.knobs import ANY_EFFORT, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import ModelRow, ProviderRow
 from thoughtline.values.items import META_RESPONSES_V1, UNKNOWN_FORMAT
+from thoughtline.values.options import ALL_TOOLS
 from thoughtline.values.turns import FormatName
 
 # jan#8136: Groq tells every violation, each in its brackets. 2026-11.
@@ -105,6 +106,7 @@ UNLISTED = ProviderRow(
     has_documented_field=False,
     may_seal=True,
     responses_tools=None,
+    messages_tools=ALL_TOOLS,
     makes=(META_RESPONSES_V1, UNKNOWN_FORMAT),
     refusals=_OTHERS,
 )

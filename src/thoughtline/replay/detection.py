@@ -11,16 +11,9 @@ import re
 from msgspec.structs import replace
 
 from thoughtline import providers
-from thoughtline.providers import ANTHROPIC, OPENAI_RESPONSES, UNKNOWN, UNLISTED, Contract, ProviderRow
-from thoughtline.providers.row import NOT_OPENAIS
+from thoughtline.providers import UNKNOWN, UNLISTED, Contract, ProviderRow
 from thoughtline.values.destination import Destination
-from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY
 from thoughtline.values.turns import FormatName
-
-_UNKNOWN: dict[FormatName, Contract] = {
-    "anthropic_messages": replace(UNKNOWN, format="anthropic_messages", dialect=ANTHROPIC),
-    "openai_responses": replace(UNKNOWN, format="openai_responses", dialect=OPENAI_RESPONSES, tools=NOT_OPENAIS),
-}
 
 
 def host_of(target: Destination) -> ProviderRow:
@@ -46,17 +39,16 @@ def _found(host: ProviderRow, model: str, format: FormatName) -> Contract:
         theirs = _of_maker(host, model, format)
         is_weak = host.rules == "strict makers" and own is not None and theirs is not None and theirs.kind != "presence"
         own = own if theirs is None or is_weak else theirs
-    if format in _UNKNOWN:
-        return own or _UNKNOWN[format]
+    if format in providers.UNKNOWN_IN:
+        return own or providers.UNKNOWN_IN[format]
     return _in_chat(own or UNKNOWN, host)
 
 
 def _of_maker(host: ProviderRow, model: str, format: FormatName) -> Contract | None:
-    """What the model's maker demands. A lenient host's Responses are of OpenAI's shape, whoever made the model."""
+    """What the model's maker demands, as far as that holds at this host."""
     maker = providers.maker_of(model)
     found = maker.row_for(model, format, is_maker=False) if maker is not None else None
-    is_copied = host.is_lenient and format == "openai_responses" and found is not None and found.kind == "presence"
-    return None if is_copied else found
+    return found if found is None or host.obeys(found) else None
 
 
 def _in_chat(found: Contract, host: ProviderRow) -> Contract:
@@ -68,12 +60,7 @@ def _in_chat(found: Contract, host: ProviderRow) -> Contract:
 
 def with_tools(contract: Contract, host: ProviderRow) -> Contract:
     """The contract with the tools that this server takes."""
-    tools = contract.tools
-    if contract.format == "openai_responses" and tools in (ALL_TOOLS, NOT_OPENAIS):
-        tools = host.responses_tools or tools
-    elif contract.format == "anthropic_messages" and host is UNLISTED and tools == FUNCTIONS_ONLY:
-        tools = ALL_TOOLS
-    return replace(contract, tools=tools)
+    return replace(contract, tools=host.tools_for(contract))
 
 
 _SPLITS = re.compile(rb'"reasoning_split"\s*:\s*true')

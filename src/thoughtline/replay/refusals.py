@@ -75,12 +75,12 @@ class _Layer(NamedTuple):
 
 
 class _Complaint(NamedTuple):
-    """One sentence of an error, with what stands beside it."""
+    """One sentence of an error, with what stands beside it. `relay` is the host that put words of its own before it."""
 
     sentence: str
     codes: tuple[str, ...]
     param: str
-    is_from_bedrock: bool
+    relay: str
     is_wrapped: bool
 
 
@@ -132,12 +132,12 @@ def _refusal(status: int, row: RefusalTemplate, match: re.Match[str], complaint:
 
 
 def _family(family: str, complaint: _Complaint) -> str:
-    """Whose rule it is: Claude's sentences come from its hosts too, which the envelope gives away."""
-    if family != "anthropic":
-        return family
-    if complaint.is_from_bedrock:
-        return "bedrock"
-    return "copilot" if "invalid_request_body" in complaint.codes else family
+    """Whose rule it is: a maker's sentences come from its hosts too, which the envelope gives away."""
+    for name, relay in _RELAYS.items():
+        is_its = complaint.relay == name or not relay.codes.isdisjoint(complaint.codes)
+        if relay.maker == family and is_its:
+            return name
+    return family
 
 
 # Places
@@ -220,13 +220,10 @@ _EVENT = r"\s{0,9}(?:event:[^\n]{0,200}\n\s{0,9})?(?:data:)?"
 _BEFORE_BODY = re.compile(rf"{_EVENT}\s*(?=[{{\[\"])")
 # OpenRouter writes `Upstream error: {…}`, relays `HTTP 400: {…}`. JSON after other words is somebody's content.
 _BEFORE_NESTED = re.compile(rf"(?:\A{_EVENT}|(?:[Ee]rror|400|body)\s{{0,2}}[:-]?)\s{{0,4}}(?=[{{\[])")
-_AWS_PREFIX = (
-    r"(?P<aws>ValidationException: |The model returned the following errors: "
-    r"|An error occurred \(ValidationException\) when calling the \w{1,60} operation(?: \([^)]{1,60}\))?: "
-    r"|(?:\w{1,60}: )?operation error Bedrock Runtime: .{0,400}?ValidationException: )"
-)
+_RELAYS = {row.name: row.relays for row in providers.PROVIDERS if row.relays is not None}
+_OF_RELAYS = "|".join(f"(?P<{name}>{relay.prefix})" for name, relay in _RELAYS.items())
 _PREFIX = re.compile(
-    rf"{_AWS_PREFIX}|(?:litellm\.)?\w{{1,40}}(?:Error|Exception)(?:: | - )|Error from provider(?: \([^)]{{1,60}}\))?: "
+    rf"{_OF_RELAYS}|(?:litellm\.)?\w{{1,40}}(?:Error|Exception)(?:: | - )|Error from provider(?: \([^)]{{1,60}}\))?: "
     r"|Upstream request failed: |Provider returned error: |\[invalid_request_error\] "
     r"|(?:Error code: |HTTP )?400:?(?: -)? ",
     re.ASCII,
@@ -296,8 +293,8 @@ def _said(layer: _Layer) -> Iterator[_Complaint]:
     is_wrapped = layer.is_wrapped or "raw" in error
     for text in _texts(error) or [""]:
         for line in text[: _SENTENCE_CHARS * _LINES].splitlines()[:_LINES] or [""]:
-            sentence, is_from_bedrock = _without_prefixes(" ".join(line[:_SENTENCE_CHARS].split()))
-            yield _Complaint(sentence, layer.codes, param, is_from_bedrock, is_wrapped)
+            sentence, relay = _without_prefixes(" ".join(line[:_SENTENCE_CHARS].split()))
+            yield _Complaint(sentence, layer.codes, param, relay, is_wrapped)
 
 
 def _texts(error: dict[str, Json]) -> list[str]:
@@ -316,16 +313,16 @@ def _dotted(location: list[Json]) -> str:
     return ".".join(steps[1:] if steps[:1] == ["body"] else steps)
 
 
-def _without_prefixes(line: str) -> tuple[str, bool]:
-    """A sentence without what hosts and SDKs put before it, and whether that was Bedrock."""
-    is_from_bedrock = False
+def _without_prefixes(line: str) -> tuple[str, str]:
+    """A sentence without what hosts and SDKs put before it, and the relay among them."""
+    relay = ""
     for _ in range(_PREFIXES):
         prefix = _PREFIX.match(line)
         if prefix is None:
             break
-        is_from_bedrock = is_from_bedrock or prefix["aws"] is not None
+        relay = prefix.lastgroup or relay
         line = line[prefix.end() :]
-    return line, is_from_bedrock
+    return line, relay
 
 
 # What is learned

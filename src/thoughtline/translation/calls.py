@@ -33,19 +33,18 @@ _MADE = "tln_"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-_NINE = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
-"""Mistral's: nine letters and digits, or a 422."""
-
-
 def upstream_rule(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids a provider takes."""
-    is_counted = dialect.call_ids in ("short", "nine")
+    is_counted = dialect.call_ids in ("short", "counted")
     return rule_of(format, dialect) if is_counted else FORMATS[format].upstream_call_ids
 
 
 def rule_of(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids any client or provider of a format takes."""
-    return _NINE if dialect.call_ids == "nine" else FORMATS[format].call_ids
+    chars = dialect.call_id_chars
+    if dialect.call_ids == "counted":
+        return IdRule(re.compile(f"[a-zA-Z0-9]{{{chars}}}"), chars=chars, salt=dialect.name)
+    return FORMATS[format].call_ids
 
 
 def _digest(*parts: str) -> str:
@@ -56,9 +55,9 @@ def fitted(name: str, rule: IdRule) -> str:
     """An id that the rule takes: this one, or a digest of it."""
     if rule.takes(name):
         return name
-    if rule is _NINE:
-        number = int(_digest("mistral", name), 16)
-        return "".join(_ALPHABET[number // 62**place % 62] for place in range(9))
+    if rule.chars:
+        number = int(_digest(rule.salt, name), 16)
+        return "".join(_ALPHABET[number // 62**place % 62] for place in range(rule.chars))
     return "tlh_" + _digest("fitted", name)[:32]
 
 

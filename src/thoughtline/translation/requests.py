@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
-from thoughtline.providers import Contract
+from thoughtline.providers import Contract, maker_of
 from thoughtline.providers.thinking import Settled, knob_for, settle
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
@@ -40,8 +40,6 @@ _LONGEST_USER = 64
 
 DEFAULT_MAX_TOKENS = 32_000
 """Anthropic must be told a limit. All models since Claude Opus 4 can write as much."""
-
-_OLD_CLAUDE = (("claude-3-5", 8_192), ("claude-3-7", 32_000), ("claude-3", 4_096), ("claude-2", 4_096))
 
 
 class TranslatedRequest(NamedTuple):
@@ -205,7 +203,9 @@ def _narrowed(options: Options, to: FormatName) -> Options:
 def _with_limit(options: Options, contract: Contract) -> Options:
     if options.max_tokens is not None or "max_tokens_needed" not in FORMATS[contract.format].quirks:
         return options
-    limit = next((most for name, most in _OLD_CLAUDE if name in options.model), DEFAULT_MAX_TOKENS)
+    maker = maker_of(options.model)
+    known = maker.most_output if maker is not None else ()
+    limit = next((most for name, most in known if name in options.model), DEFAULT_MAX_TOKENS)
     return replace(options, max_tokens=limit)
 
 

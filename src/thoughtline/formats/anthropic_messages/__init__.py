@@ -13,7 +13,17 @@ from thoughtline.formats.anthropic_messages.texts import TEXTS
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.paths import by_tail, versioned
-from thoughtline.formats.wire import ErrorCodec, HeldConversation, IdRule, ModelList, NotePlace, Wire, body_codec
+from thoughtline.formats.thinking import without
+from thoughtline.formats.wire import (
+    ErrorCodec,
+    HeldConversation,
+    IdRule,
+    MessagePlace,
+    ModelList,
+    NotePlace,
+    Wire,
+    body_codec,
+)
 from thoughtline.providers import ANTHROPIC
 from thoughtline.values.errors import ErrorReply
 from thoughtline.values.items import Text
@@ -67,6 +77,7 @@ WIRE = Wire(
     stream_query="",
     list_member="messages",
     item_member="content",
+    message=MessagePlace((), "assistant", "content"),
     system="blocks",
     telling_members=("anthropic_version", "max_tokens_to_sample"),
     telling_words=(b'"tool_use"', b'"tool_result"', b'"redacted_thinking"', b'"tool_use_id"'),
@@ -83,6 +94,7 @@ WIRE = Wire(
     has_openai_tools=False,
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="typed",
+    unasked=without("thinking"),
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,

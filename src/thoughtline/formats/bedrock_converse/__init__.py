@@ -16,7 +16,7 @@ from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.paths import ClientPath
-from thoughtline.formats.wire import ErrorCodec, IdRule, NotePlace, Wire, body_codec
+from thoughtline.formats.wire import ErrorCodec, IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import BEDROCK_CLAUDE
 from thoughtline.values.errors import ErrorReply
 from thoughtline.values.items import Text
@@ -65,6 +65,7 @@ WIRE = Wire(
     stream_query="",
     list_member="messages",
     item_member="content",
+    message=MessagePlace(("output", "message"), "assistant", "content"),
     system="blocks",
     telling_members=("inferenceConfig", "toolConfig"),
     telling_words=(),
@@ -80,6 +81,7 @@ WIRE = Wire(
     has_openai_tools=False,
     built_in_tools=frozenset(),
     tool_shapes="functions",
+    unasked=options.unasked,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,
@@ -94,6 +96,7 @@ WIRE = Wire(
         {
             "claude_finishes",
             "models_elsewhere",
+            "no_off_switch",
             "signed_requests",
             "streamed_by_address",
             "tools_needed",

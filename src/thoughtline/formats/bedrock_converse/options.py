@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from thoughtline.formats.json_text import NULL, array, decode, decode_list, encode, is_given, members, object_of
 from thoughtline.formats.media import hold_media, read_or_none, text_of
 from thoughtline.formats.option_members import ANY_OBJECT, Reader, Writer, given, member
-from thoughtline.formats.thinking import thinking_switch
+from thoughtline.formats.thinking import MemberEdit, thinking_switch
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
 from thoughtline.values.options import (
@@ -32,6 +32,8 @@ from thoughtline.values.options import (
     WrittenResult,
 )
 
+_FIELDS = "additionalModelRequestFields"
+_SWITCHES = ("thinking", "reasoning_config", "reasoningConfig")
 _INFERENCE = (
     member("max_tokens", int, "maxTokens"),
     member("temperature", float),
@@ -75,8 +77,8 @@ def decode_options(body: bytes) -> ReadOptions:
     reader = Reader(body)
     reader.skip("messages", "system", "modelId")
     inference, config = reader.inner("inferenceConfig"), reader.inner("toolConfig")
-    own = reader.inner("additionalModelRequestFields")
-    raw = own.raw("thinking", "thinking", "reasoning_config", "reasoningConfig")
+    own = reader.inner(_FIELDS)
+    raw = own.raw("thinking", *_SWITCHES)
     tools = [_decode_tool(one, f"/toolConfig/tools/{at}") for at, one in enumerate(config.elements("tools"))]
     options = Options(
         **inference.read(_INFERENCE),
@@ -113,7 +115,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     writer = Writer(options)
     writer.put_object("inferenceConfig", writer.inner(_INFERENCE))
     if dialect.reasoning_format == ANTHROPIC_CLAUDE_V1 and options.top_k is not None:
-        writer.put("top_k", "additionalModelRequestFields", {"top_k": options.top_k})
+        writer.put("top_k", _FIELDS, {"top_k": options.top_k})
     _write_tools(writer, options)
     writer.put("metadata", "requestMetadata", _texts(options.metadata))
     return writer.done()
@@ -262,3 +264,12 @@ def encode_result(content: ResultContent, call_id: str | None, name: str | None)
     known = [("toolUseId", encode(call_id or "")), ("content", told), ("status", b'"error"')]
     raw = object_of([("toolResult", object_of(known))])
     return WrittenResult(ToolResult(Raw(told), call_id, None, Raw(raw)), rest)
+
+
+def unasked(body: bytes) -> list[MemberEdit]:
+    """What asks the model to think stands among the model's own fields."""
+    fields = msgspec.json.decode(body).get(_FIELDS)
+    if not isinstance(fields, dict):
+        return [(_FIELDS, None)]
+    kept = {name: value for name, value in fields.items() if name not in _SWITCHES}
+    return [(_FIELDS, msgspec.json.encode(kept) if kept else None)]

@@ -13,7 +13,7 @@ from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
 from thoughtline.formats.gemini_generate.texts import TEXTS
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.paths import Action, ClientPath, is_lead, versioned
-from thoughtline.formats.wire import ErrorCodec, IdRule, ModelList, NotePlace, Wire, body_codec
+from thoughtline.formats.wire import ErrorCodec, IdRule, MessagePlace, ModelList, NotePlace, Wire, body_codec
 from thoughtline.providers import GEMINI
 from thoughtline.values.errors import ErrorReply
 from thoughtline.values.items import Text
@@ -84,6 +84,7 @@ WIRE = Wire(
     stream_query="alt=sse",
     list_member="contents",
     item_member="parts",
+    message=MessagePlace(("candidates", 0, "content"), "model", "parts"),
     system="blocks",
     telling_members=("contents",),
     telling_words=(),
@@ -102,6 +103,7 @@ WIRE = Wire(
     has_openai_tools=False,
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="functions",
+    unasked=options.unasked,
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=True,
@@ -119,6 +121,7 @@ WIRE = Wire(
             "choices",
             "goes_on_after_finish",
             "key_in_query",
+            "seals_on_items",
             "streamed_by_address",
             "thoughts_in_pieces",
             "tools_unmixed",

@@ -13,6 +13,7 @@ from thoughtline.formats.gemini_generate.schemas import json_schema
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
 from thoughtline.formats.media import hold_media, read_or_none, text_of
 from thoughtline.formats.option_members import Reader, Writer, described, effort_named, given, member
+from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
@@ -34,6 +35,7 @@ from thoughtline.values.options import (
 )
 
 _JSON = "application/json"
+_CONFIGS = ("generationConfig", "generation_config")
 _CONFIG = (
     member("max_tokens", int, "maxOutputTokens", "max_output_tokens"),
     member("temperature", float),
@@ -72,7 +74,7 @@ def decode_options(body: bytes) -> ReadOptions:
     """What a request asks for."""
     reader = Reader(body)
     reader.skip("contents", "systemInstruction", "system_instruction")
-    config = reader.inner("generationConfig", "generation_config")
+    config = reader.inner(*_CONFIGS)
     calling = reader.inner("toolConfig", "tool_config").inner("functionCallingConfig", "function_calling_config")
     options = Options(
         **reader.read(_READ),
@@ -293,3 +295,14 @@ def encode_result(content: ResultContent, call_id: str | None, name: str | None)
     known = [("id", encode(call_id))] if call_id else []
     result = object_of([*known, ("name", encode(name or "")), ("response", told), ("parts", array(held))])
     return WrittenResult(ToolResult(Raw(told), call_id, name, Raw(object_of([("functionResponse", result)]))), rest)
+
+
+def unasked(body: bytes) -> list[MemberEdit]:
+    """What asks the model to think stands among other settings, which stay."""
+    request = msgspec.json.decode(body)
+    for name in _CONFIGS:
+        settings = request.get(name)
+        if isinstance(settings, dict):
+            kept = {key: value for key, value in settings.items() if key not in ("thinkingConfig", "thinking_config")}
+            return [(name, msgspec.json.encode(kept))] if kept != settings else []
+    return []

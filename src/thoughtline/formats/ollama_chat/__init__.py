@@ -12,7 +12,8 @@ from thoughtline.formats.ollama_chat.stream import StreamDecoder, StreamEncoder
 from thoughtline.formats.ollama_chat.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.paths import by_tail, without_version
-from thoughtline.formats.wire import ErrorCodec, IdRule, NotePlace, Wire, body_codec
+from thoughtline.formats.thinking import without
+from thoughtline.formats.wire import ErrorCodec, IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import OLLAMA
 from thoughtline.values.errors import ErrorReply
 from thoughtline.values.items import Text
@@ -34,6 +35,7 @@ WIRE = Wire(
     stream_query="",
     list_member="messages",
     item_member="",
+    message=MessagePlace(("message",), "assistant", "content"),
     system="messages",
     telling_members=("options", "keep_alive"),
     telling_words=(),
@@ -49,6 +51,7 @@ WIRE = Wire(
     has_openai_tools=False,
     built_in_tools=frozenset(),
     tool_shapes="functions",
+    unasked=without("think"),
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=False,

@@ -12,9 +12,12 @@ from thoughtline.formats.openai_chat.stream_encoder import StreamEncoder
 from thoughtline.formats.openai_chat.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
-from thoughtline.formats.wire import IdRule, NotePlace, Wire, body_codec
+from thoughtline.formats.thinking import without
+from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import REASONING_CONTENT
 from thoughtline.values.items import Text
+
+_ASKING = ("reasoning_effort", "reasoning", "thinking", "enable_thinking", "thinking_budget", "think")
 
 WIRE = Wire(
     name="openai_chat",
@@ -26,6 +29,7 @@ WIRE = Wire(
     stream_query="",
     list_member="messages",
     item_member="",
+    message=MessagePlace(("choices", 0, "message"), "assistant", "content"),
     system="messages",
     telling_members=(),
     telling_words=(),
@@ -41,6 +45,7 @@ WIRE = Wire(
     has_openai_tools=True,
     built_in_tools=frozenset(),
     tool_shapes="functions",
+    unasked=without(*_ASKING),
     call_ids=IdRule(re.compile(r".{1,40}", re.DOTALL)),
     # vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them.
     upstream_call_ids=IdRule(re.compile(r".{1,256}", re.DOTALL)),
@@ -55,6 +60,7 @@ WIRE = Wire(
     quirks=frozenset(
         {
             "any_path_is_a_version",
+            "bearer_key",
             "choices",
             "content_in_parts",
             "dialects",

@@ -12,7 +12,8 @@ from thoughtline.formats.openai_responses.stream_encoder import StreamEncoder
 from thoughtline.formats.openai_responses.texts import TEXTS
 from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
 from thoughtline.formats.paths import below_openai, by_tail
-from thoughtline.formats.wire import HeldConversation, IdRule, NotePlace, Wire, body_codec
+from thoughtline.formats.thinking import without
+from thoughtline.formats.wire import HeldConversation, IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import OPENAI_RESPONSES
 
 _CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL), is_unique=True)
@@ -27,6 +28,7 @@ WIRE = Wire(
     stream_query="",
     list_member="input",
     item_member="",
+    message=MessagePlace(("output",), "", ""),
     system="text",
     telling_members=("input",),
     telling_words=(),
@@ -42,6 +44,7 @@ WIRE = Wire(
     has_openai_tools=True,
     built_in_tools=frozenset({"web_search"}),
     tool_shapes="namespaces",
+    unasked=without("reasoning"),
     call_ids=_CALL_IDS,
     upstream_call_ids=_CALL_IDS,
     has_turns_of_blocks=False,
@@ -67,6 +70,7 @@ WIRE = Wire(
     quirks=frozenset(
         {
             "any_path_is_a_version",
+            "bearer_key",
             "items_are_elements",
             "not_last",
             "seals_on_request",
