@@ -67,7 +67,7 @@ def _commands(root: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
 def simulators() -> str:
     """The simulators and the words of their scripts."""
     rows = [
-        f"| `{row.name}` | {row.about} | {_faces(row)} | {', '.join(row.profiles) if len(row.profiles) > 1 else ''} |"
+        f"| `{row.name}` | {row.about} | {_formats_of(row)} | {', '.join(row.profiles) if len(row.profiles) > 1 else ''} |"
         for row in SIMULATORS.values()
     ]
     words = [f"| `{word.name}` | `{word.example}` | {word.meaning} |" for word in WORDS]
@@ -303,8 +303,8 @@ def _budgets(knob: Knob) -> str:
 _WITH_BUDGETS = ("claude_budget", "gemini_budget", "enable_thinking", "token_budget", "reasoning")
 
 
-def _faces(row: Simulator) -> str:
-    return ", ".join(f"`{face.wire.format}`" for face in row.faces if face.counts is None)
+def _formats_of(row: Simulator) -> str:
+    return ", ".join(f"`{api.wire.format}`" for api in row.apis if api.counts is None)
 
 
 def _first_line(name: str) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 
-from thoughtline_sim.simulation import Request, Response, Simulation
+from thoughtline_sim.simulation import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 from thoughtline_sim.wire import Json, compact
 
@@ -48,15 +48,15 @@ class SimulatorApp:
         elif scope["type"] == "http":
             body = await _read_body(receive)
             if body is None:
-                response = Response(413, "application/json", [b'{"error":{"message":"request too large"}}'])
+                response = HttpResponse(413, "application/json", [b'{"error":{"message":"request too large"}}'])
             else:
                 response = self._respond(_request(scope, body))
             await _send(response, send)
 
-    def _respond(self, request: Request) -> Response:
+    def _respond(self, request: HttpRequest) -> HttpResponse:
         if request.method == "GET" and request.path in ("", "/"):
             page = resources.files("thoughtline_sim").joinpath("page.html").read_bytes()
-            return Response(200, "text/html; charset=utf-8", [page])
+            return HttpResponse(200, "text/html; charset=utf-8", [page])
         if request.method == "GET" and request.path == "/_log":
             return _told(list(self.simulation.log))
         if request.method == "GET" and request.path == "/_stats":
@@ -64,14 +64,14 @@ class SimulatorApp:
         return self.simulation.respond(request)
 
 
-def _told(value: Json) -> Response:
-    return Response(200, "application/json", [compact(value)])
+def _told(value: Json) -> HttpResponse:
+    return HttpResponse(200, "application/json", [compact(value)])
 
 
-def _request(scope: Scope, body: bytes) -> Request:
+def _request(scope: Scope, body: bytes) -> HttpRequest:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-    return Request(scope["method"], scope["path"], query, headers, body)
+    return HttpRequest(scope["method"], scope["path"], query, headers, body)
 
 
 async def _read_body(receive: Receive) -> bytes | None:
@@ -90,7 +90,7 @@ async def _read_body(receive: Receive) -> bytes | None:
             return b"".join(parts) if size <= MAX_BODY_BYTES else None
 
 
-async def _send(response: Response, send: Send) -> None:
+async def _send(response: HttpResponse, send: Send) -> None:
     headers = [(b"content-type", response.content_type.encode())]
     headers += [(name.encode(), value.encode()) for name, value in response.headers]
     is_stream = len(response.frames) != 1 or response.is_cut

@@ -8,17 +8,17 @@ from typing import NamedTuple, TypeAlias
 
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.ledger import Ledger
-from thoughtline_sim.model import Offer
+from thoughtline_sim.model import OfferedTools
 from thoughtline_sim.tokens import Mint
-from thoughtline_sim.values import Answer, Heard, Refusal
+from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection
 from thoughtline_sim.wire import JsonObject, string
 
 
-class Exchange(NamedTuple):
+class SimExchange(NamedTuple):
     """A request that could be read, with all that its rules and its answer may depend on."""
 
     body: JsonObject
-    heard: tuple[Heard, ...]
+    history: tuple[InputMessage, ...]
     model: str
     account: str
     profile: str
@@ -33,25 +33,25 @@ class Exchange(NamedTuple):
     thinks: bool = True
 
 
-Rule: TypeAlias = Callable[[Exchange], Refusal | None]
+Rule: TypeAlias = Callable[[SimExchange], Rejection | None]
 """A predicate of a contract: the refusal if it is broken. Rules run in order; the first one answers."""
 
 
-class Wire(NamedTuple):
-    """How a face reads and writes."""
+class WireFormat(NamedTuple):
+    """How an API reads and writes."""
 
     format: FormatName
     problem_of: Callable[[JsonObject], str | None]
-    hear: Callable[[JsonObject], tuple[Heard, ...]]
-    offer: Callable[[JsonObject], Offer]
-    write: Callable[[Exchange, Answer], JsonObject]
-    frames: Callable[[Exchange, JsonObject, int], list[bytes]]
+    read: Callable[[JsonObject], tuple[InputMessage, ...]]
+    offer: Callable[[JsonObject], OfferedTools]
+    write: Callable[[SimExchange, ModelAnswer], JsonObject]
+    frames: Callable[[SimExchange, JsonObject, int], list[bytes]]
     echo: Callable[[JsonObject], JsonObject]
     """A request that holds nothing but this answer, as a client sends it back."""
-    stream_type: Callable[[Exchange], str]
+    stream_type: Callable[[SimExchange], str]
 
 
-def always(exchange: Exchange) -> bool:
+def always(exchange: SimExchange) -> bool:
     return True
 
 
@@ -63,18 +63,18 @@ def streams_if_asked(body: JsonObject, path: str) -> bool:
     return body.get("stream") is True
 
 
-class Face(NamedTuple):
+class Api(NamedTuple):
     """A wire API of a provider: which paths it answers, how it reads and writes, and what it refuses."""
 
     path: re.Pattern[str]
-    wire: Wire
+    wire: WireFormat
     rules: tuple[Rule, ...]
-    malformed: Callable[[str], Refusal]
-    is_thinking: Callable[[Exchange], bool] = always
+    malformed: Callable[[str], Rejection]
+    is_thinking: Callable[[SimExchange], bool] = always
     model_of: Callable[[JsonObject, str], str] = model_in_body
     is_streaming: Callable[[JsonObject, str], bool] = streams_if_asked
-    counts: Callable[[Exchange, int], JsonObject] | None = None
-    """A face that answers with a number of tokens instead of a turn."""
+    counts: Callable[[SimExchange, int], JsonObject] | None = None
+    """An API that answers with a number of tokens instead of a turn."""
 
 
 class Simulator(NamedTuple):
@@ -83,5 +83,5 @@ class Simulator(NamedTuple):
     name: str
     about: str
     models: tuple[str, ...]
-    faces: tuple[Face, ...]
+    apis: tuple[Api, ...]
     profiles: tuple[str, ...] = ("default",)

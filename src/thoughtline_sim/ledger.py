@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from thoughtline_sim.values import Heard, Verdict
+from thoughtline_sim.values import InputMessage, Verdict
 from thoughtline_sim.wire import JsonObject, digest
 
 MAX_CONVERSATIONS = 1_000
@@ -33,7 +33,7 @@ class Bounded(OrderedDict[K, V], Generic[K, V]):
             self.popitem(last=False)
 
 
-class Said(Struct, frozen=True):
+class SentTurn(Struct, frozen=True):
     """A turn as it went out: what is visible of it, and its reasoning."""
 
     visible: str
@@ -53,7 +53,7 @@ class Conversation(Struct):
 
     id: str
     opening: str
-    said: dict[int, list[Said]] = {}
+    said: dict[int, list[SentTurn]] = {}
     requests: int = 0
     refusals: int = 0
     verdicts: Counter[Verdict] = Counter()
@@ -68,9 +68,9 @@ class Ledger:
         self.responses: Bounded[tuple[str, str], StoredResponse] = Bounded(MAX_RESPONSES)
         self.items: Bounded[tuple[str, str], str] = Bounded(MAX_RESPONSES * 4)
 
-    def conversation(self, account: str, heard: tuple[Heard, ...]) -> Conversation:
+    def conversation(self, account: str, history: tuple[InputMessage, ...]) -> Conversation:
         """The conversation that begins with these words."""
-        opening = next((message.text for message in heard if message.role == "user"), "")
+        opening = next((message.text for message in history if message.role == "user"), "")
         name = digest(account, opening)
         known = self.conversations.get(name)
         if known is None:
@@ -89,19 +89,19 @@ class Ledger:
         return None if response_id is None else self.responses.get((account, response_id))
 
 
-def remember_turn(conversation: Conversation, turn: int, answer: tuple[Heard, ...]) -> None:
+def remember_turn(conversation: Conversation, turn: int, answer: tuple[InputMessage, ...]) -> None:
     """Keep what was said at this turn, to know it when it comes back."""
     told = conversation.said.setdefault(turn, [])
-    told.append(Said(visible_of(answer), thoughts_of(answer)))
+    told.append(SentTurn(visible_of(answer), thoughts_of(answer)))
     del told[:-MAX_SAME_TURNS]
 
 
-def judge(conversation: Conversation, heard: tuple[Heard, ...]) -> list[Verdict]:
+def judge(conversation: Conversation, history: tuple[InputMessage, ...]) -> list[Verdict]:
     """What became of the reasoning of each turn of the model in this request."""
-    return [_verdict(conversation.said.get(turn, []), messages) for turn, messages in enumerate(runs_of(heard))]
+    return [_verdict(conversation.said.get(turn, []), messages) for turn, messages in enumerate(runs_of(history))]
 
 
-def _verdict(told: list[Said], messages: tuple[Heard, ...]) -> Verdict:
+def _verdict(told: list[SentTurn], messages: tuple[InputMessage, ...]) -> Verdict:
     candidates = [said for said in told if said.visible == visible_of(messages)] or told
     if not candidates:
         return "unknown"
@@ -113,11 +113,11 @@ def _verdict(told: list[Said], messages: tuple[Heard, ...]) -> Verdict:
     return "altered" if any(said.thoughts for said in candidates) else "invented"
 
 
-def runs_of(heard: tuple[Heard, ...]) -> list[tuple[Heard, ...]]:
+def runs_of(history: tuple[InputMessage, ...]) -> list[tuple[InputMessage, ...]]:
     """The model's turns: assistant messages that stand together are one."""
-    runs: list[list[Heard]] = []
+    runs: list[list[InputMessage]] = []
     before = ""
-    for message in heard:
+    for message in history:
         if message.role == "assistant":
             if before != "assistant":
                 runs.append([])
@@ -126,11 +126,11 @@ def runs_of(heard: tuple[Heard, ...]) -> list[tuple[Heard, ...]]:
     return [tuple(run) for run in runs]
 
 
-def visible_of(messages: tuple[Heard, ...]) -> str:
+def visible_of(messages: tuple[InputMessage, ...]) -> str:
     """What a user sees of a turn, in one string."""
     calls = [call for message in messages for call in message.calls]
     return digest("".join(message.text for message in messages).strip(), *(f"{c.name} {c.arguments}" for c in calls))
 
 
-def thoughts_of(messages: tuple[Heard, ...]) -> tuple[str, ...]:
+def thoughts_of(messages: tuple[InputMessage, ...]) -> tuple[str, ...]:
     return tuple(thought for message in messages for thought in message.thoughts)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from thoughtline_sim.values import Call, FinishWord, Hosted, Piece, Redacted, Say, Step, Think
+from thoughtline_sim.values import CallTool, FinishWord, Hosted, Piece, Redacted, Say, ScriptedTurn, Think
 
 MARK = "script:"
 DIVIDER = "---"
@@ -39,11 +39,11 @@ class _Draft:
         self.finish: FinishWord | None = None
         self.has_ids = True
 
-    def step(self, number: int) -> Step:
+    def step(self, number: int) -> ScriptedTurn:
         pieces = tuple(self.pieces)
         if self.thinks and not any(isinstance(piece, (Think, Redacted)) for piece in pieces):
             pieces = (Think(f"Turn {number}: what the user wants is clear, and this is the next thing to do."), *pieces)
-        return Step(
+        return ScriptedTurn(
             pieces,
             self.finish,
             self.options.get("chunk"),
@@ -76,7 +76,7 @@ def _recall(draft: _Draft, rest: str) -> None:
 
 def _call(draft: _Draft, rest: str) -> None:
     name, _, arguments = rest.partition(" ")
-    draft.pieces.append(Call(name, arguments.strip() or "{}"))
+    draft.pieces.append(CallTool(name, arguments.strip() or "{}"))
 
 
 def _hosted(draft: _Draft, rest: str) -> None:
@@ -136,7 +136,7 @@ WORDS: tuple[Word, ...] = (
 )
 
 
-def read_script(message: str) -> tuple[Step, ...] | None:
+def read_script(message: str) -> tuple[ScriptedTurn, ...] | None:
     """The script in a message, or `None` if it has none."""
     lines = message.splitlines()
     mark = next((number for number, line in enumerate(lines) if line.strip().lower() == MARK), None)

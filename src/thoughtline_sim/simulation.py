@@ -10,21 +10,21 @@ from typing import NamedTuple
 
 import msgspec
 
-from thoughtline_sim.exchange import Exchange, Face, Simulator
+from thoughtline_sim.exchange import Api, SimExchange, Simulator
 from thoughtline_sim.ledger import Conversation, Ledger, judge, remember_turn
 from thoughtline_sim.model import play, turns_said
 from thoughtline_sim.tokens import Mint
 from thoughtline_sim.values import (
-    Answer,
-    Call,
+    CallTool,
     FinishWord,
-    Heard,
     Hosted,
+    InputMessage,
+    ModelAnswer,
     Redacted,
-    Refusal,
-    Step,
+    Rejection,
+    ScriptedTurn,
     Think,
-    Usage,
+    TokenCounts,
     Verdict,
 )
 from thoughtline_sim.wire import Json, JsonObject, compact
@@ -35,7 +35,7 @@ MAX_DELAY_MS = 60_000
 _SHOWN_CHARS = 4_000
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """An HTTP request that was read whole. Header names are in lower case."""
 
     method: str
@@ -45,7 +45,7 @@ class Request(NamedTuple):
     body: bytes
 
 
-class Response(NamedTuple):
+class HttpResponse(NamedTuple):
     """What goes out: one frame, or those of a stream with the pause between them. A cut one never ends properly."""
 
     status: int
@@ -71,19 +71,19 @@ class Simulation:
         # The key of a simulator is its name: tokens outlive a restart, and no other simulator opens them.
         self.mint = Mint(sha256(b"thoughtline sim " + simulator.name.encode()).digest(), self._random.randbytes)
 
-    def respond(self, request: Request) -> Response:
+    def respond(self, request: HttpRequest) -> HttpResponse:
         """The provider's answer to any request at all."""
-        face = next((face for face in self.simulator.faces if face.path.search(request.path)), None)
+        api = next((api for api in self.simulator.apis if api.path.search(request.path)), None)
         if request.method == "GET" and request.path.rstrip("/").endswith("/models"):
             return _json(200, self._models())
-        if face is None or request.method != "POST":
-            known = ", ".join(face.path.pattern for face in self.simulator.faces)
+        if api is None or request.method != "POST":
+            known = ", ".join(api.path.pattern for api in self.simulator.apis)
             return _json(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
-        exchange = self._read(face, request)
-        if isinstance(exchange, Refusal):
+        exchange = self._read(api, request)
+        if isinstance(exchange, Rejection):
             self._note(request, None, exchange, [], "")
             return _refused(exchange)
-        return self._answer(face, request, exchange)
+        return self._answer(api, request, exchange)
 
     def stats(self) -> JsonObject:
         """What became of the reasoning of every conversation."""
@@ -101,36 +101,36 @@ class Simulation:
             ],
         }
 
-    def _read(self, face: Face, request: Request) -> Exchange | Refusal:
+    def _read(self, api: Api, request: HttpRequest) -> SimExchange | Rejection:
         try:
             body: Json = msgspec.json.decode(request.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return face.malformed("We could not parse the JSON body of your request.")
+            return api.malformed("We could not parse the JSON body of your request.")
         if not isinstance(body, dict):
-            return face.malformed("The JSON body of a request must be an object.")
-        problem = face.wire.problem_of(body)
+            return api.malformed("The JSON body of a request must be an object.")
+        problem = api.wire.problem_of(body)
         if problem is not None:
-            return face.malformed(problem)
-        exchange = Exchange(
+            return api.malformed(problem)
+        exchange = SimExchange(
             body,
-            face.wire.hear(body),
-            face.model_of(body, request.path),
+            api.wire.read(body),
+            api.model_of(body, request.path),
             account_of(request),
             self.profile,
             request.path,
             request.query,
             request.headers,
-            face.is_streaming(body, request.path),
+            api.is_streaming(body, request.path),
             self.mint,
             self.ledger,
             {},
         )
-        return exchange._replace(thinks=face.is_thinking(exchange))
+        return exchange._replace(thinks=api.is_thinking(exchange))
 
-    def _answer(self, face: Face, request: Request, exchange: Exchange) -> Response:
-        conversation = self.ledger.conversation(exchange.account, exchange.heard)
-        verdicts = judge(conversation, exchange.heard)
-        refusal = next((found for rule in face.rules if (found := rule(exchange)) is not None), None)
+    def _answer(self, api: Api, request: HttpRequest, exchange: SimExchange) -> HttpResponse:
+        conversation = self.ledger.conversation(exchange.account, exchange.history)
+        verdicts = judge(conversation, exchange.history)
+        refusal = next((found for rule in api.rules if (found := rule(exchange)) is not None), None)
         conversation.requests += 1
         conversation.verdicts.update(verdicts)
         conversation.latest = verdicts
@@ -138,30 +138,30 @@ class Simulation:
         if refusal is not None:
             conversation.refusals += 1
             return _refused(refusal)
-        if face.counts is not None:
-            return _json(200, face.counts(exchange, len(request.body) // 4))
-        step = play(exchange.heard, face.wire.offer(exchange.body), _header_script(request), exchange.body)
-        whole = face.wire.write(exchange, self._compose(exchange, step, request))
-        remember_turn(conversation, turns_said(exchange.heard), face.wire.hear(face.wire.echo(whole)))
-        return _streamed(face, exchange, request, step, whole) if exchange.is_streaming else _json(200, whole)
+        if api.counts is not None:
+            return _json(200, api.counts(exchange, len(request.body) // 4))
+        step = play(exchange.history, api.wire.offer(exchange.body), _header_script(request), exchange.body)
+        whole = api.wire.write(exchange, self._compose(exchange, step, request))
+        remember_turn(conversation, turns_said(exchange.history), api.wire.read(api.wire.echo(whole)))
+        return _streamed(api, exchange, request, step, whole) if exchange.is_streaming else _json(200, whole)
 
-    def _compose(self, exchange: Exchange, step: Step, request: Request) -> Answer:
+    def _compose(self, exchange: SimExchange, step: ScriptedTurn, request: HttpRequest) -> ModelAnswer:
         pieces = step.pieces
         if not exchange.thinks:
             pieces = tuple(piece for piece in pieces if not isinstance(piece, (Think, Redacted)))
-        has_calls = any(isinstance(piece, Call) for piece in pieces)
+        has_calls = any(isinstance(piece, CallTool) for piece in pieces)
         finish: FinishWord = step.finish or ("tool_calls" if has_calls else "stop")
         thought = sum(len(piece.text) for piece in pieces if isinstance(piece, (Think, Redacted)))
-        said = sum(len(piece.arguments if isinstance(piece, (Call, Hosted)) else piece.text) for piece in pieces)
-        usage = Usage(len(request.body) // 4 + 1, said // 4 + 1 + len(pieces), -(-thought // 4))
+        said = sum(len(piece.arguments if isinstance(piece, (CallTool, Hosted)) else piece.text) for piece in pieces)
+        usage = TokenCounts(len(request.body) // 4 + 1, said // 4 + 1 + len(pieces), -(-thought // 4))
         digits = f"{self._random.getrandbits(128):032x}"
-        return Answer(digits, exchange.model, int(self._now()), pieces, finish, usage, step.has_ids)
+        return ModelAnswer(digits, exchange.model, int(self._now()), pieces, finish, usage, step.has_ids)
 
     def _note(
         self,
-        request: Request,
-        exchange: Exchange | None,
-        refusal: Refusal | None,
+        request: HttpRequest,
+        exchange: SimExchange | None,
+        refusal: Rejection | None,
         verdicts: list[Verdict],
         conversation: str,
     ) -> None:
@@ -178,12 +178,12 @@ class Simulation:
                 "conversation": conversation,
                 "is_streaming": exchange.is_streaming if exchange else False,
                 "verdicts": verdicts,
-                "messages": _shown(exchange.heard, verdicts) if exchange else [],
+                "messages": _shown(exchange.history, verdicts) if exchange else [],
             }
         )
 
 
-def account_of(request: Request) -> str:
+def account_of(request: HttpRequest) -> str:
     """Whoever holds the key: any key will do. Amazon signs every request anew, so there it is the key's id."""
     headers = request.headers
     key = headers.get("x-api-key") or headers.get("api-key") or headers.get("x-goog-api-key")
@@ -193,16 +193,18 @@ def account_of(request: Request) -> str:
     return sha256(key.removeprefix("Bearer ").encode()).hexdigest()[:16]
 
 
-def _header_script(request: Request) -> str:
+def _header_script(request: HttpRequest) -> str:
     """The script for a client whose first message can't be changed: `|` stands for a new line."""
     script = request.headers.get("x-sim-script", "")
     return "script:\n" + script.replace("|", "\n") if script else ""
 
 
-def _streamed(face: Face, exchange: Exchange, request: Request, step: Step, whole: JsonObject) -> Response:
+def _streamed(
+    api: Api, exchange: SimExchange, request: HttpRequest, step: ScriptedTurn, whole: JsonObject
+) -> HttpResponse:
     chunk_chars = step.chunk_chars or _setting(request, "chunk") or CHUNK_CHARS
     delay_ms = min(step.delay_ms or _setting(request, "delay"), MAX_DELAY_MS)
-    frames = face.wire.frames(exchange, whole, chunk_chars)
+    frames = api.wire.frames(exchange, whole, chunk_chars)
     cut_after = step.cut_after or _setting(request, "cut")
     is_cut = 0 < cut_after < len(frames)
     frames = frames[:cut_after] if is_cut else frames
@@ -210,21 +212,21 @@ def _streamed(face: Face, exchange: Exchange, request: Request, step: Step, whol
     if size:
         joined = b"".join(frames)
         frames = [joined[start : start + size] for start in range(0, len(joined), size)]
-    return Response(200, face.wire.stream_type(exchange), frames, (), delay_ms, is_cut)
+    return HttpResponse(200, api.wire.stream_type(exchange), frames, (), delay_ms, is_cut)
 
 
-def _setting(request: Request, name: str) -> int:
+def _setting(request: HttpRequest, name: str) -> int:
     """`x-sim-chunk: 3` or `?sim_chunk=3`."""
     told = request.headers.get(f"x-sim-{name}") or request.query.get(f"sim_{name}") or ""
     return int(told) if told.isascii() and told.isdigit() and len(told) < 8 else 0
 
 
-def _json(status: int, body: JsonObject) -> Response:
-    return Response(status, "application/json", [compact(body)])
+def _json(status: int, body: JsonObject) -> HttpResponse:
+    return HttpResponse(status, "application/json", [compact(body)])
 
 
-def _refused(refusal: Refusal) -> Response:
-    return Response(refusal.status, refusal.content_type, [refusal.body], refusal.headers)
+def _refused(refusal: Rejection) -> HttpResponse:
+    return HttpResponse(refusal.status, refusal.content_type, [refusal.body], refusal.headers)
 
 
 def _told(conversation: Conversation) -> JsonObject:
@@ -238,12 +240,12 @@ def _told(conversation: Conversation) -> JsonObject:
     }
 
 
-def _shown(heard: tuple[Heard, ...], verdicts: list[Verdict]) -> list[JsonObject]:
+def _shown(history: tuple[InputMessage, ...], verdicts: list[Verdict]) -> list[JsonObject]:
     """The messages for people: long texts cut, each turn of the model with its verdict."""
     shown = []
     turn = -1
     before = ""
-    for message in heard:
+    for message in history:
         if message.role == "assistant" and before != "assistant":
             turn += 1
         before = message.role

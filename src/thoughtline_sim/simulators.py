@@ -1,4 +1,4 @@
-"""The table of simulators: one row each, with its faces and the rules of its contract."""
+"""The table of simulators: one row each, with its APIs and the rules of its contract."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 
 from thoughtline_sim import refusals
-from thoughtline_sim.exchange import Exchange, Face, Rule, Simulator, Wire
+from thoughtline_sim.exchange import Api, Rule, SimExchange, Simulator, WireFormat
 from thoughtline_sim.rules import anthropic, asking, bedrock, forbidden, gemini, openrouter, presence, responses
-from thoughtline_sim.values import Refusal
+from thoughtline_sim.values import Rejection
 from thoughtline_sim.wire import Json, JsonObject, as_object
 from thoughtline_sim.wires import chat_styles, messages, responses_styles
 from thoughtline_sim.wires.chat import ChatStyle, chat_wire
@@ -27,14 +27,14 @@ _COUNT_GENERATE = re.compile(r"/models/([^/:]+):countTokens$")
 _CONVERSE = re.compile(r"/model/([^/]+)/converse(?:-stream)?$")
 _OLLAMA = re.compile(r"/api/chat$")
 
-Thinks = Callable[[Exchange], bool]
+Thinks = Callable[[SimExchange], bool]
 
 
-def _always(exchange: Exchange) -> bool:
+def _always(exchange: SimExchange) -> bool:
     return True
 
 
-def _unless_disabled(exchange: Exchange) -> bool:
+def _unless_disabled(exchange: SimExchange) -> bool:
     """GLM, MiniMax, Qwen, vLLM: each has its own switch."""
     body = exchange.body
     kwargs = as_object(body.get("chat_template_kwargs"))
@@ -42,48 +42,48 @@ def _unless_disabled(exchange: Exchange) -> bool:
     return not (is_off or body.get("enable_thinking") is False or kwargs.get("enable_thinking") is False)
 
 
-def _unless_no_effort(exchange: Exchange) -> bool:
+def _unless_no_effort(exchange: SimExchange) -> bool:
     effort = as_object(exchange.body.get("reasoning")).get("effort") or exchange.body.get("reasoning_effort")
     return effort != "none" and not exchange.model.startswith(responses.PLAIN_MODELS)
 
 
-def _gemini_thinks(exchange: Exchange) -> bool:
+def _gemini_thinks(exchange: SimExchange) -> bool:
     settings = as_object(either(exchange.body, "generationConfig", "generation_config"))
     config = as_object(either(settings, "thinkingConfig", "thinking_config"))
     return either(config, "thinkingBudget", "thinking_budget") != 0
 
 
-def _ollama_thinks(exchange: Exchange) -> bool:
+def _ollama_thinks(exchange: SimExchange) -> bool:
     return exchange.body.get("think") is not False and forbidden.ollama_can_think(_asked(exchange)) is None
 
 
-def _asked(exchange: Exchange) -> Exchange:
+def _asked(exchange: SimExchange) -> SimExchange:
     return exchange._replace(body={**exchange.body, "think": True})
 
 
 def _chat(
-    style: ChatStyle, malformed: Callable[[str], Refusal], *rules: Rule, is_thinking: Thinks = _unless_no_effort
-) -> Face:
-    return Face(_CHAT, chat_wire(style), (asking.chat_results(malformed), *rules), malformed, is_thinking)
+    style: ChatStyle, malformed: Callable[[str], Rejection], *rules: Rule, is_thinking: Thinks = _unless_no_effort
+) -> Api:
+    return Api(_CHAT, chat_wire(style), (asking.chat_results(malformed), *rules), malformed, is_thinking)
 
 
 def _messages(
-    style: MessagesStyle, malformed: Callable[[str], Refusal], is_thinking: Thinks, *rules: Rule
-) -> tuple[Face, Face]:
-    """The face and its counter of tokens, which looks at the same rules."""
+    style: MessagesStyle, malformed: Callable[[str], Rejection], is_thinking: Thinks, *rules: Rule
+) -> tuple[Api, Api]:
+    """The API and its counter of tokens, which looks at the same rules."""
     wire = messages_wire(style)
-    counter = Face(_COUNT_MESSAGES, wire, rules, malformed, is_thinking, counts=_count_messages)
-    return Face(_MESSAGES, wire, rules, malformed, is_thinking), counter
+    counter = Api(_COUNT_MESSAGES, wire, rules, malformed, is_thinking, counts=_count_messages)
+    return Api(_MESSAGES, wire, rules, malformed, is_thinking), counter
 
 
-def _count_messages(exchange: Exchange, tokens: int) -> JsonObject:
+def _count_messages(exchange: SimExchange, tokens: int) -> JsonObject:
     return {"input_tokens": tokens}
 
 
 def _responses(
-    style: ResponsesStyle, malformed: Callable[[str], Refusal], *rules: Rule, is_thinking: Thinks = _unless_no_effort
-) -> Face:
-    return Face(_RESPONSES, responses_wire(style), rules, malformed, is_thinking)
+    style: ResponsesStyle, malformed: Callable[[str], Rejection], *rules: Rule, is_thinking: Thinks = _unless_no_effort
+) -> Api:
+    return Api(_RESPONSES, responses_wire(style), rules, malformed, is_thinking)
 
 
 def _in_path(pattern: re.Pattern[str]) -> Callable[[JsonObject, str], str]:
@@ -94,45 +94,43 @@ def _in_path(pattern: re.Pattern[str]) -> Callable[[JsonObject, str], str]:
     return model_of
 
 
-def _generate(*rules: Rule) -> tuple[Face, Face]:
+def _generate(*rules: Rule) -> tuple[Api, Api]:
     model_of, counted = _in_path(_GENERATE), _in_path(_COUNT_GENERATE)
-    face = Face(_GENERATE, GENERATE, rules, refusals.gemini_error, _gemini_thinks, model_of, _says_stream)
-    count = Face(
+    api = Api(_GENERATE, GENERATE, rules, refusals.gemini_error, _gemini_thinks, model_of, _says_stream)
+    count = Api(
         _COUNT_GENERATE, GENERATE, rules, refusals.gemini_error, _gemini_thinks, counted, counts=_count_generate
     )
-    return face, count
+    return api, count
 
 
 def _says_stream(body: Json, path: str) -> bool:
     return ":stream" in path
 
 
-def _count_generate(exchange: Exchange, tokens: int) -> JsonObject:
+def _count_generate(exchange: SimExchange, tokens: int) -> JsonObject:
     return {"totalTokens": tokens}
 
 
-def _converse() -> Face:
-    wire: Wire = converse_wire(bedrock.STYLE)
+def _converse() -> Api:
+    wire: WireFormat = converse_wire(bedrock.STYLE)
     model_of = _in_path(_CONVERSE)
-    return Face(
-        _CONVERSE, wire, bedrock.RULES, refusals.bedrock_error, bedrock.is_thinking, model_of, _ends_with_stream
-    )
+    return Api(_CONVERSE, wire, bedrock.RULES, refusals.bedrock_error, bedrock.is_thinking, model_of, _ends_with_stream)
 
 
 def _ends_with_stream(body: Json, path: str) -> bool:
     return path.endswith("-stream")
 
 
-def _ollama() -> Face:
+def _ollama() -> Api:
     rules = (forbidden.ollama_can_think,)
-    return Face(_OLLAMA, OLLAMA, rules, refusals.plain_error, _ollama_thinks, is_streaming=_streams_unless_told)
+    return Api(_OLLAMA, OLLAMA, rules, refusals.plain_error, _ollama_thinks, is_streaming=_streams_unless_told)
 
 
 def _streams_unless_told(body: JsonObject, path: str) -> bool:
     return body.get("stream") is not False
 
 
-def _gemini_chat_malformed(message: str) -> Refusal:
+def _gemini_chat_malformed(message: str) -> Rejection:
     return refusals.gemini_error(message, is_in_array=True)
 
 
@@ -163,7 +161,7 @@ SIMULATORS: dict[str, Simulator] = {
         ),
         Simulator(
             "deepseek",
-            "DeepSeek V4: with tools in the request, all reasoning must come back; chat, Anthropic and Responses faces",
+            "DeepSeek V4: with tools in the request, all reasoning must come back; chat, Anthropic and Responses APIs",
             ("deepseek-v4-pro", "deepseek-flash"),
             (
                 _chat(
@@ -193,7 +191,7 @@ SIMULATORS: dict[str, Simulator] = {
         ),
         Simulator(
             "kimi",
-            "Moonshot Kimi: reasoning of every tool call must come back; call ids collide; chat and Anthropic faces",
+            "Moonshot Kimi: reasoning of every tool call must come back; call ids collide; chat and Anthropic APIs",
             ("kimi-k2.6", "kimi-k3", "kimi-k2-thinking"),
             (
                 _chat(
@@ -215,7 +213,7 @@ SIMULATORS: dict[str, Simulator] = {
         ),
         Simulator(
             "mimo",
-            "Xiaomi MiMo: as Kimi, its sentence hidden in `param`; chat and Anthropic faces",
+            "Xiaomi MiMo: as Kimi, its sentence hidden in `param`; chat and Anthropic APIs",
             ("mimo-v2.5-pro", "mimo-v2-flash"),
             (
                 _chat(
@@ -240,7 +238,7 @@ SIMULATORS: dict[str, Simulator] = {
         ),
         Simulator(
             "minimax",
-            "MiniMax: `<think>` in the text, or `reasoning_split`; never refuses; chat and Anthropic faces",
+            "MiniMax: `<think>` in the text, or `reasoning_split`; never refuses; chat and Anthropic APIs",
             ("MiniMax-M3", "MiniMax-M2"),
             (
                 _chat(chat_styles.MINIMAX, refusals.openai_error, is_thinking=_unless_disabled),
@@ -278,7 +276,7 @@ SIMULATORS: dict[str, Simulator] = {
         ),
         Simulator(
             "gemini",
-            "Gemini 3: signed function calls; generateContent with both stream framings, and the OpenAI face",
+            "Gemini 3: signed function calls; generateContent with both stream framings, and the OpenAI-compatible API",
             ("gemini-3-pro-preview", "gemini-3.7-flash"),
             (
                 *_generate(asking.gemini_tools_together, gemini.generate_is_signed, gemini.results_follow_code),
@@ -371,7 +369,7 @@ SIMULATORS: dict[str, Simulator] = {
         ),
         Simulator(
             "ollama",
-            "Ollama: its own chat with `thinking`, and the OpenAI face with `reasoning`",
+            "Ollama: its own chat with `thinking`, and the OpenAI-compatible API with `reasoning`",
             ("qwen3:14b", "llama3.2"),
             (_ollama(), _chat(chat_styles.OLLAMA, refusals.openai_error, forbidden.ollama_effort_known)),
         ),

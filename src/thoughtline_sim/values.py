@@ -1,7 +1,7 @@
 """The nouns of a simulator.
 
-A request is heard as a list of `Heard` messages, whichever wire it came by. The model answers with a `Step` of pieces;
-the wire writes them as an `Answer`. A request that breaks the provider's contract gets a `Refusal` instead.
+A request is read as a list of `InputMessage`, whichever wire it came by. The model takes a `ScriptedTurn` of pieces;
+the wire writes them as a `ModelAnswer`. A request that breaks the provider's contract gets a `Rejection` instead.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Say(Struct, frozen=True):
     recalls: str = ""
 
 
-class Call(Struct, frozen=True):
+class CallTool(Struct, frozen=True):
     """A tool call; `arguments` is JSON text as the model wrote it."""
 
     name: str
@@ -51,10 +51,10 @@ class Hosted(Struct, frozen=True):
     arguments: str
 
 
-Piece: TypeAlias = Think | Redacted | Say | Call | Hosted
+Piece: TypeAlias = Think | Redacted | Say | CallTool | Hosted
 
 
-class Step(Struct, frozen=True):
+class ScriptedTurn(Struct, frozen=True):
     """One turn of the model, and how its stream is cut."""
 
     pieces: tuple[Piece, ...]
@@ -65,7 +65,7 @@ class Step(Struct, frozen=True):
     has_ids: bool = True
 
 
-class HeardCall(Struct, frozen=True):
+class InputCall(Struct, frozen=True):
     """A call as it came back: arguments in one spelling, so that only their meaning counts."""
 
     name: str
@@ -73,14 +73,14 @@ class HeardCall(Struct, frozen=True):
     id: str | None = None
 
 
-class Heard(Struct, frozen=True):
+class InputMessage(Struct, frozen=True):
     """One message of a request, as its provider reads it. `thoughts` are the reasoning it carries, token and text."""
 
     role: Role
     index: int
     text: str = ""
     thoughts: tuple[str, ...] = ()
-    calls: tuple[HeardCall, ...] = ()
+    calls: tuple[InputCall, ...] = ()
     results: tuple[str, ...] = ()
     raw: JsonObject = {}
 
@@ -95,7 +95,7 @@ class Tool(Struct, frozen=True):
     schema: JsonObject
 
 
-class Usage(Struct, frozen=True):
+class TokenCounts(Struct, frozen=True):
     """Tokens, as four characters each; `output` includes `reasoning`."""
 
     input: int
@@ -107,7 +107,7 @@ class Usage(Struct, frozen=True):
         return self.input + self.output
 
 
-class Answer(Struct, frozen=True):
+class ModelAnswer(Struct, frozen=True):
     """What is to be written: the pieces, and the ids and numbers around them."""
 
     id: str
@@ -115,12 +115,12 @@ class Answer(Struct, frozen=True):
     created: int
     pieces: tuple[Piece, ...]
     finish: FinishWord
-    usage: Usage
+    usage: TokenCounts
     has_ids: bool = True
 
     @property
-    def calls(self) -> tuple[Call, ...]:
-        return tuple(piece for piece in self.pieces if isinstance(piece, Call))
+    def calls(self) -> tuple[CallTool, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, CallTool))
 
     @property
     def thinking(self) -> str:
@@ -132,7 +132,7 @@ class Answer(Struct, frozen=True):
         return "".join(piece.text for piece in self.pieces if isinstance(piece, Say))
 
 
-class Refusal(Struct, frozen=True):
+class Rejection(Struct, frozen=True):
     """An error as the provider sends it. `message` is its sentence, for the log and the page."""
 
     status: int
@@ -142,6 +142,6 @@ class Refusal(Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def last_person(heard: tuple[Heard, ...]) -> int:
+def last_person(history: tuple[InputMessage, ...]) -> int:
     """Where the last user message that is not a tool result stands in the list; -1 if nobody spoke."""
-    return max((place for place, message in enumerate(heard) if message.is_person), default=-1)
+    return max((place for place, message in enumerate(history) if message.is_person), default=-1)

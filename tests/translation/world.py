@@ -37,7 +37,7 @@ from thoughtline.translation import (
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.events import Event
 from thoughtline.values.turns import FormatName, Provenance, Reply
-from thoughtline_sim.simulation import Request, Response, Simulation
+from thoughtline_sim.simulation import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]
@@ -173,11 +173,11 @@ class Lane:
         issuer = Issuer(self.upstream.provider, "https://upstream.example", "account", self.upstream.model)
         return plan(request.transcript, contract, needed, found, issuer)
 
-    def _send(self, body: bytes, is_streaming: bool) -> Response:
+    def _send(self, body: bytes, is_streaming: bool) -> HttpResponse:
         up = self.upstream
         path = (up.stream_path if is_streaming and up.stream_path else up.path).replace("{model}", up.model)
         query = {"alt": "sse"} if "stream" in path else {}
-        return self.simulation.respond(Request("POST", path, query, {"authorization": "Bearer key"}, body))
+        return self.simulation.respond(HttpRequest("POST", path, query, {"authorization": "Bearer key"}, body))
 
     def _provenance(self, model: str) -> Provenance:
         up = self.upstream

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from thoughtline_sim.exchange import Exchange, Rule
+from thoughtline_sim.exchange import Rule, SimExchange
 from thoughtline_sim.refusals import anthropic_error, thread_not_found
 from thoughtline_sim.tokens import ANTHROPIC, ANTHROPIC_BOUND, Spelling
-from thoughtline_sim.values import Answer, Call, Piece, Redacted, Refusal, Say, Think, last_person
+from thoughtline_sim.values import CallTool, ModelAnswer, Piece, Redacted, Rejection, Say, Think, last_person
 from thoughtline_sim.wire import Json, JsonObject, as_object, canonical, digest, objects, string
-from thoughtline_sim.wires.messages import THINKING, MessagesStyle, Place, blocks_of, skeleton_of
+from thoughtline_sim.wires.messages import THINKING, BlockPlace, MessagesStyle, blocks_of, skeleton_of
 
 THREADS_BETA = "message-threads-2026-08-12"
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
@@ -48,7 +48,7 @@ class Block(NamedTuple):
         return self.body.get("signature" if self.body["type"] == "thinking" else "data")
 
 
-def mode_of(exchange: Exchange) -> str:
+def mode_of(exchange: SimExchange) -> str:
     """`enabled`, `adaptive` or `off`."""
     told = string(as_object(exchange.body.get("thinking")).get("type"))
     if told in ("enabled", "adaptive"):
@@ -58,28 +58,28 @@ def mode_of(exchange: Exchange) -> str:
     return "adaptive"
 
 
-def is_thinking(exchange: Exchange) -> bool:
+def is_thinking(exchange: SimExchange) -> bool:
     return mode_of(exchange) != "off"
 
 
-def shows_text(exchange: Exchange) -> bool:
+def shows_text(exchange: SimExchange) -> bool:
     """`display`: left out by default from 4.7 on."""
     told = as_object(exchange.body.get("thinking")).get("display")
     return told == "summarized" if exchange.profile in ("adaptive", "bound") else told != "omitted"
 
 
-def _spelling(exchange: Exchange) -> Spelling:
+def _spelling(exchange: SimExchange) -> Spelling:
     return ANTHROPIC_BOUND if exchange.profile == "bound" else ANTHROPIC
 
 
-def _bound(exchange: Exchange) -> tuple[str, ...]:
+def _bound(exchange: SimExchange) -> tuple[str, ...]:
     return ("anthropic", exchange.account)
 
 
 # minting
 
 
-def sign(exchange: Exchange, answer: Answer, place: Place, piece: Think | Redacted) -> JsonObject:
+def sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
     """A thinking block as the genuine API gives it."""
     text = piece.text if shows_text(exchange) and isinstance(piece, Think) else ""
     claims = {
@@ -97,14 +97,14 @@ def sign(exchange: Exchange, answer: Answer, place: Place, piece: Think | Redact
     return {"type": "thinking", "thinking": text, "signature": token}
 
 
-def pieces_for(exchange: Exchange, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+def pieces_for(exchange: SimExchange, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
     """Opus 5.5: text in front of a call comes as thinking. The test prompt of the API redacts all thinking."""
-    first = next((message.text for message in exchange.heard if message.role == "user"), "")
+    first = next((message.text for message in exchange.history if message.role == "user"), "")
     if REDACTION_TRIGGER in first:
         pieces = tuple(Redacted(piece.text) if isinstance(piece, Think) else piece for piece in pieces)
     if exchange.profile != "bound":
         return pieces
-    last_call = max((place for place, piece in enumerate(pieces) if isinstance(piece, Call)), default=-1)
+    last_call = max((place for place, piece in enumerate(pieces) if isinstance(piece, CallTool)), default=-1)
     return tuple(
         Think(piece.text) if isinstance(piece, Say) and place < last_call else piece
         for place, piece in enumerate(pieces)
@@ -149,7 +149,7 @@ def _unmarked(value: Json) -> Json:
 # checking
 
 
-def thinking_blocks(exchange: Exchange) -> Iterator[Block]:
+def thinking_blocks(exchange: SimExchange) -> Iterator[Block]:
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         if message.get("role") == "assistant":
             for position, body in enumerate(blocks_of(message)):
@@ -158,14 +158,14 @@ def thinking_blocks(exchange: Exchange) -> Iterator[Block]:
                     yield block._replace(claims=_claims_of(exchange, block))
 
 
-def _claims_of(exchange: Exchange, block: Block) -> JsonObject | None:
+def _claims_of(exchange: SimExchange, block: Block) -> JsonObject | None:
     token = block.token
     if not isinstance(token, str):
         return None
     return exchange.mint.open(token, _bound(exchange), _spelling(exchange))
 
 
-def thinking_kind(exchange: Exchange) -> Refusal | None:
+def thinking_kind(exchange: SimExchange) -> Rejection | None:
     """Always-thinking models take no other type (d10); `block_binding` needs its beta (d9)."""
     thinking = as_object(exchange.body.get("thinking"))
     kind = string(thinking.get("type"))
@@ -179,18 +179,18 @@ def thinking_kind(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def _betas(exchange: Exchange) -> str:
+def _betas(exchange: SimExchange) -> str:
     return f"{exchange.headers.get('anthropic-beta', '')},{exchange.body.get('anthropic_beta', '')}"
 
 
-def forced_tool(exchange: Exchange) -> Refusal | None:
+def forced_tool(exchange: SimExchange) -> Rejection | None:
     """(d11)"""
     if mode_of(exchange) != "off" and as_object(exchange.body.get("tool_choice")).get("type") in ("any", "tool"):
         return anthropic_error("Thinking may not be enabled when tool_choice forces tool use.")
     return None
 
 
-def signature_given(exchange: Exchange) -> Refusal | None:
+def signature_given(exchange: SimExchange) -> Rejection | None:
     """(d5)"""
     for block in thinking_blocks(exchange):
         field = "signature" if block.body["type"] == "thinking" else "data"
@@ -204,10 +204,10 @@ def signature_given(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def signature_known(exchange: Exchange) -> Refusal | None:
+def signature_known(exchange: SimExchange) -> Rejection | None:
     """(d3, d4) Minted here, for this account; by this model, unless the profile drops what another model made. Changed
     text is no longer what was signed; in the latest turn that is told by (d2)."""
-    latest = last_person(exchange.heard)
+    latest = last_person(exchange.history)
     for block in thinking_blocks(exchange):
         is_foreign = block.claims is None or (exchange.profile != "bound" and block.claims["model"] != exchange.model)
         if is_foreign or (block.message < latest and _is_changed(block)):
@@ -215,7 +215,7 @@ def signature_known(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def _invalid(block: Block) -> Refusal:
+def _invalid(block: Block) -> Rejection:
     kind = block.body["type"]
     field = "signature" if kind == "thinking" else "data"
     return anthropic_error(f"{block.path}: Invalid `{field}` in `{kind}` block")
@@ -230,7 +230,7 @@ def _is_changed(block: Block) -> bool:
     return kind == "thinking" and bool(claims.get("shown")) and digest(block.body["thinking"]) != claims["shown"]
 
 
-def binding(exchange: Exchange) -> Refusal | None:
+def binding(exchange: SimExchange) -> Rejection | None:
     """Profile `bound`: another model's blocks are dropped; a changed prefix ends this block and all later ones (d8)."""
     if exchange.profile != "bound":
         return None
@@ -267,9 +267,9 @@ def _reads(model: str, maker: str) -> bool:
     return maker == model or any(maker.endswith(name) for name in others)
 
 
-def latest_turn_unchanged(exchange: Exchange) -> Refusal | None:
+def latest_turn_unchanged(exchange: SimExchange) -> Rejection | None:
     """(d2) Blocks of the turn since the last user text: same content, same order, same neighbours, one message."""
-    latest = last_person(exchange.heard)
+    latest = last_person(exchange.history)
     gone = {note["path"] for note in exchange.notes.get("input_transformations", [])}
     blocks = [block for block in thinking_blocks(exchange) if block.message > latest and block.path not in gone]
     messages = objects(exchange.body.get("messages"))
@@ -306,7 +306,7 @@ def _calls_between(skeleton: str, calls: str) -> list[int]:
     return counts
 
 
-def server_tools_paired(exchange: Exchange) -> Refusal | None:
+def server_tools_paired(exchange: SimExchange) -> Rejection | None:
     """What the provider ran itself has its result in the same message, after it."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         called: set[str] = set()
@@ -323,7 +323,7 @@ def server_tools_paired(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def last_block_not_thinking(exchange: Exchange) -> Refusal | None:
+def last_block_not_thinking(exchange: SimExchange) -> Rejection | None:
     """(d7)"""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         blocks = blocks_of(message)
@@ -332,11 +332,11 @@ def last_block_not_thinking(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def starts_with_thinking(exchange: Exchange) -> Refusal | None:
+def starts_with_thinking(exchange: SimExchange) -> Rejection | None:
     """(d1) Thinking `enabled`, and results for the tools that the latest turn called."""
-    since = exchange.heard[last_person(exchange.heard) + 1 :]
+    since = exchange.history[last_person(exchange.history) + 1 :]
     turn = [message for message in since if message.role == "assistant"]
-    if mode_of(exchange) != "enabled" or not turn or not (exchange.heard and exchange.heard[-1].results):
+    if mode_of(exchange) != "enabled" or not turn or not (exchange.history and exchange.history[-1].results):
         return None
     first = turn[0]
     found = string(blocks_of(first.raw)[0].get("type")) if blocks_of(first.raw) else "text"
@@ -352,11 +352,11 @@ def starts_with_thinking(exchange: Exchange) -> Refusal | None:
     )
 
 
-def no_thinking_when_off(exchange: Exchange) -> Refusal | None:
+def no_thinking_when_off(exchange: SimExchange) -> Rejection | None:
     """(d6) The final position is all that was said since the last user text (contracts.md §7 c)."""
     if mode_of(exchange) != "off":
         return None
-    latest = last_person(exchange.heard)
+    latest = last_person(exchange.history)
     for block in thinking_blocks(exchange):
         if block.message > latest:
             return anthropic_error(
@@ -366,7 +366,7 @@ def no_thinking_when_off(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def thread_known(exchange: Exchange) -> Refusal | None:
+def thread_known(exchange: SimExchange) -> Rejection | None:
     """Without the beta there is no such field; with it, this simulator takes threads and has always lost them."""
     thread = exchange.body.get("thread")
     if thread is None:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from thoughtline_sim.exchange import Exchange, Rule
+from thoughtline_sim.exchange import Rule, SimExchange
 from thoughtline_sim.refusals import anthropic_error, bedrock_error, gemini_error, xai_error
-from thoughtline_sim.values import Refusal
+from thoughtline_sim.values import Rejection
 from thoughtline_sim.wire import JsonObject, as_object, objects, string
 
 _UNSAMPLED = re.compile(r"(opus|sonnet|haiku)-(4-[7-9]|[5-9])|fable|mythos")
@@ -23,7 +23,7 @@ _XAI_TOOLS = ("function", "web_search", "x_search", "collections_search", "file_
 _XAI_MORE = ("code_interpreter", "mcp", "shell")
 
 
-def claude_sampling(exchange: Exchange) -> Refusal | None:
+def claude_sampling(exchange: SimExchange) -> Rejection | None:
     """Opus 4.7 and later take no sampling; those before not while they think, and since 4.1 not both of two."""
     body = exchange.body
     temperature, top_p, top_k = body.get("temperature"), body.get("top_p"), body.get("top_k")
@@ -44,7 +44,7 @@ def claude_sampling(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def claude_tool_kinds(exchange: Exchange) -> Refusal | None:
+def claude_tool_kinds(exchange: SimExchange) -> Rejection | None:
     for index, tool in enumerate(objects(exchange.body.get("tools"))):
         kind = string(tool.get("type")) or "custom"
         if not kind.startswith(_CLAUDE_TOOLS):
@@ -65,11 +65,11 @@ class Unpaired(NamedTuple):
     is_repeated: bool
 
 
-def unpaired(exchange: Exchange) -> Unpaired | None:
+def unpaired(exchange: SimExchange) -> Unpaired | None:
     called: set[str] = set()
     seen: set[str] = set()
     was_model = False
-    for message in exchange.heard:
+    for message in exchange.history:
         if message.role == "assistant":
             if not was_model:
                 called, seen = set(), set()
@@ -82,7 +82,7 @@ def unpaired(exchange: Exchange) -> Unpaired | None:
     return None
 
 
-def claude_results(exchange: Exchange) -> Refusal | None:
+def claude_results(exchange: SimExchange) -> Rejection | None:
     found = unpaired(exchange)
     if found is None:
         return None
@@ -97,10 +97,10 @@ def claude_results(exchange: Exchange) -> Refusal | None:
     )
 
 
-def chat_results(refuse: Callable[[str], Refusal]) -> Rule:
+def chat_results(refuse: Callable[[str], Rejection]) -> Rule:
     """Chat: a tool message answers a call of the message before it, once."""
 
-    def check(exchange: Exchange) -> Refusal | None:
+    def check(exchange: SimExchange) -> Rejection | None:
         if unpaired(exchange) is None:
             return None
         return refuse("Messages with role 'tool' must be a response to a preceding message with 'tool_calls'")
@@ -108,7 +108,7 @@ def chat_results(refuse: Callable[[str], Refusal]) -> Rule:
     return check
 
 
-def converse_results(exchange: Exchange) -> Refusal | None:
+def converse_results(exchange: SimExchange) -> Rejection | None:
     found = unpaired(exchange)
     if found is None:
         return None
@@ -122,7 +122,7 @@ def _blocks(message: JsonObject) -> Iterator[JsonObject]:
     return iter(objects(message.get("content")))
 
 
-def gemini_tools_together(exchange: Exchange) -> Refusal | None:
+def gemini_tools_together(exchange: SimExchange) -> Rejection | None:
     """Functions and Google's own tools: 2.5 has no word for it, 3 wants to be told so."""
     kinds = [name for tool in objects(exchange.body.get("tools")) for name, value in tool.items() if value is not None]
     functions = [name for name in kinds if name in ("functionDeclarations", "function_declarations")]
@@ -138,7 +138,7 @@ def gemini_tools_together(exchange: Exchange) -> Refusal | None:
     )
 
 
-def converse_tools_given(exchange: Exchange) -> Refusal | None:
+def converse_tools_given(exchange: SimExchange) -> Rejection | None:
     """Calls and results in the history want tools beside them."""
     blocks = [block for message in objects(exchange.body.get("messages")) for block in _blocks(message)]
     config = as_object(exchange.body.get("toolConfig"))
@@ -152,7 +152,7 @@ def converse_tools_given(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def xai_tool_kinds(exchange: Exchange) -> Refusal | None:
+def xai_tool_kinds(exchange: SimExchange) -> Rejection | None:
     for index, tool in enumerate(objects(exchange.body.get("tools"))):
         kind = string(tool.get("type"))
         if kind not in (*_XAI_TOOLS, *_XAI_MORE):

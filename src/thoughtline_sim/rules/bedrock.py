@@ -6,10 +6,10 @@ import base64
 import binascii
 from collections.abc import Callable
 
-from thoughtline_sim.exchange import Exchange, Rule
+from thoughtline_sim.exchange import Rule, SimExchange
 from thoughtline_sim.refusals import bedrock_error
 from thoughtline_sim.rules import anthropic, asking
-from thoughtline_sim.values import Refusal
+from thoughtline_sim.values import Rejection
 from thoughtline_sim.wire import Json, JsonObject, as_object, objects, string
 from thoughtline_sim.wires import messages
 from thoughtline_sim.wires.converse import is_claude
@@ -18,18 +18,18 @@ _NO_PREFILL = ("sonnet-5", "fable-5", "opus-5")
 _UPSTREAM = "The model returned the following errors: "
 
 
-def takes_no_reasoning(exchange: Exchange) -> Refusal | None:
+def takes_no_reasoning(exchange: SimExchange) -> Rejection | None:
     """Nova and DeepSeek-R1. The sentence speaks of user messages though the block is in an assistant's."""
     if "nova" not in exchange.model and "deepseek" not in exchange.model:
         return None
-    if any(message.thoughts for message in exchange.heard):
+    if any(message.thoughts for message in exchange.history):
         return bedrock_error(
             "User messages cannot contain reasoning content. Please remove the reasoning content and try again."
         )
     return None
 
 
-def _reasoning_texts(exchange: Exchange) -> list[tuple[int, int, JsonObject]]:
+def _reasoning_texts(exchange: SimExchange) -> list[tuple[int, int, JsonObject]]:
     """`reasoningText` members with the numbers Amazon gives to their message and block, counted from 1."""
     found = []
     for index, message in enumerate(objects(exchange.body.get("messages")), 1):
@@ -40,7 +40,7 @@ def _reasoning_texts(exchange: Exchange) -> list[tuple[int, int, JsonObject]]:
     return found
 
 
-def text_not_null(exchange: Exchange) -> Refusal | None:
+def text_not_null(exchange: SimExchange) -> Rejection | None:
     for index, number, reasoning in _reasoning_texts(exchange):
         if reasoning.get("text") is None:
             place = f"messages.{index}.member.content.{number}.member.reasoningContent.reasoningText.text"
@@ -48,7 +48,7 @@ def text_not_null(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def takes_no_signature(exchange: Exchange) -> Refusal | None:
+def takes_no_signature(exchange: SimExchange) -> Rejection | None:
     """gpt-oss and the other open models; an empty one is one too."""
     field = "reasoningContent.reasoningText.signature"
     if not is_claude(exchange.model) and any("signature" in text for _, _, text in _reasoning_texts(exchange)):
@@ -56,8 +56,8 @@ def takes_no_signature(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def no_prefill(exchange: Exchange) -> Refusal | None:
-    last = exchange.heard[-1] if exchange.heard else None
+def no_prefill(exchange: SimExchange) -> Rejection | None:
+    last = exchange.history[-1] if exchange.history else None
     if last is not None and last.role == "assistant" and any(name in exchange.model for name in _NO_PREFILL):
         return bedrock_error(
             "This model does not support assistant message prefill. The conversation must end with a user message."
@@ -65,7 +65,7 @@ def no_prefill(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def as_messages(exchange: Exchange) -> Exchange:
+def as_messages(exchange: SimExchange) -> SimExchange:
     """The same request in Claude's own wire, which is what Claude's rules read."""
     fields = as_object(exchange.body.get("additionalModelRequestFields"))
     settings = as_object(exchange.body.get("toolConfig"))
@@ -81,7 +81,7 @@ def as_messages(exchange: Exchange) -> Exchange:
             for message in objects(exchange.body.get("messages"))
         ],
     }
-    return exchange._replace(body=body, heard=messages.hear(body))
+    return exchange._replace(body=body, history=messages.read(body))
 
 
 def _block(block: JsonObject) -> JsonObject:
@@ -110,7 +110,7 @@ def _unwrapped(value: Json) -> Json:
 
 
 def _claude(rule: Rule) -> Rule:
-    def check(exchange: Exchange) -> Refusal | None:
+    def check(exchange: SimExchange) -> Rejection | None:
         refusal = rule(as_messages(exchange)) if is_claude(exchange.model) else None
         if refusal is None:
             return None
@@ -120,7 +120,7 @@ def _claude(rule: Rule) -> Rule:
     return check
 
 
-def is_thinking(exchange: Exchange) -> bool:
+def is_thinking(exchange: SimExchange) -> bool:
     """Claude by `thinking`; Nova by `reasoningConfig`, off by default; the others think."""
     fields = as_object(exchange.body.get("additionalModelRequestFields"))
     if is_claude(exchange.model):
@@ -133,7 +133,7 @@ def is_thinking(exchange: Exchange) -> bool:
 def sign(signer: Callable[..., JsonObject]) -> Callable[..., JsonObject]:
     """Claude's signing, over the request in Claude's own wire."""
 
-    def signed(exchange: Exchange, *rest: Json) -> JsonObject:
+    def signed(exchange: SimExchange, *rest: Json) -> JsonObject:
         return signer(as_messages(exchange), *rest)
 
     return signed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thoughtline_sim.exchange import Exchange
+from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.refusals import (
     cerebras_error,
     copilot_error,
@@ -12,7 +12,7 @@ from thoughtline_sim.refusals import (
     plain_error,
 )
 from thoughtline_sim.tokens import ANTHROPIC
-from thoughtline_sim.values import Refusal
+from thoughtline_sim.values import Rejection
 from thoughtline_sim.wire import Json, as_object, digest, objects, string
 
 _MISTRAL_KEYS = {"role", "content", "tool_calls", "prefix", "name", "tool_call_id", "weight"}
@@ -24,7 +24,7 @@ _NOT_THINKING = ("llama", "gemma2", "gemma3", "mistral", "phi")
 """Beginnings of Ollama model names that can't think."""
 
 
-def mistral_extra_keys(exchange: Exchange) -> Refusal | None:
+def mistral_extra_keys(exchange: SimExchange) -> Rejection | None:
     """422, one detail for each key (contracts.md §15 d)."""
     found: list[tuple[list[Json], Json]] = []
     for index, message in enumerate(objects(exchange.body.get("messages"))):
@@ -34,7 +34,7 @@ def mistral_extra_keys(exchange: Exchange) -> Refusal | None:
     return mistral_extra_forbidden(found) if found else None
 
 
-def groq_properties(exchange: Exchange) -> Refusal | None:
+def groq_properties(exchange: SimExchange) -> Rejection | None:
     """All that the first such message has, one a line."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         place = f"'messages.{index}'"
@@ -46,7 +46,7 @@ def groq_properties(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def cerebras_properties(exchange: Exchange) -> Refusal | None:
+def cerebras_properties(exchange: SimExchange) -> Rejection | None:
     """All of them at once, one a line."""
     places: list[str] = [name for name in ("reasoning", "enable_thinking") if name in exchange.body]
     for index, message in enumerate(objects(exchange.body.get("messages"))):
@@ -57,13 +57,13 @@ def cerebras_properties(exchange: Exchange) -> Refusal | None:
     return cerebras_error("\n".join(f"{place}: property '{place}' is unsupported" for place in places))
 
 
-def ollama_can_think(exchange: Exchange) -> Refusal | None:
+def ollama_can_think(exchange: SimExchange) -> Rejection | None:
     if exchange.body.get("think") and exchange.model.startswith(_NOT_THINKING):
         return plain_error(f'"{exchange.model}" does not support thinking')
     return None
 
 
-def ollama_effort_known(exchange: Exchange) -> Refusal | None:
+def ollama_effort_known(exchange: SimExchange) -> Rejection | None:
     """The compatible endpoint."""
     told = exchange.body.get("reasoning_effort") or as_object(exchange.body.get("reasoning")).get("effort")
     if told not in (None, "none") and exchange.model.startswith(_NOT_THINKING):
@@ -74,7 +74,7 @@ def ollama_effort_known(exchange: Exchange) -> Refusal | None:
     return openai_error(f'invalid reasoning value: "{told}" (must be {words}, or "{_OLLAMA_EFFORTS[-1]}")')
 
 
-def copilot_opaque_opens(exchange: Exchange) -> Refusal | None:
+def copilot_opaque_opens(exchange: SimExchange) -> Rejection | None:
     """A token of another model or account, or one whose text was changed (contracts.md §29)."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         token = message.get("reasoning_opaque")

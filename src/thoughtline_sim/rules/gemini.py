@@ -6,9 +6,9 @@ import base64
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from thoughtline_sim.exchange import Exchange
+from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.refusals import gemini_error
-from thoughtline_sim.values import Refusal, last_person
+from thoughtline_sim.values import Rejection, last_person
 from thoughtline_sim.wire import JsonObject, canonical_arguments, objects, string
 from thoughtline_sim.wires.chat import google_signature
 from thoughtline_sim.wires.generate import bound_to, call_of, is_2_5, is_sse, signature_of, spelling_for
@@ -32,8 +32,8 @@ class SignedCall(NamedTuple):
     signature: str
 
 
-def _generate_calls(exchange: Exchange) -> Iterator[SignedCall]:
-    for message in exchange.heard[last_person(exchange.heard) + 1 :]:
+def _generate_calls(exchange: SimExchange) -> Iterator[SignedCall]:
+    for message in exchange.history[last_person(exchange.history) + 1 :]:
         if message.role == "assistant":
             parts = [part for part in objects(message.raw.get("parts")) if call_of(part)]
             for number, part in enumerate(parts):
@@ -42,21 +42,21 @@ def _generate_calls(exchange: Exchange) -> Iterator[SignedCall]:
                 yield SignedCall(message.index + 1, number, string(call.get("name")), arguments, signature_of(part))
 
 
-def _chat_calls(exchange: Exchange) -> Iterator[SignedCall]:
-    for message in exchange.heard[last_person(exchange.heard) + 1 :]:
+def _chat_calls(exchange: SimExchange) -> Iterator[SignedCall]:
+    for message in exchange.history[last_person(exchange.history) + 1 :]:
         raw_calls = objects(message.raw.get("tool_calls"))
         for number, (call, raw) in enumerate(zip(message.calls, raw_calls, strict=True)):
             yield SignedCall(message.index + 1, number, call.name, call.arguments, google_signature(raw))
 
 
-def generate_is_signed(exchange: Exchange) -> Refusal | None:
+def generate_is_signed(exchange: SimExchange) -> Rejection | None:
     is_in_array = exchange.is_streaming and not is_sse(exchange)
     return _check(exchange, _generate_calls(exchange), is_in_array)
 
 
-def results_follow_code(exchange: Exchange) -> Refusal | None:
+def results_follow_code(exchange: SimExchange) -> Rejection | None:
     """What came of code stands right after it."""
-    for message in exchange.heard:
+    for message in exchange.history:
         before: JsonObject = {}
         for part in objects(message.raw.get("parts")):
             if "codeExecutionResult" in part and "executableCode" not in before:
@@ -67,12 +67,12 @@ def results_follow_code(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def chat_is_signed(exchange: Exchange) -> Refusal | None:
-    """The OpenAI face has the same validator, its errors always in an array."""
+def chat_is_signed(exchange: SimExchange) -> Rejection | None:
+    """The OpenAI-compatible API has the same validator, its errors always in an array."""
     return _check(exchange, _chat_calls(exchange), True)
 
 
-def _check(exchange: Exchange, calls: Iterator[SignedCall], is_in_array: bool) -> Refusal | None:
+def _check(exchange: SimExchange, calls: Iterator[SignedCall], is_in_array: bool) -> Rejection | None:
     if is_2_5(exchange.model):
         return None
     for call in calls:
@@ -93,7 +93,7 @@ def _missing(call: SignedCall) -> str:
     )
 
 
-def _corrupted(exchange: Exchange) -> str:
+def _corrupted(exchange: SimExchange) -> str:
     """Three wordings are known: of most models, of 3.7 Flash, and of Vertex."""
     if "/projects/" in exchange.path:
         return (
@@ -103,7 +103,7 @@ def _corrupted(exchange: Exchange) -> str:
     return "Invalid thought signature." if "3.7-flash" in exchange.model else "Corrupted thought signature."
 
 
-def _is_good(exchange: Exchange, call: SignedCall) -> bool:
+def _is_good(exchange: SimExchange, call: SignedCall) -> bool:
     if call.signature.rstrip("=").translate(str.maketrans("-_", "+/")) in SENTINELS:
         return True
     bound = bound_to(exchange, call.name, call.arguments)

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from thoughtline_sim.exchange import Exchange, Rule
+from thoughtline_sim.exchange import Rule, SimExchange
 from thoughtline_sim.refusals import deepseek_error, kimi_error, mimo_error, openrouter_error
 from thoughtline_sim.rules import anthropic, gemini, responses
 from thoughtline_sim.tokens import OPENAI
-from thoughtline_sim.values import Answer, Heard, Redacted, Refusal, Think, Usage
+from thoughtline_sim.values import InputMessage, ModelAnswer, Redacted, Rejection, Think, TokenCounts
 from thoughtline_sim.wire import JsonObject, as_object, objects, pieces_of, string, text_of
 from thoughtline_sim.wires import chat, messages
 from thoughtline_sim.wires.chat import ChatStyle, call_deltas
 from thoughtline_sim.wires.chat_styles import OPENAI as OPENAI_CHAT
 from thoughtline_sim.wires.chat_styles import google_seal
-from thoughtline_sim.wires.messages import Place
+from thoughtline_sim.wires.messages import BlockPlace
 from thoughtline_sim.wires.responses_styles import openai_bound
 
 
@@ -29,15 +29,15 @@ class Upstream(NamedTuple):
     prefix: str
     provider_name: str
     rule: Rule
-    details: Callable[[Exchange, Answer, JsonObject], list[JsonObject]]
+    details: Callable[[SimExchange, ModelAnswer, JsonObject], list[JsonObject]]
 
 
-def is_thinking(exchange: Exchange) -> bool:
+def is_thinking(exchange: SimExchange) -> bool:
     reasoning = as_object(exchange.body.get("reasoning"))
     return reasoning.get("enabled") is not False and reasoning.get("effort") != "none"
 
 
-def _has_any(message: Heard) -> bool:
+def _has_any(message: InputMessage) -> bool:
     """Details, an empty list included, or plain reasoning under either name."""
     raw = message.raw
     return (
@@ -47,20 +47,20 @@ def _has_any(message: Heard) -> bool:
     )
 
 
-def _bare(exchange: Exchange) -> Iterator[Heard]:
+def _bare(exchange: SimExchange) -> Iterator[InputMessage]:
     if is_thinking(exchange):
-        for message in exchange.heard:
+        for message in exchange.history:
             if message.role == "assistant" and not _has_any(message):
                 yield message
 
 
-def _deepseek(exchange: Exchange) -> Refusal | None:
+def _deepseek(exchange: SimExchange) -> Rejection | None:
     if exchange.body.get("tools") and any(_bare(exchange)):
         return deepseek_error("The `reasoning_content` in the thinking mode must be passed back to the API.")
     return None
 
 
-def _kimi(exchange: Exchange) -> Refusal | None:
+def _kimi(exchange: SimExchange) -> Rejection | None:
     for message in _bare(exchange):
         if message.calls:
             return kimi_error(
@@ -70,34 +70,34 @@ def _kimi(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def _mimo(exchange: Exchange) -> Refusal | None:
+def _mimo(exchange: SimExchange) -> Rejection | None:
     if any(message.calls for message in _bare(exchange)):
         return mimo_error("The reasoning_content in the thinking mode must be passed back to the API.")
     return None
 
 
-def _nothing(exchange: Exchange) -> Refusal | None:
+def _nothing(exchange: SimExchange) -> Rejection | None:
     return None
 
 
 # Anthropic
 
 
-def as_messages(exchange: Exchange) -> Exchange:
+def as_messages(exchange: SimExchange) -> SimExchange:
     """The chat request as the Messages request that OpenRouter makes of it."""
     body: JsonObject = {
-        "system": "".join(message.text for message in exchange.heard if message.role == "system"),
+        "system": "".join(message.text for message in exchange.history if message.role == "system"),
         "tools": exchange.body.get("tools"),
-        "messages": _merged(message for message in exchange.heard if message.role != "system"),
+        "messages": _merged(message for message in exchange.history if message.role != "system"),
         "thinking": {"type": "enabled"} if is_thinking(exchange) else {"type": "disabled"},
     }
-    return exchange._replace(body=body, heard=messages.hear(body), profile="classic")
+    return exchange._replace(body=body, history=messages.read(body), profile="classic")
 
 
-def _merged(heard: Iterator[Heard]) -> list[JsonObject]:
+def _merged(history: Iterator[InputMessage]) -> list[JsonObject]:
     """Tool results that follow each other are one user message."""
     made: list[JsonObject] = []
-    for message in heard:
+    for message in history:
         if message.results and made and _is_results(made[-1]):
             made[-1]["content"].append(_tool_result(message))
         elif message.results:
@@ -113,11 +113,11 @@ def _is_results(message: JsonObject) -> bool:
     return any(block.get("type") == "tool_result" for block in message["content"][:1])
 
 
-def _tool_result(message: Heard) -> JsonObject:
+def _tool_result(message: InputMessage) -> JsonObject:
     return {"type": "tool_result", "tool_use_id": message.results[0], "content": message.text}
 
 
-def _assistant_blocks(message: Heard) -> list[JsonObject]:
+def _assistant_blocks(message: InputMessage) -> list[JsonObject]:
     """`reasoning` without details becomes thinking that nobody signed."""
     blocks = [_thinking(entry) for entry in objects(message.raw.get("reasoning_details"))]
     if not blocks and string(message.raw.get("reasoning")):
@@ -133,12 +133,12 @@ def _thinking(entry: JsonObject) -> JsonObject:
     return {"type": "thinking", "thinking": string(entry.get("text")), "signature": string(entry.get("signature"))}
 
 
-def _anthropic(exchange: Exchange) -> Refusal | None:
+def _anthropic(exchange: SimExchange) -> Rejection | None:
     upstream = as_messages(exchange)
     return next((refusal for rule in anthropic.RULES if (refusal := rule(upstream)) is not None), None)
 
 
-def _anthropic_details(exchange: Exchange, answer: Answer, message: JsonObject) -> list[JsonObject]:
+def _anthropic_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
     # Details come before words and calls: that is the order they go back in.
     thoughts = [piece for piece in answer.pieces if isinstance(piece, (Think, Redacted))]
     letters = {Think: "t", Redacted: "r"}
@@ -147,7 +147,7 @@ def _anthropic_details(exchange: Exchange, answer: Answer, message: JsonObject) 
     upstream = as_messages(exchange)
     details = []
     for number, piece in enumerate(thoughts):
-        block = anthropic.sign(upstream, answer, Place(answer.id, number, skeleton), piece)
+        block = anthropic.sign(upstream, answer, BlockPlace(answer.id, number, skeleton), piece)
         base = {"format": "anthropic-claude-v1", "index": number}
         if isinstance(piece, Redacted):
             details.append({"type": "reasoning.encrypted", "data": block["data"], **base})
@@ -161,7 +161,7 @@ def _anthropic_details(exchange: Exchange, answer: Answer, message: JsonObject) 
 # Gemini, OpenAI, the rest
 
 
-def _gemini(exchange: Exchange) -> Refusal | None:
+def _gemini(exchange: SimExchange) -> Rejection | None:
     """A signature is the encrypted entry whose id is the call's."""
     upstream = []
     for message in objects(exchange.body.get("messages")):
@@ -171,17 +171,17 @@ def _gemini(exchange: Exchange) -> Refusal | None:
         ]
         upstream.append({**message, "tool_calls": calls} if calls else message)
     body = {**exchange.body, "messages": upstream}
-    refusal = gemini.chat_is_signed(exchange._replace(body=body, heard=chat.hear(body)))
+    refusal = gemini.chat_is_signed(exchange._replace(body=body, history=chat.read(body)))
     if refusal is None:
         return None
-    return Refusal(400, refusal.body[1:-1], refusal.message, refusal.content_type)
+    return Rejection(400, refusal.body[1:-1], refusal.message, refusal.content_type)
 
 
 def _with_seal(call: JsonObject, signature: str) -> JsonObject:
     return {**call, "extra_content": {"google": {"thought_signature": signature}}}
 
 
-def _gemini_details(exchange: Exchange, answer: Answer, message: JsonObject) -> list[JsonObject]:
+def _gemini_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
     base = {"format": "google-gemini-v1", "index": 0}
     shown = [{"type": "reasoning.text", "text": answer.thinking, **base}] if not answer.calls else []
     if not answer.calls:
@@ -190,7 +190,7 @@ def _gemini_details(exchange: Exchange, answer: Answer, message: JsonObject) -> 
     return [{"type": "reasoning.encrypted", "data": google_seal(exchange, answer.calls[0]), "id": first, **base}]
 
 
-def _openai(exchange: Exchange) -> Refusal | None:
+def _openai(exchange: SimExchange) -> Rejection | None:
     items: list[JsonObject] = [
         {"type": "reasoning", "id": entry.get("id"), "encrypted_content": entry.get("data"), "summary": []}
         for message in objects(exchange.body.get("messages"))
@@ -200,7 +200,7 @@ def _openai(exchange: Exchange) -> Refusal | None:
     return responses.ciphertext_opens(exchange._replace(body={"input": items}))
 
 
-def _openai_details(exchange: Exchange, answer: Answer, message: JsonObject) -> list[JsonObject]:
+def _openai_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
     """Summary and ciphertext share an index; only the ciphertext has the item's id (recorded)."""
     name = f"rs_{answer.id}"
     base = {"format": "openai-responses-v1", "index": 0}
@@ -211,7 +211,7 @@ def _openai_details(exchange: Exchange, answer: Answer, message: JsonObject) -> 
     ]
 
 
-def _text_details(exchange: Exchange, answer: Answer, message: JsonObject) -> list[JsonObject]:
+def _text_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
     return [{"type": "reasoning.text", "text": answer.thinking, "format": "unknown", "index": 0}]
 
 
@@ -230,14 +230,14 @@ def upstream_of(model: str) -> Upstream:
     return next(row for row in UPSTREAMS if model.startswith(row.prefix))
 
 
-def upstream_agrees(exchange: Exchange) -> Refusal | None:
+def upstream_agrees(exchange: SimExchange) -> Rejection | None:
     """The one rule: what the upstream refuses, wrapped."""
     upstream = upstream_of(exchange.model)
     refusal = upstream.rule(exchange)
     return None if refusal is None else openrouter_error(refusal, upstream.provider_name)
 
 
-def _put_reasoning(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+def _put_reasoning(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     """`reasoning` is what the details show; an empty list of them is a sign that must come back too."""
     upstream = upstream_of(exchange.model)
     has_thought = any(isinstance(piece, (Think, Redacted)) for piece in answer.pieces)
@@ -265,7 +265,7 @@ def _deltas(message: JsonObject, chunk_chars: int, style: ChatStyle) -> Iterator
     yield from call_deltas(message, chunk_chars, style)
 
 
-def _usage(usage: Usage) -> JsonObject:
+def _usage(usage: TokenCounts) -> JsonObject:
     cost = {"upstream_inference_cost": None, "upstream_inference_prompt_cost": 0.0}
     return {
         "prompt_tokens": usage.input,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from thoughtline_sim.exchange import Exchange, Rule
+from thoughtline_sim.exchange import Rule, SimExchange
 from thoughtline_sim.refusals import openai_error, xai_error
 from thoughtline_sim.tokens import OPENAI, XAI
-from thoughtline_sim.values import Refusal
+from thoughtline_sim.values import Rejection
 from thoughtline_sim.wire import JsonObject, as_object, objects, string
 from thoughtline_sim.wires.responses import history_of, is_hosted, items_of, kind_of
 from thoughtline_sim.wires.responses_styles import openai_bound
@@ -14,11 +14,11 @@ MAX_CALL_ID = 40
 _EFFORTS = {"o1": ("low", "medium", "high"), "o3": ("low", "medium", "high"), "o4": ("low", "medium", "high")}
 
 
-def _refuse(message: str, status: int = 400, code: str | None = None) -> Refusal:
+def _refuse(message: str, status: int = 400, code: str | None = None) -> Rejection:
     return openai_error(message, status, "input", code)
 
 
-def previous_known(exchange: Exchange) -> Refusal | None:
+def previous_known(exchange: SimExchange) -> Rejection | None:
     name = exchange.body.get("previous_response_id")
     if name is None:
         return None
@@ -33,14 +33,14 @@ def previous_known(exchange: Exchange) -> Refusal | None:
     )
 
 
-def conversation_known(exchange: Exchange) -> Refusal | None:
+def conversation_known(exchange: SimExchange) -> Rejection | None:
     """Nobody can make one here, so none is known."""
     told = exchange.body.get("conversation")
     name = string(told) or string(as_object(told).get("id"))
     return openai_error(f"Conversation with id '{name}' not found.", 404) if told is not None else None
 
 
-def no_duplicates(exchange: Exchange) -> Refusal | None:
+def no_duplicates(exchange: SimExchange) -> Rejection | None:
     seen: set[str] = set()
     for item in items_of(exchange.body):
         name = string(item.get("id"))
@@ -52,7 +52,7 @@ def no_duplicates(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def status_not_null(exchange: Exchange) -> Refusal | None:
+def status_not_null(exchange: SimExchange) -> Rejection | None:
     for index, item in enumerate(items_of(exchange.body)):
         if "status" in item and item["status"] is None:
             return openai_error(
@@ -66,7 +66,7 @@ def status_not_null(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def effort_supported(exchange: Exchange) -> Refusal | None:
+def effort_supported(exchange: SimExchange) -> Rejection | None:
     """Recorded for o4-mini."""
     effort = as_object(exchange.body.get("reasoning")).get("effort")
     known = next((efforts for name, efforts in _EFFORTS.items() if exchange.model.startswith(name)), None)
@@ -86,7 +86,7 @@ PLAIN_MODELS = ("gpt-4", "gpt-3", "chatgpt-4", "gpt-5-chat")
 """Beginnings of models that don't reason."""
 
 
-def ciphertext_supported(exchange: Exchange) -> Refusal | None:
+def ciphertext_supported(exchange: SimExchange) -> Rejection | None:
     """A model that does not reason neither gives nor takes ciphertext (contracts.md §12.1)."""
     if not exchange.model.startswith(PLAIN_MODELS):
         return None
@@ -99,7 +99,7 @@ def ciphertext_supported(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def ciphertext_opens(exchange: Exchange) -> Refusal | None:
+def ciphertext_opens(exchange: SimExchange) -> Rejection | None:
     """Made here, for this account, and for the item that carries it."""
     for item in items_of(exchange.body):
         token = item.get("encrypted_content")
@@ -114,13 +114,13 @@ def ciphertext_opens(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def _unverified(name: str, token: str, reason: str) -> Refusal:
+def _unverified(name: str, token: str, reason: str) -> Rejection:
     told = f"for item {name}" if name else f"{token[:5]}..."
     message = f"The encrypted content {told} could not be verified. Reason: {reason}"
     return _refuse(message, code="invalid_encrypted_content")
 
 
-def items_kept(exchange: Exchange) -> Refusal | None:
+def items_kept(exchange: SimExchange) -> Rejection | None:
     """An id without ciphertext, or a reference, is looked up."""
     for item in items_of(exchange.body):
         kind, name = kind_of(item), string(item.get("id"))
@@ -136,7 +136,7 @@ def items_kept(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def hosted_named(exchange: Exchange) -> Refusal | None:
+def hosted_named(exchange: SimExchange) -> Rejection | None:
     """What the provider ran itself goes by its id (openai/codex#6926)."""
     for index, item in enumerate(items_of(exchange.body)):
         if is_hosted(item) and not string(item.get("id")):
@@ -145,7 +145,7 @@ def hosted_named(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def reasoning_has_follower(exchange: Exchange) -> Refusal | None:
+def reasoning_has_follower(exchange: SimExchange) -> Rejection | None:
     """A reasoning item with an id must stand right before the item it was made with."""
     items = [*history_of(exchange), *items_of(exchange.body)]
     for place, item in enumerate(items):
@@ -156,7 +156,7 @@ def reasoning_has_follower(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def _partner_of(exchange: Exchange, item: JsonObject) -> str | None:
+def _partner_of(exchange: SimExchange, item: JsonObject) -> str | None:
     """The id of what came next, in the answer that this reasoning item was part of."""
     name = string(item.get("id"))
     known = exchange.ledger.response_of_item(exchange.account, name) if kind_of(item) == "reasoning" and name else None
@@ -167,7 +167,7 @@ def _partner_of(exchange: Exchange, item: JsonObject) -> str | None:
     return made[place + 1] if place + 1 < len(made) else None
 
 
-def item_has_reasoning(exchange: Exchange) -> Refusal | None:
+def item_has_reasoning(exchange: SimExchange) -> Rejection | None:
     """What has an id needs the reasoning that stood before it: a message, a call, also one of the provider's own."""
     items = [*history_of(exchange), *items_of(exchange.body)]
     present = {string(item.get("id")) for item in items}
@@ -181,7 +181,7 @@ def item_has_reasoning(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def _needed_by(exchange: Exchange, item: JsonObject) -> str | None:
+def _needed_by(exchange: SimExchange, item: JsonObject) -> str | None:
     name = string(item.get("id"))
     is_led = kind_of(item) not in ("reasoning", "item_reference")
     known = exchange.ledger.response_of_item(exchange.account, name) if is_led and name else None
@@ -214,14 +214,14 @@ OPENAI_RULES: tuple[Rule, ...] = (
 # xAI
 
 
-def xai_summary_given(exchange: Exchange) -> Refusal | None:
+def xai_summary_given(exchange: SimExchange) -> Rejection | None:
     for item in items_of(exchange.body):
         if kind_of(item) == "reasoning" and "summary" not in item:
             return xai_error("Could not decode the compaction blob. Ensure it is unmodified from the compact response.")
     return None
 
 
-def xai_ciphertext_opens(exchange: Exchange) -> Refusal | None:
+def xai_ciphertext_opens(exchange: SimExchange) -> Rejection | None:
     for item in items_of(exchange.body):
         token = item.get("encrypted_content")
         is_sealed = kind_of(item) == "reasoning" and bool(token)
@@ -237,7 +237,7 @@ def xai_ciphertext_opens(exchange: Exchange) -> Refusal | None:
 # OpenAI's chat
 
 
-def chat_parameters_known(exchange: Exchange) -> Refusal | None:
+def chat_parameters_known(exchange: SimExchange) -> Rejection | None:
     """Reasoning has no place in this API, neither beside the messages nor in them (contracts.md §12.2); nor has any
     other member of a message that it does not know."""
     for name in ("reasoning", "thinking", "include_reasoning"):
@@ -250,7 +250,7 @@ def chat_parameters_known(exchange: Exchange) -> Refusal | None:
     return None
 
 
-def chat_call_ids_fit(exchange: Exchange) -> Refusal | None:
+def chat_call_ids_fit(exchange: SimExchange) -> Rejection | None:
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         places = [(f"messages[{index}].tool_call_id", message.get("tool_call_id"))]
         for number, call in enumerate(objects(message.get("tool_calls"))):
@@ -270,11 +270,11 @@ _MESSAGE_KEYS = frozenset(
 )
 
 
-def _unknown(place: str) -> Refusal:
+def _unknown(place: str) -> Rejection:
     return openai_error(f"Unknown parameter: '{place}'.", 400, place, "unknown_parameter")
 
 
-def chat_effort_with_tools(exchange: Exchange) -> Refusal | None:
+def chat_effort_with_tools(exchange: SimExchange) -> Rejection | None:
     """Recorded for gpt-5.4-mini; the recording kept nothing of the error but its message."""
     effort = exchange.body.get("reasoning_effort")
     if exchange.model.startswith("gpt-5.4") and exchange.body.get("tools") and effort not in (None, "none"):

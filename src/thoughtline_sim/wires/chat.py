@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from thoughtline_sim.exchange import Exchange, Wire
-from thoughtline_sim.model import Offer
-from thoughtline_sim.values import Answer, Heard, HeardCall, Role, Tool, Usage
+from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.model import OfferedTools
+from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role, TokenCounts, Tool
 from thoughtline_sim.wire import (
     Json,
     JsonObject,
@@ -44,16 +44,16 @@ class ChatStyle(NamedTuple):
 
     reply_id: Callable[[str], str]
     call_id: Callable[[str, str, int], str]
-    usage: Callable[[Usage], JsonObject]
-    put_reasoning: Callable[[Exchange, Answer, JsonObject], JsonObject]
+    usage: Callable[[TokenCounts], JsonObject]
+    put_reasoning: Callable[[SimExchange, ModelAnswer, JsonObject], JsonObject]
     deltas: Callable[[JsonObject, int, ChatStyle], Iterator[JsonObject]]
     no_content: Json = None
     leaves_out_content: bool = False
     calls_have_index: bool = False
     message_extras: JsonObject = _NONE
     choice_extras: JsonObject = _NONE
-    whole_extras: Callable[[Answer], JsonObject] = lambda answer: {}
-    chunk_extras: Callable[[Answer], JsonObject] = lambda answer: {}
+    whole_extras: Callable[[ModelAnswer], JsonObject] = lambda answer: {}
+    chunk_extras: Callable[[ModelAnswer], JsonObject] = lambda answer: {}
     first_delta: JsonObject | None = None
     delta_extras: JsonObject = _NONE
     think_extras: JsonObject = _NONE
@@ -63,7 +63,7 @@ class ChatStyle(NamedTuple):
     says_null_finish: bool = True
     splits_arguments: bool = True
     usage_in: Literal["last", "own", "asked"] = "last"
-    last_extras: Callable[[Answer, JsonObject], JsonObject] = lambda answer, usage: {}
+    last_extras: Callable[[ModelAnswer, JsonObject], JsonObject] = lambda answer, usage: {}
     comment: bytes = b""
     ends_with_done: bool = True
 
@@ -84,15 +84,15 @@ def problem_of(body: JsonObject) -> str | None:
     return None
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return tuple(_read_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
 
 
-def _hear_message(index: int, message: JsonObject) -> Heard:
+def _read_message(index: int, message: JsonObject) -> InputMessage:
     role = string(message.get("role"))
-    calls = tuple(_hear_call(call) for call in objects(message.get("tool_calls")))
+    calls = tuple(_read_call(call) for call in objects(message.get("tool_calls")))
     is_result = role in ("tool", "function")
-    return Heard(
+    return InputMessage(
         _ROLES.get(role, "user"),
         index,
         _visible(message.get("content")),
@@ -109,10 +109,10 @@ def _visible(content: Json) -> str:
     return text.partition("</think>")[2].lstrip("\n") if text.startswith("<think>") else text
 
 
-def _hear_call(call: JsonObject) -> HeardCall:
+def _read_call(call: JsonObject) -> InputCall:
     function = as_object(call.get("function")) or as_object(call.get("custom"))
     arguments = canonical_arguments(function.get("arguments", function.get("input")))
-    return HeardCall(string(function.get("name")), arguments, string(call.get("id")) or None)
+    return InputCall(string(function.get("name")), arguments, string(call.get("id")) or None)
 
 
 def _thoughts(message: JsonObject) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def google_signature(holder: JsonObject) -> str:
     return string(google.get("thought_signature"))
 
 
-def offer(body: JsonObject) -> Offer:
+def offer(body: JsonObject) -> OfferedTools:
     functions = [as_object(tool.get("function")) for tool in objects(body.get("tools"))]
     tools = tuple(
         Tool(string(function.get("name")), as_object(function.get("parameters")))
@@ -148,26 +148,26 @@ def offer(body: JsonObject) -> Offer:
     )
     choice = body.get("tool_choice")
     forced = string(as_object(as_object(choice).get("function")).get("name")) or None
-    return Offer(tools, forced, choice != "none")
+    return OfferedTools(tools, forced, choice != "none")
 
 
-def chat_wire(style: ChatStyle) -> Wire:
+def chat_wire(style: ChatStyle) -> WireFormat:
     """The wire of one provider."""
 
-    def write(exchange: Exchange, answer: Answer) -> JsonObject:
+    def write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
         return _write(exchange, answer, style)
 
-    def frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+    def frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
         return _frames(exchange, whole, chunk_chars, style)
 
-    return Wire("openai_chat", problem_of, hear, offer, write, frames, _echo, lambda _: "text/event-stream")
+    return WireFormat("openai_chat", problem_of, read, offer, write, frames, _echo, lambda _: "text/event-stream")
 
 
 def _echo(whole: JsonObject) -> JsonObject:
     return {"messages": [whole["choices"][0]["message"]]}
 
 
-def _write(exchange: Exchange, answer: Answer, style: ChatStyle) -> JsonObject:
+def _write(exchange: SimExchange, answer: ModelAnswer, style: ChatStyle) -> JsonObject:
     message: JsonObject = {"role": "assistant"}
     if answer.text or not style.leaves_out_content:
         message["content"] = answer.text or style.no_content
@@ -192,14 +192,14 @@ def _write(exchange: Exchange, answer: Answer, style: ChatStyle) -> JsonObject:
     }
 
 
-def _call(number: int, style: ChatStyle, answer: Answer, call_id: str) -> JsonObject:
+def _call(number: int, style: ChatStyle, answer: ModelAnswer, call_id: str) -> JsonObject:
     call = answer.calls[number]
     head: JsonObject = {"index": number} if style.calls_have_index else {}
     function = {"name": call.name, "arguments": call.arguments}
     return {**head, "id": call_id if answer.has_ids else "", "type": "function", "function": function}
 
 
-def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int, style: ChatStyle) -> list[bytes]:
+def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int, style: ChatStyle) -> list[bytes]:
     choice = whole["choices"][0]
     answer = _shell(whole)
     head = {"id": whole["id"], "object": "chat.completion.chunk", "created": whole["created"], "model": whole["model"]}
@@ -229,8 +229,8 @@ def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int, style: Chat
     return [*comment, *(b"data: " + compact(each) + b"\n\n" for each in chunks), *done]
 
 
-def _shell(whole: JsonObject) -> Answer:
-    return Answer(whole["id"], whole["model"], whole["created"], (), "stop", Usage(0, 0, 0))
+def _shell(whole: JsonObject) -> ModelAnswer:
+    return ModelAnswer(whole["id"], whole["model"], whole["created"], (), "stop", TokenCounts(0, 0, 0))
 
 
 def field_deltas(message: JsonObject, chunk_chars: int, style: ChatStyle) -> Iterator[JsonObject]:

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from thoughtline_sim.exchange import Exchange
+from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.tokens import ANTHROPIC
-from thoughtline_sim.values import Answer, Call, Redacted, Think, Usage
+from thoughtline_sim.values import CallTool, ModelAnswer, Redacted, Think, TokenCounts
 from thoughtline_sim.wire import JsonObject, canonical_arguments, digest, objects, pieces_of, string
 from thoughtline_sim.wires.chat import ChatStyle, call_deltas, field_deltas
 from thoughtline_sim.wires.generate import bound_to, signs_answer, spelling_for
 
-PutReasoning: TypeAlias = Callable[[Exchange, Answer, JsonObject], JsonObject]
-Extras: TypeAlias = Callable[[Answer], JsonObject]
+PutReasoning: TypeAlias = Callable[[SimExchange, ModelAnswer, JsonObject], JsonObject]
+Extras: TypeAlias = Callable[[ModelAnswer], JsonObject]
 
 
 def _uuid(digits: str) -> str:
@@ -34,28 +34,28 @@ def _call_id(digits: str, name: str, number: int) -> str:
 
 
 def _field(name: str) -> PutReasoning:
-    def put(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+    def put(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
         return {**message, name: answer.thinking} if answer.thinking else message
 
     return put
 
 
-def _always_field(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+def _always_field(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     """Where the field must come back, it is there even if the model thought nothing (contracts.md §1 e)."""
     return {**message, "reasoning_content": answer.thinking} if exchange.thinks else message
 
 
-def _nothing(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+def _nothing(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     return message
 
 
-def _think_tags(answer: Answer, message: JsonObject) -> JsonObject:
+def _think_tags(answer: ModelAnswer, message: JsonObject) -> JsonObject:
     if not answer.thinking:
         return message
     return {**message, "content": f"<think>\n{answer.thinking}\n</think>\n\n{message['content'] or ''}"}
 
 
-def _minimax(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+def _minimax(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     """`<think>` in the text, or details if the request asks for `reasoning_split` (contracts.md §5)."""
     if exchange.body.get("reasoning_split") is not True or not answer.thinking:
         return _think_tags(answer, message)
@@ -63,7 +63,7 @@ def _minimax(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObj
     return {**message, "reasoning_details": [{**entry, "text": answer.thinking}]}
 
 
-def _groq(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+def _groq(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     """`reasoning_format` decides: in tags, in a field, or not at all."""
     wanted = exchange.body.get("reasoning_format")
     if wanted == "raw":
@@ -73,7 +73,7 @@ def _groq(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject
     return {**message, "reasoning": answer.thinking}
 
 
-def _mistral(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+def _mistral(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     if not answer.thinking:
         return message
     chunk = {"type": "thinking", "thinking": [{"type": "text", "text": answer.thinking}], "closed": True}
@@ -81,7 +81,7 @@ def _mistral(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObj
     return {**message, "content": [chunk, *words]}
 
 
-def _copilot(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+def _copilot(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     """Text, and an opaque token bound to the model and the account (contracts.md §29)."""
     if not answer.thinking:
         return message
@@ -91,12 +91,12 @@ def _copilot(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObj
     return {**message, "reasoning_text": answer.thinking, "reasoning_opaque": token}
 
 
-def google_seal(exchange: Exchange, call: Call | None) -> str:
+def google_seal(exchange: SimExchange, call: CallTool | None) -> str:
     name, arguments = (call.name, canonical_arguments(call.arguments)) if call else ("", "")
     return exchange.mint.seal({"call": name}, bound_to(exchange, name, arguments), spelling_for(exchange.model))
 
 
-def _google(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+def _google(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     """On the first call, or on the message where there is none (contracts.md §11)."""
     if not signs_answer(exchange, answer):
         return message
@@ -140,11 +140,11 @@ def _google_deltas(message: JsonObject, chunk_chars: int, style: ChatStyle) -> I
         yield {"role": "assistant", "content": "", "extra_content": message["extra_content"]}
 
 
-def thoughts_of(answer: Answer) -> list[Think | Redacted]:
+def thoughts_of(answer: ModelAnswer) -> list[Think | Redacted]:
     return [piece for piece in answer.pieces if isinstance(piece, (Think, Redacted))]
 
 
-def _usage(usage: Usage) -> JsonObject:
+def _usage(usage: TokenCounts) -> JsonObject:
     return {
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
@@ -154,15 +154,15 @@ def _usage(usage: Usage) -> JsonObject:
     }
 
 
-def _plain_usage(usage: Usage) -> JsonObject:
+def _plain_usage(usage: TokenCounts) -> JsonObject:
     return {"prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": usage.total}
 
 
-def _deepseek_usage(usage: Usage) -> JsonObject:
+def _deepseek_usage(usage: TokenCounts) -> JsonObject:
     return {**_usage(usage), "prompt_cache_hit_tokens": 0, "prompt_cache_miss_tokens": usage.input}
 
 
-def _xai_usage(usage: Usage) -> JsonObject:
+def _xai_usage(usage: TokenCounts) -> JsonObject:
     prompt = {"text_tokens": usage.input, "audio_tokens": 0, "image_tokens": 0, "cached_tokens": 0}
     predicted = {"audio_tokens": 0, "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0}
     return {
@@ -174,7 +174,7 @@ def _xai_usage(usage: Usage) -> JsonObject:
     }
 
 
-def _openai_usage(usage: Usage) -> JsonObject:
+def _openai_usage(usage: TokenCounts) -> JsonObject:
     predicted = {"audio_tokens": 0, "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0}
     return {
         **_plain_usage(usage),
@@ -183,18 +183,18 @@ def _openai_usage(usage: Usage) -> JsonObject:
     }
 
 
-def _groq_usage(usage: Usage) -> JsonObject:
+def _groq_usage(usage: TokenCounts) -> JsonObject:
     times = {"queue_time": 0.005, "prompt_time": 0.01, "completion_time": 0.1, "total_time": 0.11}
     return {**_plain_usage(usage), **times, "completion_tokens_details": {"reasoning_tokens": usage.reasoning}}
 
 
-def _cerebras_usage(usage: Usage) -> JsonObject:
+def _cerebras_usage(usage: TokenCounts) -> JsonObject:
     predicted = {"accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0}
     details = {**predicted, "reasoning_tokens": usage.reasoning}
     return {**_usage(usage), "completion_tokens_details": details}
 
 
-def _mistral_usage(usage: Usage) -> JsonObject:
+def _mistral_usage(usage: TokenCounts) -> JsonObject:
     return {**_plain_usage(usage), "prompt_tokens_details": {"cached_tokens": 0}}
 
 
@@ -202,12 +202,12 @@ def _fingerprint(value: str | None) -> Extras:
     return lambda answer: {"system_fingerprint": value}
 
 
-def _cerebras_times(answer: Answer) -> JsonObject:
+def _cerebras_times(answer: ModelAnswer) -> JsonObject:
     times = {"queue_time": 0.002, "prompt_time": 0.01, "completion_time": 0.1, "total_time": 0.112}
     return {"time_info": {"created": float(answer.created), **times}}
 
 
-def _groq_whole(answer: Answer) -> JsonObject:
+def _groq_whole(answer: ModelAnswer) -> JsonObject:
     request = {"id": f"req_{answer.id[:26]}", "seed": 1}
     tier = {"service_tier": "on_demand", "system_fingerprint": "fp_simulated"}
     return {"usage_breakdown": None, **tier, "x_groq": request}

@@ -6,9 +6,20 @@ import base64
 from collections.abc import Iterator
 
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
-from thoughtline_sim.exchange import Exchange, Wire
-from thoughtline_sim.model import Offer
-from thoughtline_sim.values import Answer, Call, Heard, HeardCall, Hosted, Redacted, Role, Say, Think, Tool
+from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.model import OfferedTools
+from thoughtline_sim.values import (
+    CallTool,
+    Hosted,
+    InputCall,
+    InputMessage,
+    ModelAnswer,
+    Redacted,
+    Role,
+    Say,
+    Think,
+    Tool,
+)
 from thoughtline_sim.wire import (
     JsonObject,
     as_object,
@@ -20,7 +31,7 @@ from thoughtline_sim.wire import (
     pieces_of,
     string,
 )
-from thoughtline_sim.wires.messages import MessagesStyle, Place, arguments_of
+from thoughtline_sim.wires.messages import BlockPlace, MessagesStyle, arguments_of
 
 _STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
 _PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -37,15 +48,15 @@ def problem_of(body: JsonObject) -> str | None:
     return None
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return tuple(_read_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
 
 
-def _hear_message(index: int, message: JsonObject) -> Heard:
+def _read_message(index: int, message: JsonObject) -> InputMessage:
     blocks = objects(message.get("content"))
     role: Role = "assistant" if message.get("role") == "assistant" else "user"
     calls = tuple(
-        HeardCall(string(call.get("name")), canonical_arguments(call.get("input")), string(call.get("toolUseId")))
+        InputCall(string(call.get("name")), canonical_arguments(call.get("input")), string(call.get("toolUseId")))
         for call in (as_object(block.get("toolUse")) for block in blocks if "toolUse" in block)
     )
     results = tuple(
@@ -53,10 +64,10 @@ def _hear_message(index: int, message: JsonObject) -> Heard:
     )
     thoughts = tuple(canonical(block["reasoningContent"]) for block in blocks if "reasoningContent" in block)
     text = "".join(string(block.get("text")) for block in blocks)
-    return Heard(role, index, text, thoughts if role == "assistant" else (), calls, results, message)
+    return InputMessage(role, index, text, thoughts if role == "assistant" else (), calls, results, message)
 
 
-def offer(body: JsonObject) -> Offer:
+def offer(body: JsonObject) -> OfferedTools:
     settings = as_object(body.get("toolConfig"))
     specs = [as_object(tool.get("toolSpec")) for tool in objects(settings.get("tools"))]
     tools = tuple(
@@ -65,19 +76,19 @@ def offer(body: JsonObject) -> Offer:
         if string(spec.get("name"))
     )
     forced = string(as_object(as_object(settings.get("toolChoice")).get("tool")).get("name"))
-    return Offer(tools, forced or None)
+    return OfferedTools(tools, forced or None)
 
 
-def converse_wire(style: MessagesStyle) -> Wire:
+def converse_wire(style: MessagesStyle) -> WireFormat:
     """Claude signs here as it does at home; `style` says how."""
 
-    def write(exchange: Exchange, answer: Answer) -> JsonObject:
+    def write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
         return _write(exchange, answer, style)
 
-    return Wire(
+    return WireFormat(
         "bedrock_converse",
         problem_of,
-        hear,
+        read,
         offer,
         write,
         _frames,
@@ -90,10 +101,10 @@ def is_claude(model: str) -> bool:
     return "claude" in model
 
 
-def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObject:
-    kinds = {Think: "t", Redacted: "r", Say: "x", Call: "u"}
+def _write(exchange: SimExchange, answer: ModelAnswer, style: MessagesStyle) -> JsonObject:
+    kinds = {Think: "t", Redacted: "r", Say: "x", CallTool: "u"}
     pieces = [piece for piece in answer.pieces if not isinstance(piece, Hosted)]
-    place = Place(answer.id, 0, "".join(kinds[type(piece)] for piece in pieces))
+    place = BlockPlace(answer.id, 0, "".join(kinds[type(piece)] for piece in pieces))
     blocks: list[JsonObject] = []
     for piece in pieces:
         blocks.append(_block(exchange, answer, style, place, piece, len(blocks)))
@@ -115,17 +126,17 @@ def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObje
 
 
 def _block(
-    exchange: Exchange,
-    answer: Answer,
+    exchange: SimExchange,
+    answer: ModelAnswer,
     style: MessagesStyle,
-    place: Place,
-    piece: Think | Redacted | Say | Call,
+    place: BlockPlace,
+    piece: Think | Redacted | Say | CallTool,
     number: int,
 ) -> JsonObject:
     match piece:
         case Say():
             return {"text": piece.text}
-        case Call():
+        case CallTool():
             call_id = f"tooluse_{digest(answer.id, str(number))[:22]}"
             return {"toolUse": {"input": arguments_of(piece), "name": piece.name, "toolUseId": call_id}}
         case _ if is_claude(answer.model):
@@ -142,7 +153,7 @@ def _from_anthropic(block: JsonObject) -> JsonObject:
     return {"reasoningText": {"signature": block["signature"], "text": block["thinking"]}}
 
 
-def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
     return [_frame(name, body, number) for number, (name, body) in enumerate(_events(whole, chunk_chars))]
 
 

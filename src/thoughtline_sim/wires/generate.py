@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from thoughtline_sim.exchange import Exchange, Wire
-from thoughtline_sim.model import Offer
+from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.model import OfferedTools
 from thoughtline_sim.tokens import GEMINI, GEMINI_2_5, Spelling
-from thoughtline_sim.values import Answer, Call, Heard, HeardCall, Hosted, Redacted, Role, Say, Think, Tool, Usage
+from thoughtline_sim.values import (
+    CallTool,
+    Hosted,
+    InputCall,
+    InputMessage,
+    ModelAnswer,
+    Redacted,
+    Role,
+    Say,
+    Think,
+    TokenCounts,
+    Tool,
+)
 from thoughtline_sim.wire import (
     JsonObject,
     as_object,
@@ -50,7 +62,7 @@ def spelling_for(model: str) -> Spelling:
     return GEMINI_2_5 if is_2_5(model) else GEMINI
 
 
-def bound_to(exchange: Exchange, name: str, arguments: str) -> tuple[str, ...]:
+def bound_to(exchange: SimExchange, name: str, arguments: str) -> tuple[str, ...]:
     """What a signature is good for: this call of this model for this account. No name: a text part."""
     return ("gemini", exchange.model, exchange.account, name, arguments)
 
@@ -66,30 +78,30 @@ def problem_of(body: JsonObject) -> str | None:
     return None
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_content(index, content) for index, content in enumerate(objects(body.get("contents"))))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return tuple(_read_content(index, content) for index, content in enumerate(objects(body.get("contents"))))
 
 
-def _hear_content(index: int, content: JsonObject) -> Heard:
+def _read_content(index: int, content: JsonObject) -> InputMessage:
     parts = objects(content.get("parts"))
     role: Role = "assistant" if content.get("role") == "model" else "user"
     text = "".join(string(part.get("text")) for part in parts if part.get("thought") is not True)
-    calls = tuple(_hear_call(call_of(part)) for part in parts if call_of(part))
+    calls = tuple(_read_call(call_of(part)) for part in parts if call_of(part))
     results = tuple(string(result_of(part).get("name")) for part in parts if result_of(part))
     # The summary may be dropped, the signature may not: only the signature is reasoning that comes back.
     signatures = tuple(_standard(signature_of(part)) for part in parts if signature_of(part))
-    return Heard(role, index, text, signatures if role == "assistant" else (), calls, results, content)
+    return InputMessage(role, index, text, signatures if role == "assistant" else (), calls, results, content)
 
 
 def _standard(signature: str) -> str:
     return signature.translate(str.maketrans("-_", "+/"))
 
 
-def _hear_call(call: JsonObject) -> HeardCall:
-    return HeardCall(string(call.get("name")), canonical_arguments(call.get("args")), string(call.get("id")) or None)
+def _read_call(call: JsonObject) -> InputCall:
+    return InputCall(string(call.get("name")), canonical_arguments(call.get("args")), string(call.get("id")) or None)
 
 
-def offer(body: JsonObject) -> Offer:
+def offer(body: JsonObject) -> OfferedTools:
     declared: list[JsonObject] = []
     for tool in objects(body.get("tools")):
         declared += objects(either(tool, "functionDeclarations", "function_declarations"))
@@ -100,10 +112,10 @@ def offer(body: JsonObject) -> Offer:
     )
     settings = as_object(either(body, "toolConfig", "tool_config"))
     choice = as_object(either(settings, "functionCallingConfig", "function_calling_config"))
-    return Offer(tools, None, choice.get("mode") != "NONE")
+    return OfferedTools(tools, None, choice.get("mode") != "NONE")
 
 
-def _write(exchange: Exchange, answer: Answer) -> JsonObject:
+def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     parts = list(_parts(exchange, answer))
     candidate: JsonObject = {
         "content": {"parts": parts, "role": "model"},
@@ -120,7 +132,7 @@ def _write(exchange: Exchange, answer: Answer) -> JsonObject:
     }
 
 
-def _usage(usage: Usage) -> JsonObject:
+def _usage(usage: TokenCounts) -> JsonObject:
     thoughts = {"thoughtsTokenCount": usage.reasoning} if usage.reasoning else {}
     return {
         "promptTokenCount": usage.input,
@@ -132,7 +144,7 @@ def _usage(usage: Usage) -> JsonObject:
     }
 
 
-def _parts(exchange: Exchange, answer: Answer) -> Iterator[JsonObject]:
+def _parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
     """Summaries if asked for; the signature on the first call of the step, or on the last text where there is none."""
     settings = as_object(either(exchange.body, "generationConfig", "generation_config"))
     thinking = as_object(either(settings, "thinkingConfig", "thinking_config"))
@@ -148,7 +160,7 @@ def _parts(exchange: Exchange, answer: Answer) -> Iterator[JsonObject]:
             case Say():
                 signed = signs and not answer.calls and piece is says[-1]
                 yield {"text": piece.text, **(_seal(exchange, "", "") if signed else {})}
-            case Call():
+            case CallTool():
                 yield _call_part(exchange, answer, piece, calls, signs)
                 calls += 1
             case Hosted():
@@ -157,14 +169,14 @@ def _parts(exchange: Exchange, answer: Answer) -> Iterator[JsonObject]:
                 assert_never(piece)
 
 
-def _executed(exchange: Exchange, piece: Hosted) -> Iterator[JsonObject]:
+def _executed(exchange: SimExchange, piece: Hosted) -> Iterator[JsonObject]:
     """Code that Google ran, signed, and what came of it (recorded)."""
     code = {"language": "PYTHON", "code": f"{piece.name}({piece.arguments})"}
     yield {"executableCode": code, **_seal(exchange, "", "")}
     yield {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "ok"}}
 
 
-def signs_answer(exchange: Exchange, answer: Answer) -> bool:
+def signs_answer(exchange: SimExchange, answer: ModelAnswer) -> bool:
     """Gemini 3 signs its calls even at minimal thinking; 2.5 only what it thought, and only if tools were declared."""
     has_thought = any(isinstance(piece, (Think, Redacted)) for piece in answer.pieces)
     if is_2_5(answer.model):
@@ -172,7 +184,7 @@ def signs_answer(exchange: Exchange, answer: Answer) -> bool:
     return has_thought or bool(answer.calls)
 
 
-def _call_part(exchange: Exchange, answer: Answer, call: Call, number: int, signs: bool) -> JsonObject:
+def _call_part(exchange: SimExchange, answer: ModelAnswer, call: CallTool, number: int, signs: bool) -> JsonObject:
     arguments = arguments_of(call)
     body: JsonObject = {"name": call.name, "args": arguments}
     if answer.has_ids and not is_2_5(answer.model):
@@ -186,12 +198,12 @@ def _call_id(answer_id: str, number: int) -> str:
     return "".join(_ID_LETTERS[byte % len(_ID_LETTERS)] for byte in bytes.fromhex(digest(answer_id, str(number)))[:8])
 
 
-def _seal(exchange: Exchange, name: str, arguments: str) -> JsonObject:
+def _seal(exchange: SimExchange, name: str, arguments: str) -> JsonObject:
     bound = bound_to(exchange, name, arguments)
     return {"thoughtSignature": exchange.mint.seal({"call": name}, bound, spelling_for(exchange.model))}
 
 
-def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
     bodies = [compact(chunk) for chunk in _chunks(whole, chunk_chars)]
     if is_sse(exchange):
         return [b"data: " + body + b"\r\n\r\n" for body in bodies]
@@ -199,7 +211,7 @@ def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[byt
     return [*opening, b"\n]"]
 
 
-def is_sse(exchange: Exchange) -> bool:
+def is_sse(exchange: SimExchange) -> bool:
     return exchange.query.get("alt") == "sse"
 
 
@@ -232,8 +244,8 @@ def _echo(whole: JsonObject) -> JsonObject:
     return {"contents": [whole["candidates"][0]["content"]]}
 
 
-def _stream_type(exchange: Exchange) -> str:
+def _stream_type(exchange: SimExchange) -> str:
     return "text/event-stream" if is_sse(exchange) else "application/json; charset=UTF-8"
 
 
-GENERATE = Wire("gemini_generate", problem_of, hear, offer, _write, _frames, _echo, _stream_type)
+GENERATE = WireFormat("gemini_generate", problem_of, read, offer, _write, _frames, _echo, _stream_type)

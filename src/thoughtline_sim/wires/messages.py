@@ -11,21 +11,21 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from thoughtline_sim.exchange import Exchange, Wire
-from thoughtline_sim.model import Offer
+from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.model import OfferedTools
 from thoughtline_sim.values import (
-    Answer,
-    Call,
-    Heard,
-    HeardCall,
+    CallTool,
     Hosted,
+    InputCall,
+    InputMessage,
+    ModelAnswer,
     Piece,
     Redacted,
     Role,
     Say,
     Think,
+    TokenCounts,
     Tool,
-    Usage,
 )
 from thoughtline_sim.wire import (
     Json,
@@ -45,7 +45,7 @@ THINKING = ("thinking", "redacted_thinking")
 _STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
 
 
-class Place(NamedTuple):
+class BlockPlace(NamedTuple):
     """Where a thinking block stands in the answer that is being signed."""
 
     message_id: str
@@ -56,10 +56,10 @@ class Place(NamedTuple):
 class MessagesStyle(NamedTuple):
     """What a server of this wire puts into a thinking block, and how it names things."""
 
-    thinking: Callable[[Exchange, Answer, Place, Think | Redacted], JsonObject]
+    thinking: Callable[[SimExchange, ModelAnswer, BlockPlace, Think | Redacted], JsonObject]
     call_id: Callable[[str, str, int], str]
     reply_id: Callable[[str], str]
-    pieces: Callable[[Exchange, tuple[Piece, ...]], tuple[Piece, ...]] = lambda exchange, pieces: pieces
+    pieces: Callable[[SimExchange, tuple[Piece, ...]], tuple[Piece, ...]] = lambda exchange, pieces: pieces
     is_genuine: bool = False
 
 
@@ -83,11 +83,11 @@ def blocks_of(message: JsonObject) -> list[JsonObject]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return tuple(_read_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
 
 
-def _hear_message(index: int, message: JsonObject) -> Heard:
+def _read_message(index: int, message: JsonObject) -> InputMessage:
     blocks = blocks_of(message)
     role: Role = "assistant" if message.get("role") == "assistant" else "user"
     if message.get("role") == "system":
@@ -95,32 +95,32 @@ def _hear_message(index: int, message: JsonObject) -> Heard:
     results = tuple(string(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result")
     text = text_of([block for block in blocks if block.get("type") == "text"])
     calls = tuple(
-        HeardCall(string(block.get("name")), canonical_arguments(block.get("input")), string(block.get("id")))
+        InputCall(string(block.get("name")), canonical_arguments(block.get("input")), string(block.get("id")))
         for block in blocks
         if block.get("type") == "tool_use"
     )
     thoughts = tuple(canonical(block) for block in blocks if block.get("type") in THINKING)
-    return Heard(role, index, text, thoughts if role == "assistant" else (), calls, results, message)
+    return InputMessage(role, index, text, thoughts if role == "assistant" else (), calls, results, message)
 
 
-def offer(body: JsonObject) -> Offer:
+def offer(body: JsonObject) -> OfferedTools:
     tools = tuple(
         Tool(string(tool.get("name")), as_object(tool.get("input_schema")))
         for tool in objects(body.get("tools"))
         if string(tool.get("name")) and "input_schema" in tool
     )
     choice = as_object(body.get("tool_choice"))
-    return Offer(tools, string(choice.get("name")) or None, choice.get("type") != "none")
+    return OfferedTools(tools, string(choice.get("name")) or None, choice.get("type") != "none")
 
 
-def messages_wire(style: MessagesStyle) -> Wire:
-    def write(exchange: Exchange, answer: Answer) -> JsonObject:
+def messages_wire(style: MessagesStyle) -> WireFormat:
+    def write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
         return _write(exchange, answer, style)
 
-    return Wire(
+    return WireFormat(
         "anthropic_messages",
         problem_of,
-        hear,
+        read,
         offer,
         write,
         _frames,
@@ -139,9 +139,9 @@ def skeleton_of(blocks: list[JsonObject]) -> str:
     return "".join(letters.get(string(block.get("type")), "o") for block in blocks)
 
 
-def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObject:
+def _write(exchange: SimExchange, answer: ModelAnswer, style: MessagesStyle) -> JsonObject:
     pieces = style.pieces(exchange, answer.pieces)
-    kinds = {Think: "t", Redacted: "r", Say: "x", Call: "u", Hosted: "so"}
+    kinds = {Think: "t", Redacted: "r", Say: "x", CallTool: "u", Hosted: "so"}
     skeleton = "".join(kinds[type(piece)] for piece in pieces)
     reply_id = style.reply_id(answer.id)
     blocks: list[JsonObject] = []
@@ -149,11 +149,11 @@ def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObje
     for piece in pieces:
         match piece:
             case Think() | Redacted():
-                blocks.append(style.thinking(exchange, answer, Place(reply_id, thoughts, skeleton), piece))
+                blocks.append(style.thinking(exchange, answer, BlockPlace(reply_id, thoughts, skeleton), piece))
                 thoughts += 1
             case Say():
                 blocks.append({"type": "text", "text": piece.text})
-            case Call():
+            case CallTool():
                 blocks.append(_tool_use(piece, style.call_id(answer.id, piece.name, calls), style))
                 calls += 1
             case Hosted():
@@ -164,7 +164,7 @@ def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObje
 
 
 def _around(
-    exchange: Exchange, answer: Answer, reply_id: str, blocks: list[JsonObject], style: MessagesStyle
+    exchange: SimExchange, answer: ModelAnswer, reply_id: str, blocks: list[JsonObject], style: MessagesStyle
 ) -> JsonObject:
     whole: JsonObject = {
         "model": answer.model,
@@ -182,7 +182,7 @@ def _around(
     return whole
 
 
-def _tool_use(call: Call, call_id: str, style: MessagesStyle) -> JsonObject:
+def _tool_use(call: CallTool, call_id: str, style: MessagesStyle) -> JsonObject:
     block: JsonObject = {"type": "tool_use", "id": call_id, "name": call.name, "input": arguments_of(call)}
     return {**block, "caller": {"type": "direct"}} if style.is_genuine else block
 
@@ -194,7 +194,7 @@ def _server_tool(piece: Hosted, name: str) -> list[JsonObject]:
     return [use, {"type": f"{piece.name}_tool_result", "tool_use_id": name, "content": found}]
 
 
-def arguments_of(call: Call | Hosted) -> Json:
+def arguments_of(call: CallTool | Hosted) -> Json:
     """The arguments as an object, for wires that have no text for them; what is no object becomes one."""
     try:
         value = msgspec.json.decode(call.arguments)
@@ -203,7 +203,7 @@ def arguments_of(call: Call | Hosted) -> Json:
     return value if isinstance(value, dict) else {"value": value if value is not None else call.arguments}
 
 
-def _usage(usage: Usage, style: MessagesStyle) -> JsonObject:
+def _usage(usage: TokenCounts, style: MessagesStyle) -> JsonObject:
     counts: JsonObject = {
         "input_tokens": usage.input,
         "cache_creation_input_tokens": 0,
@@ -221,7 +221,7 @@ def _usage(usage: Usage, style: MessagesStyle) -> JsonObject:
     }
 
 
-def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
     events = list(_events(whole, chunk_chars))
     return [_event(event, number) for number, event in enumerate(events)]
 
@@ -280,12 +280,12 @@ def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
                 yield {"type": "input_json_delta", "partial_json": piece}
 
 
-def _unsigned(exchange: Exchange, answer: Answer, place: Place, piece: Think | Redacted) -> JsonObject:
+def _unsigned(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
     """DeepSeek, MiMo, MiniMax: a signature that is there for the schema and nothing else."""
     return {"type": "thinking", "thinking": piece.text, "signature": place.message_id}
 
 
-def _decorated(exchange: Exchange, answer: Answer, place: Place, piece: Think | Redacted) -> JsonObject:
+def _decorated(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
     """Kimi: no magic, 12946 characters whole and 4340 streamed, never read (contracts.md §0.3)."""
     size = 4340 if exchange.is_streaming else 12946
     letters = "".join(digest(answer.id, str(place.number), str(number)) for number in range(size // 24 + 1))

@@ -9,10 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, assert_never
 
-from thoughtline_sim.exchange import Exchange, Wire
+from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.ledger import StoredResponse
-from thoughtline_sim.model import Offer
-from thoughtline_sim.values import Answer, Call, Heard, HeardCall, Hosted, Redacted, Role, Say, Think, Tool, Usage
+from thoughtline_sim.model import OfferedTools
+from thoughtline_sim.values import (
+    CallTool,
+    Hosted,
+    InputCall,
+    InputMessage,
+    ModelAnswer,
+    Redacted,
+    Role,
+    Say,
+    Think,
+    TokenCounts,
+    Tool,
+)
 from thoughtline_sim.wire import (
     Json,
     JsonObject,
@@ -37,9 +49,9 @@ class ResponsesStyle(NamedTuple):
     """From the kind of item (`rs`, `fc`, `msg`), the answer's digits and the item's number."""
     reply_id: Callable[[str], str]
     call_id: Callable[[str, int], str]
-    reasoning: Callable[[Exchange, Answer, str, Think | Redacted], JsonObject]
-    around: Callable[[Exchange, Answer], JsonObject]
-    usage: Callable[[Usage], JsonObject]
+    reasoning: Callable[[SimExchange, ModelAnswer, str, Think | Redacted], JsonObject]
+    around: Callable[[SimExchange, ModelAnswer], JsonObject]
+    usage: Callable[[TokenCounts], JsonObject]
     has_phase: bool = False
     manners: StreamManners = StreamManners()
     keeps: bool = True
@@ -68,24 +80,24 @@ def kind_of(item: JsonObject) -> str:
     return string(item.get("type")) or ("message" if "role" in item else "item_reference")
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_item(index, item) for index, item in enumerate(items_of(body)))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return tuple(_read_item(index, item) for index, item in enumerate(items_of(body)))
 
 
-def _hear_item(index: int, item: JsonObject) -> Heard:
+def _read_item(index: int, item: JsonObject) -> InputMessage:
     kind = kind_of(item)
     if kind == "reasoning":
-        return Heard("assistant", index, "", _thoughts(item), raw=item)
+        return InputMessage("assistant", index, "", _thoughts(item), raw=item)
     if kind in MODEL_ITEMS:
         arguments = canonical_arguments(item.get("arguments", item.get("input")))
-        call = HeardCall(string(item.get("name")), arguments, string(item.get("call_id")))
-        return Heard("assistant", index, calls=(call,), raw=item)
+        call = InputCall(string(item.get("name")), arguments, string(item.get("call_id")))
+        return InputMessage("assistant", index, calls=(call,), raw=item)
     if kind in _RESULTS:
-        return Heard("tool", index, results=(string(item.get("call_id")),), raw=item)
+        return InputMessage("tool", index, results=(string(item.get("call_id")),), raw=item)
     if is_hosted(item):
-        return Heard("assistant", index, raw=item)
+        return InputMessage("assistant", index, raw=item)
     roles: dict[str, Role] = {"assistant": "assistant", "system": "system", "developer": "system"}
-    return Heard(roles.get(string(item.get("role")), "user"), index, text_of(item.get("content")), raw=item)
+    return InputMessage(roles.get(string(item.get("role")), "user"), index, text_of(item.get("content")), raw=item)
 
 
 def is_hosted(item: JsonObject) -> bool:
@@ -99,41 +111,41 @@ def _thoughts(item: JsonObject) -> tuple[str, ...]:
     return (held or string(item.get("id")),) if held or item.get("id") else ()
 
 
-def offer(body: JsonObject) -> Offer:
+def offer(body: JsonObject) -> OfferedTools:
     tools = tuple(
         Tool(string(tool.get("name")), as_object(tool.get("parameters")))
         for tool in objects(body.get("tools"))
         if tool.get("type") == "function" and string(tool.get("name"))
     )
     choice = body.get("tool_choice")
-    return Offer(tools, string(as_object(choice).get("name")) or None, choice != "none")
+    return OfferedTools(tools, string(as_object(choice).get("name")) or None, choice != "none")
 
 
-def is_stored(exchange: Exchange) -> bool:
+def is_stored(exchange: SimExchange) -> bool:
     return exchange.body.get("store") is not False
 
 
-def wants_ciphertext(exchange: Exchange) -> bool:
+def wants_ciphertext(exchange: SimExchange) -> bool:
     included = exchange.body.get("include")
     asked = isinstance(included, list) and "reasoning.encrypted_content" in included
     return asked or not is_stored(exchange)
 
 
-def responses_wire(style: ResponsesStyle) -> Wire:
-    def write(exchange: Exchange, answer: Answer) -> JsonObject:
+def responses_wire(style: ResponsesStyle) -> WireFormat:
+    def write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
         return _write(exchange, answer, style)
 
-    def frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+    def frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
         return frames_of(whole, chunk_chars, style.manners)
 
-    return Wire("openai_responses", problem_of, hear, offer, write, frames, _echo, lambda _: "text/event-stream")
+    return WireFormat("openai_responses", problem_of, read, offer, write, frames, _echo, lambda _: "text/event-stream")
 
 
 def _echo(whole: JsonObject) -> JsonObject:
     return {"input": whole["output"]}
 
 
-def _write(exchange: Exchange, answer: Answer, style: ResponsesStyle) -> JsonObject:
+def _write(exchange: SimExchange, answer: ModelAnswer, style: ResponsesStyle) -> JsonObject:
     output = _items(exchange, answer, style)
     whole = {
         **style.around(exchange, answer),
@@ -152,14 +164,14 @@ def _write(exchange: Exchange, answer: Answer, style: ResponsesStyle) -> JsonObj
     return whole
 
 
-def history_of(exchange: Exchange) -> tuple[JsonObject, ...]:
+def history_of(exchange: SimExchange) -> tuple[JsonObject, ...]:
     """What `previous_response_id` stands for: all items of the conversation up to that response."""
     name = string(exchange.body.get("previous_response_id"))
     known = exchange.ledger.responses.get((exchange.account, name)) if name else None
     return (*known.before, *known.items) if known and known.is_stored else ()
 
 
-def _items(exchange: Exchange, answer: Answer, style: ResponsesStyle) -> list[JsonObject]:
+def _items(exchange: SimExchange, answer: ModelAnswer, style: ResponsesStyle) -> list[JsonObject]:
     output: list[JsonObject] = []
     calls = 0
     for piece in answer.pieces:
@@ -169,7 +181,7 @@ def _items(exchange: Exchange, answer: Answer, style: ResponsesStyle) -> list[Js
                 output.append(style.reasoning(exchange, answer, style.item_id("rs", answer.id, number), piece))
             case Say():
                 output.append(_message(style, style.item_id("msg", answer.id, number), piece, bool(answer.calls)))
-            case Call():
+            case CallTool():
                 call_id = style.call_id(answer.id, calls)
                 output.append(_function_call(style.item_id("fc", answer.id, number), call_id, piece))
                 calls += 1
@@ -193,7 +205,7 @@ def _message(style: ResponsesStyle, item_id: str, piece: Say, has_calls: bool) -
     return {**head, "content": [text], **phase, "role": "assistant"}
 
 
-def _function_call(item_id: str, call_id: str, call: Call) -> JsonObject:
+def _function_call(item_id: str, call_id: str, call: CallTool) -> JsonObject:
     return {
         "id": item_id,
         "type": "function_call",
@@ -204,7 +216,7 @@ def _function_call(item_id: str, call_id: str, call: Call) -> JsonObject:
     }
 
 
-def echoed(exchange: Exchange, name: str, default: Json) -> Json:
+def echoed(exchange: SimExchange, name: str, default: Json) -> Json:
     """A setting of the request, told back in the answer."""
     value = exchange.body.get(name)
     return default if value is None else value

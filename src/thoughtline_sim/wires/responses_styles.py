@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from thoughtline_sim.exchange import Exchange
+from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.tokens import OPENAI as OPENAI_SPELLING
 from thoughtline_sim.tokens import XAI as XAI_SPELLING
-from thoughtline_sim.values import Answer, Redacted, Think, Usage
+from thoughtline_sim.values import ModelAnswer, Redacted, Think, TokenCounts
 from thoughtline_sim.wire import JsonObject, as_object, digest, string
 from thoughtline_sim.wires.responses import ResponsesStyle, echoed, is_stored, uuid_of, wants_ciphertext
 from thoughtline_sim.wires.responses_stream import StreamManners
 
 
-def openai_bound(exchange: Exchange) -> tuple[str, ...]:
+def openai_bound(exchange: SimExchange) -> tuple[str, ...]:
     """Ciphertext is good for its organisation at its endpoint; the item's id is one of its claims."""
     return ("responses", exchange.account)
 
 
-def _summary(exchange: Exchange, piece: Think | Redacted) -> list[JsonObject]:
+def _summary(exchange: SimExchange, piece: Think | Redacted) -> list[JsonObject]:
     wanted = string(as_object(exchange.body.get("reasoning")).get("summary"))
     return [{"type": "summary_text", "text": piece.text}] if wanted and isinstance(piece, Think) and piece.text else []
 
 
-def _openai_reasoning(exchange: Exchange, answer: Answer, item_id: str, piece: Think | Redacted) -> JsonObject:
+def _openai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Think | Redacted) -> JsonObject:
     item: JsonObject = {"id": item_id, "type": "reasoning", "summary": _summary(exchange, piece)}
     if wants_ciphertext(exchange):
         claims = {"item": item_id, "model": answer.model, "text": piece.text}
@@ -29,7 +29,7 @@ def _openai_reasoning(exchange: Exchange, answer: Answer, item_id: str, piece: T
     return item
 
 
-def _xai_reasoning(exchange: Exchange, answer: Answer, item_id: str, piece: Think | Redacted) -> JsonObject:
+def _xai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Think | Redacted) -> JsonObject:
     """The summary is always shown; ciphertext is bound to nothing but its maker (contracts.md §14)."""
     shown = [{"text": piece.text, "type": "summary_text"}] if piece.text else []
     item: JsonObject = {"id": item_id, "summary": shown, "type": "reasoning", "status": "completed"}
@@ -38,7 +38,9 @@ def _xai_reasoning(exchange: Exchange, answer: Answer, item_id: str, piece: Thin
     return item
 
 
-def _deepseek_reasoning(exchange: Exchange, answer: Answer, item_id: str, piece: Think | Redacted) -> JsonObject:
+def _deepseek_reasoning(
+    exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Think | Redacted
+) -> JsonObject:
     """Thinking in the clear. `encrypted_content` is a handle, `<response id>-0`, that nobody needs back."""
     item: JsonObject = {
         "type": "reasoning",
@@ -52,7 +54,7 @@ def _deepseek_reasoning(exchange: Exchange, answer: Answer, item_id: str, piece:
     return item
 
 
-def _around(exchange: Exchange, answer: Answer) -> JsonObject:
+def _around(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     """What every provider's answer tells back of its request."""
     reasoning = as_object(exchange.body.get("reasoning"))
     return {
@@ -83,15 +85,15 @@ def _around(exchange: Exchange, answer: Answer) -> JsonObject:
     }
 
 
-def _openai_around(exchange: Exchange, answer: Answer) -> JsonObject:
+def _openai_around(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     return {**_around(exchange, answer), "prompt_cache_retention": None}
 
 
-def _azure_around(exchange: Exchange, answer: Answer) -> JsonObject:
+def _azure_around(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     return {**_openai_around(exchange, answer), "content_filters": None}
 
 
-def _deepseek_around(exchange: Exchange, answer: Answer) -> JsonObject:
+def _deepseek_around(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     around = {**_azure_around(exchange, answer), "moderation": None, "store": False}
     return {**around, "text": {"format": {"type": "text"}, "verbosity": None}}
 
@@ -110,7 +112,7 @@ _COPILOT_LEAVES_OUT = (
 )
 
 
-def _copilot_around(exchange: Exchange, answer: Answer) -> JsonObject:
+def _copilot_around(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     """A whole answer is shorter than the one in the last event of a stream, and tells what it cost (recorded)."""
     around = _openai_around(exchange, answer)
     del around["prompt_cache_key"]
@@ -123,15 +125,15 @@ def _copilot_around(exchange: Exchange, answer: Answer) -> JsonObject:
     return {**kept, "output_text": None, "copilot_usage": {"token_details": details, "total_nano_aiu": 1000}}
 
 
-def _copilot_reasoning(exchange: Exchange, answer: Answer, item_id: str, piece: Think | Redacted) -> JsonObject:
+def _copilot_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Think | Redacted) -> JsonObject:
     return {**_openai_reasoning(exchange, answer, item_id, piece), "content": []}
 
 
-def _xai_around(exchange: Exchange, answer: Answer) -> JsonObject:
+def _xai_around(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     return {**_around(exchange, answer), "text": {"format": {"type": "text"}}}
 
 
-def _usage(usage: Usage) -> JsonObject:
+def _usage(usage: TokenCounts) -> JsonObject:
     return {
         "input_tokens": usage.input,
         "input_tokens_details": {"cached_tokens": 0},
@@ -141,7 +143,7 @@ def _usage(usage: Usage) -> JsonObject:
     }
 
 
-def _xai_usage(usage: Usage) -> JsonObject:
+def _xai_usage(usage: TokenCounts) -> JsonObject:
     counted = {"num_sources_used": 0, "num_server_side_tools_used": 0, "cost_in_usd_ticks": usage.total * 100}
     return {**_usage(usage), **counted, "context_details": {"input_tokens": usage.input, "output_tokens": usage.output}}
 
