@@ -17,11 +17,10 @@ from thoughtline_sim.simulators import SIMULATORS
 from thoughtline_sim.wire import Json, compact
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
+"""The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""
 
 KEEP_ALIVE_SECONDS = 75
 """Longer than the five seconds of many clients: who lets go first must not be a matter of luck."""
-
-"""The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -58,13 +57,13 @@ class SimulatorApp:
             page = resources.files("thoughtline_sim").joinpath("page.html").read_bytes()
             return HttpResponse(200, "text/html; charset=utf-8", [page])
         if request.method == "GET" and request.path == "/_log":
-            return _told(list(self.simulation.log))
+            return _json(list(self.simulation.log))
         if request.method == "GET" and request.path == "/_stats":
-            return _told(self.simulation.stats())
+            return _json(self.simulation.stats())
         return self.simulation.respond(request)
 
 
-def _told(value: Json) -> HttpResponse:
+def _json(value: Json) -> HttpResponse:
     return HttpResponse(200, "application/json", [compact(value)])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from thoughtline.values.turns import FormatName
@@ -11,7 +11,10 @@ from thoughtline_sim.ledger import Ledger
 from thoughtline_sim.model import OfferedTools
 from thoughtline_sim.tokens import Mint
 from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection
-from thoughtline_sim.wire import JsonObject, string
+from thoughtline_sim.wire import JsonObject, as_object, string
+
+PLAIN_MODELS = ("gpt-4", "gpt-3", "chatgpt-4", "gpt-5-chat")
+"""Beginnings of models that don't reason."""
 
 
 class SimExchange(NamedTuple):
@@ -29,12 +32,20 @@ class SimExchange(NamedTuple):
     mint: Mint
     ledger: Ledger
     notes: dict[str, list[JsonObject]]
-    """What rules found that is no error but is told in the answer, such as dropped blocks."""
+    """What rules found that is no error but stands in the answer, such as dropped blocks."""
     thinks: bool = True
 
 
-Rule: TypeAlias = Callable[[SimExchange], Rejection | None]
-"""A predicate of a contract: the refusal if it is broken. Rules run in order; the first one answers."""
+Rule: TypeAlias = Callable[[SimExchange], Iterator[str | Rejection]]
+"""A part of a contract. It yields what is wrong: a sentence for the provider's usual envelope, or a whole rejection.
+Rules run in order; the first thing that is wrong is the answer."""
+Reject: TypeAlias = Callable[[str], Rejection]
+"""Puts a sentence into a provider's envelope."""
+IsThinking: TypeAlias = Callable[[SimExchange], bool]
+
+
+def event_stream(exchange: SimExchange) -> str:
+    return "text/event-stream"
 
 
 class WireFormat(NamedTuple):
@@ -48,11 +59,16 @@ class WireFormat(NamedTuple):
     frames: Callable[[SimExchange, JsonObject, int], list[bytes]]
     echo: Callable[[JsonObject], JsonObject]
     """A request that holds nothing but this answer, as a client sends it back."""
-    stream_type: Callable[[SimExchange], str]
+    stream_type: Callable[[SimExchange], str] = event_stream
 
 
 def always(exchange: SimExchange) -> bool:
     return True
+
+
+def unless_no_effort(exchange: SimExchange) -> bool:
+    effort = as_object(exchange.body.get("reasoning")).get("effort") or exchange.body.get("reasoning_effort")
+    return effort != "none" and not exchange.model.startswith(PLAIN_MODELS)
 
 
 def model_in_body(body: JsonObject, path: str) -> str:
@@ -64,17 +80,19 @@ def streams_if_asked(body: JsonObject, path: str) -> bool:
 
 
 class Api(NamedTuple):
-    """A wire API of a provider: which paths it answers, how it reads and writes, and what it refuses."""
+    """An API of a provider: which paths it answers, how it reads and writes, and what it refuses."""
 
     path: re.Pattern[str]
     wire: WireFormat
     rules: tuple[Rule, ...]
-    malformed: Callable[[str], Rejection]
-    is_thinking: Callable[[SimExchange], bool] = always
     model_of: Callable[[JsonObject, str], str] = model_in_body
     is_streaming: Callable[[JsonObject, str], bool] = streams_if_asked
-    counts: Callable[[SimExchange, int], JsonObject] | None = None
+    counts: Callable[[int], JsonObject] | None = None
     """An API that answers with a number of tokens instead of a turn."""
+    reject: Reject | None = None
+    """Where it is not the provider's usual envelope."""
+    is_thinking: IsThinking | None = None
+    """Where it is not decided as in the provider's other APIs."""
 
 
 class Simulator(NamedTuple):
@@ -83,5 +101,7 @@ class Simulator(NamedTuple):
     name: str
     about: str
     models: tuple[str, ...]
+    reject: Reject
     apis: tuple[Api, ...]
+    is_thinking: IsThinking = unless_no_effort
     profiles: tuple[str, ...] = ("default",)

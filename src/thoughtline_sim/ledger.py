@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from itertools import groupby
 from typing import Generic, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from thoughtline_sim.values import InputMessage, Verdict
 from thoughtline_sim.wire import JsonObject, digest
@@ -53,11 +54,17 @@ class Conversation(Struct):
 
     id: str
     opening: str
-    said: dict[int, list[SentTurn]] = {}
+    sent: dict[int, list[SentTurn]] = field(default_factory=dict)
     requests: int = 0
     refusals: int = 0
-    verdicts: Counter[Verdict] = Counter()
-    latest: list[Verdict] = []
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    latest: list[Verdict] = field(default_factory=list)
+
+    def count(self, verdicts: list[Verdict], *, is_refused: bool) -> None:
+        self.requests += 1
+        self.refusals += is_refused
+        self.verdicts.update(verdicts)
+        self.latest = verdicts
 
 
 class Ledger:
@@ -74,7 +81,7 @@ class Ledger:
         name = digest(account, opening)
         known = self.conversations.get(name)
         if known is None:
-            known = Conversation(name, opening[:200], {}, 0, 0, Counter(), [])
+            known = Conversation(name, opening[:200])
             self.conversations[name] = known
         return known
 
@@ -90,40 +97,32 @@ class Ledger:
 
 
 def remember_turn(conversation: Conversation, turn: int, answer: tuple[InputMessage, ...]) -> None:
-    """Keep what was said at this turn, to know it when it comes back."""
-    told = conversation.said.setdefault(turn, [])
-    told.append(SentTurn(visible_of(answer), thoughts_of(answer)))
-    del told[:-MAX_SAME_TURNS]
+    """Keep what was sent at this turn, to know it when it comes back."""
+    sent = conversation.sent.setdefault(turn, [])
+    sent.append(SentTurn(visible_of(answer), thoughts_of(answer)))
+    del sent[:-MAX_SAME_TURNS]
 
 
 def judge(conversation: Conversation, history: tuple[InputMessage, ...]) -> list[Verdict]:
     """What became of the reasoning of each turn of the model in this request."""
-    return [_verdict(conversation.said.get(turn, []), messages) for turn, messages in enumerate(runs_of(history))]
+    return [_verdict(conversation.sent.get(turn, []), run) for turn, run in enumerate(runs_of(history))]
 
 
-def _verdict(told: list[SentTurn], messages: tuple[InputMessage, ...]) -> Verdict:
-    candidates = [said for said in told if said.visible == visible_of(messages)] or told
+def _verdict(sent: list[SentTurn], run: tuple[InputMessage, ...]) -> Verdict:
+    candidates = [turn for turn in sent if turn.visible == visible_of(run)] or sent
     if not candidates:
         return "unknown"
-    back = thoughts_of(messages)
-    if any(said.thoughts == back for said in candidates):
+    back = thoughts_of(run)
+    if any(turn.thoughts == back for turn in candidates):
         return "whole" if back else "none"
     if not back:
         return "missing"
-    return "altered" if any(said.thoughts for said in candidates) else "invented"
+    return "altered" if any(turn.thoughts for turn in candidates) else "invented"
 
 
 def runs_of(history: tuple[InputMessage, ...]) -> list[tuple[InputMessage, ...]]:
     """The model's turns: assistant messages that stand together are one."""
-    runs: list[list[InputMessage]] = []
-    before = ""
-    for message in history:
-        if message.role == "assistant":
-            if before != "assistant":
-                runs.append([])
-            runs[-1].append(message)
-        before = message.role
-    return [tuple(run) for run in runs]
+    return [tuple(run) for role, run in groupby(history, lambda message: message.role) if role == "assistant"]
 
 
 def visible_of(messages: tuple[InputMessage, ...]) -> str:

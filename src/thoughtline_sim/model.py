@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from thoughtline_sim.ledger import runs_of
 from thoughtline_sim.script import read_script
 from thoughtline_sim.values import CallTool, InputMessage, Piece, Say, ScriptedTurn, Think, Tool, last_person
 from thoughtline_sim.wire import Json, JsonObject, as_object, objects, string
@@ -22,6 +23,12 @@ class OfferedTools(msgspec.Struct, frozen=True):
     tools: tuple[Tool, ...] = ()
     forced: str | None = None
     may_call: bool = True
+
+
+def offered(tools: Iterable[tuple[Json, Json]], forced: Json = None, *, may_call: bool = True) -> OfferedTools:
+    """Tools by name and schema, as a request has them: those without a name are left out."""
+    named = tuple(Tool(string(name), as_object(schema)) for name, schema in tools if string(name))
+    return OfferedTools(named, string(forced) or None, may_call)
 
 
 def play(
@@ -54,10 +61,10 @@ def _recalled(piece: Piece, private: str) -> Piece:
 def _private(history: tuple[InputMessage, ...], body: JsonObject) -> str:
     """What a request tells the model beside the visible conversation."""
     members = (body.get(name) for name in ("system", "instructions", "systemInstruction", "system_instruction"))
-    told = [text for member in members for text in _strings(member)]
+    texts = [text for member in members for text in _strings(member)]
     for message in history:
-        told += [message.text] if message.role == "system" else message.thoughts
-    return "\n".join(told)
+        texts += [message.text] if message.role == "system" else message.thoughts
+    return "\n".join(texts)
 
 
 def _strings(value: Json) -> Iterator[str]:
@@ -73,8 +80,7 @@ def _strings(value: Json) -> Iterator[str]:
 
 def turns_said(history: tuple[InputMessage, ...]) -> int:
     """How many turns the model has had: assistant messages that stand together count as one."""
-    roles = [message.role for message in history]
-    return sum(1 for place, role in enumerate(roles) if role == "assistant" and roles[place - 1 : place] != [role])
+    return len(runs_of(history))
 
 
 def _agent(history: tuple[InputMessage, ...], offer: OfferedTools) -> ScriptedTurn:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from thoughtline_sim.exchange import Api, SimExchange, Simulator
-from thoughtline_sim.ledger import Conversation, Ledger, judge, remember_turn
+from thoughtline_sim.exchange import Api, Reject, SimExchange, Simulator
+from thoughtline_sim.ledger import Conversation, Ledger, judge, remember_turn, runs_of
 from thoughtline_sim.model import play, turns_said
+from thoughtline_sim.script import number_in
 from thoughtline_sim.tokens import Mint
 from thoughtline_sim.values import (
     CallTool,
-    FinishWord,
     Hosted,
     InputMessage,
     ModelAnswer,
@@ -80,9 +80,10 @@ class Simulation:
             known = ", ".join(api.path.pattern for api in self.simulator.apis)
             return _json(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
         exchange = self._read(api, request)
-        if isinstance(exchange, Rejection):
-            self._note(request, None, exchange, [], "")
-            return _refused(exchange)
+        if isinstance(exchange, str):
+            rejection = self._reject(api)(exchange)
+            self._note(request, rejection)
+            return _refused(rejection)
         return self._answer(api, request, exchange)
 
     def stats(self) -> JsonObject:
@@ -90,82 +91,88 @@ class Simulation:
         return {
             "simulator": self.simulator.name,
             "profile": self.profile,
-            "conversations": [_told(conversation) for conversation in self.ledger.conversations.values()],
+            "conversations": [_counted(conversation) for conversation in self.ledger.conversations.values()],
         }
 
     def _models(self) -> JsonObject:
-        return {
-            "object": "list",
-            "data": [
-                {"id": name, "object": "model", "owned_by": self.simulator.name} for name in self.simulator.models
-            ],
-        }
+        owner = self.simulator.name
+        rows = [{"id": name, "object": "model", "owned_by": owner} for name in self.simulator.models]
+        return {"object": "list", "data": rows}
 
-    def _read(self, api: Api, request: HttpRequest) -> SimExchange | Rejection:
+    def _reject(self, api: Api) -> Reject:
+        return api.reject or self.simulator.reject
+
+    def _read(self, api: Api, request: HttpRequest) -> SimExchange | str:
+        """The request, or what is wrong with it."""
         try:
             body: Json = msgspec.json.decode(request.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return api.malformed("We could not parse the JSON body of your request.")
+            return "We could not parse the JSON body of your request."
         if not isinstance(body, dict):
-            return api.malformed("The JSON body of a request must be an object.")
+            return "The JSON body of a request must be an object."
         problem = api.wire.problem_of(body)
         if problem is not None:
-            return api.malformed(problem)
+            return problem
         exchange = SimExchange(
-            body,
-            api.wire.read(body),
-            api.model_of(body, request.path),
-            account_of(request),
-            self.profile,
-            request.path,
-            request.query,
-            request.headers,
-            api.is_streaming(body, request.path),
-            self.mint,
-            self.ledger,
-            {},
+            body=body,
+            history=api.wire.read(body),
+            model=api.model_of(body, request.path),
+            account=account_of(request),
+            profile=self.profile,
+            path=request.path,
+            query=request.query,
+            headers=request.headers,
+            is_streaming=api.is_streaming(body, request.path),
+            mint=self.mint,
+            ledger=self.ledger,
+            notes={},
         )
-        return exchange._replace(thinks=api.is_thinking(exchange))
+        return exchange._replace(thinks=(api.is_thinking or self.simulator.is_thinking)(exchange))
+
+    def _rejection(self, api: Api, exchange: SimExchange) -> Rejection | None:
+        found = next((found for rule in api.rules for found in rule(exchange)), None)
+        return self._reject(api)(found) if isinstance(found, str) else found
 
     def _answer(self, api: Api, request: HttpRequest, exchange: SimExchange) -> HttpResponse:
         conversation = self.ledger.conversation(exchange.account, exchange.history)
         verdicts = judge(conversation, exchange.history)
-        refusal = next((found for rule in api.rules if (found := rule(exchange)) is not None), None)
-        conversation.requests += 1
-        conversation.verdicts.update(verdicts)
-        conversation.latest = verdicts
-        self._note(request, exchange, refusal, verdicts, conversation.id)
-        if refusal is not None:
-            conversation.refusals += 1
-            return _refused(refusal)
+        rejection = self._rejection(api, exchange)
+        conversation.count(verdicts, is_refused=rejection is not None)
+        self._note(request, rejection, exchange, conversation)
+        if rejection is not None:
+            return _refused(rejection)
         if api.counts is not None:
-            return _json(200, api.counts(exchange, len(request.body) // 4))
-        step = play(exchange.history, api.wire.offer(exchange.body), _header_script(request), exchange.body)
-        whole = api.wire.write(exchange, self._compose(exchange, step, request))
+            return _json(200, api.counts(len(request.body) // 4))
+        turn = play(exchange.history, api.wire.offer(exchange.body), _header_script(request), exchange.body)
+        whole = api.wire.write(exchange, self._compose(exchange, turn, request))
         remember_turn(conversation, turns_said(exchange.history), api.wire.read(api.wire.echo(whole)))
-        return _streamed(api, exchange, request, step, whole) if exchange.is_streaming else _json(200, whole)
+        return _streamed(api, exchange, request, turn, whole) if exchange.is_streaming else _json(200, whole)
 
-    def _compose(self, exchange: SimExchange, step: ScriptedTurn, request: HttpRequest) -> ModelAnswer:
-        pieces = step.pieces
-        if not exchange.thinks:
-            pieces = tuple(piece for piece in pieces if not isinstance(piece, (Think, Redacted)))
+    def _compose(self, exchange: SimExchange, turn: ScriptedTurn, request: HttpRequest) -> ModelAnswer:
+        thoughts = [piece for piece in turn.pieces if isinstance(piece, (Think, Redacted))]
+        pieces = tuple(piece for piece in turn.pieces if exchange.thinks or piece not in thoughts)
         has_calls = any(isinstance(piece, CallTool) for piece in pieces)
-        finish: FinishWord = step.finish or ("tool_calls" if has_calls else "stop")
-        thought = sum(len(piece.text) for piece in pieces if isinstance(piece, (Think, Redacted)))
-        said = sum(len(piece.arguments if isinstance(piece, (CallTool, Hosted)) else piece.text) for piece in pieces)
-        usage = TokenCounts(len(request.body) // 4 + 1, said // 4 + 1 + len(pieces), -(-thought // 4))
-        digits = f"{self._random.getrandbits(128):032x}"
-        return ModelAnswer(digits, exchange.model, int(self._now()), pieces, finish, usage, step.has_ids)
+        thought = sum(len(piece.text) for piece in thoughts) if exchange.thinks else 0
+        size = sum(len(piece.arguments if isinstance(piece, (CallTool, Hosted)) else piece.text) for piece in pieces)
+        return ModelAnswer(
+            id=f"{self._random.getrandbits(128):032x}",
+            model=exchange.model,
+            created=int(self._now()),
+            pieces=pieces,
+            finish=turn.finish or ("tool_calls" if has_calls else "stop"),
+            usage=TokenCounts(len(request.body) // 4 + 1, size // 4 + 1 + len(pieces), -(-thought // 4)),
+            has_ids=turn.has_ids,
+        )
 
     def _note(
         self,
         request: HttpRequest,
-        exchange: SimExchange | None,
-        refusal: Rejection | None,
-        verdicts: list[Verdict],
-        conversation: str,
+        rejection: Rejection | None,
+        exchange: SimExchange | None = None,
+        conversation: Conversation | None = None,
     ) -> None:
         """A line of the log: the conversation as the provider saw it, and what was wrong with it."""
+        verdicts = conversation.latest if conversation else []
         self.log.append(
             {
                 "at": self._now(),
@@ -173,9 +180,9 @@ class Simulation:
                 "path": request.path,
                 "account": account_of(request),
                 "model": exchange.model if exchange else "",
-                "status": refusal.status if refusal else 200,
-                "refusal": refusal.message if refusal else None,
-                "conversation": conversation,
+                "status": rejection.status if rejection else 200,
+                "refusal": rejection.message if rejection else None,
+                "conversation": conversation.id if conversation else "",
                 "is_streaming": exchange.is_streaming if exchange else False,
                 "verdicts": verdicts,
                 "messages": _shown(exchange.history, verdicts) if exchange else [],
@@ -200,12 +207,12 @@ def _header_script(request: HttpRequest) -> str:
 
 
 def _streamed(
-    api: Api, exchange: SimExchange, request: HttpRequest, step: ScriptedTurn, whole: JsonObject
+    api: Api, exchange: SimExchange, request: HttpRequest, turn: ScriptedTurn, whole: JsonObject
 ) -> HttpResponse:
-    chunk_chars = step.chunk_chars or _setting(request, "chunk") or CHUNK_CHARS
-    delay_ms = min(step.delay_ms or _setting(request, "delay"), MAX_DELAY_MS)
+    chunk_chars = turn.chunk_chars or _setting(request, "chunk") or CHUNK_CHARS
+    delay_ms = min(turn.delay_ms or _setting(request, "delay"), MAX_DELAY_MS)
     frames = api.wire.frames(exchange, whole, chunk_chars)
-    cut_after = step.cut_after or _setting(request, "cut")
+    cut_after = turn.cut_after or _setting(request, "cut")
     is_cut = 0 < cut_after < len(frames)
     frames = frames[:cut_after] if is_cut else frames
     size = _setting(request, "bytes")
@@ -217,8 +224,7 @@ def _streamed(
 
 def _setting(request: HttpRequest, name: str) -> int:
     """`x-sim-chunk: 3` or `?sim_chunk=3`."""
-    told = request.headers.get(f"x-sim-{name}") or request.query.get(f"sim_{name}") or ""
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 8 else 0
+    return number_in(request.headers.get(f"x-sim-{name}") or request.query.get(f"sim_{name}") or "")
 
 
 def _json(status: int, body: JsonObject) -> HttpResponse:
@@ -229,7 +235,7 @@ def _refused(refusal: Rejection) -> HttpResponse:
     return HttpResponse(refusal.status, refusal.content_type, [refusal.body], refusal.headers)
 
 
-def _told(conversation: Conversation) -> JsonObject:
+def _counted(conversation: Conversation) -> JsonObject:
     return {
         "conversation": conversation.id,
         "opening": conversation.opening,
@@ -242,22 +248,18 @@ def _told(conversation: Conversation) -> JsonObject:
 
 def _shown(history: tuple[InputMessage, ...], verdicts: list[Verdict]) -> list[JsonObject]:
     """The messages for people: long texts cut, each turn of the model with its verdict."""
-    shown = []
-    turn = -1
-    before = ""
-    for message in history:
-        if message.role == "assistant" and before != "assistant":
-            turn += 1
-        before = message.role
-        shown.append(
-            {
-                "index": message.index,
-                "role": message.role,
-                "text": message.text[:_SHOWN_CHARS],
-                "thoughts": [thought[:_SHOWN_CHARS] for thought in message.thoughts],
-                "calls": [f"{call.name} {call.arguments}"[:_SHOWN_CHARS] for call in message.calls],
-                "results": list(message.results),
-                "verdict": verdicts[turn] if message.role == "assistant" else None,
-            }
-        )
-    return shown
+    verdict_of = {
+        message.index: verdict for run, verdict in zip(runs_of(history), verdicts, strict=True) for message in run
+    }
+    return [
+        {
+            "index": message.index,
+            "role": message.role,
+            "text": message.text[:_SHOWN_CHARS],
+            "thoughts": [thought[:_SHOWN_CHARS] for thought in message.thoughts],
+            "calls": [f"{call.name} {call.arguments}"[:_SHOWN_CHARS] for call in message.calls],
+            "results": list(message.results),
+            "verdict": verdict_of.get(message.index),
+        }
+        for message in history
+    ]

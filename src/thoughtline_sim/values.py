@@ -71,6 +71,7 @@ class InputCall(Struct, frozen=True):
     name: str
     arguments: str
     id: str | None = None
+    signature: str = ""
 
 
 class InputMessage(Struct, frozen=True):
@@ -123,9 +124,13 @@ class ModelAnswer(Struct, frozen=True):
         return tuple(piece for piece in self.pieces if isinstance(piece, CallTool))
 
     @property
+    def thoughts(self) -> tuple[Think | Redacted, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, (Think, Redacted)))
+
+    @property
     def thinking(self) -> str:
         """All reasoning as one text, for the wires that have one field for it."""
-        return "\n\n".join(piece.text for piece in self.pieces if isinstance(piece, (Think, Redacted)))
+        return "\n\n".join(thought.text for thought in self.thoughts)
 
     @property
     def text(self) -> str:

@@ -38,6 +38,16 @@ def digest(*parts: str) -> str:
     return sha256(framed).hexdigest()[:24]
 
 
+def uuid_of(*parts: str) -> str:
+    digits = digest(*parts) + digest("more", *parts)
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"
+
+
+def standard(token: str) -> str:
+    """A token in the standard alphabet of base64, whichever it came in."""
+    return token.translate(str.maketrans("-_", "+/"))
+
+
 def as_object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 

@@ -195,7 +195,7 @@ class Lane:
             *(request.call_ids, sealing, request.options.wants_usage, NOW),
         )
 
-    def _answered(self, request: TranslatedRequest, response: Response, is_streaming: bool) -> Answer:
+    def _answered(self, request: TranslatedRequest, response: HttpResponse, is_streaming: bool) -> Answer:
         body = b"".join(response.frames)
         if response.status != 200:
             return Answer(*translate_error(response.status, body, self.client))

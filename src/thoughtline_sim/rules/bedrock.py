@@ -4,65 +4,54 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from thoughtline_sim.exchange import Rule, SimExchange
-from thoughtline_sim.refusals import bedrock_error
 from thoughtline_sim.rules import anthropic, asking
-from thoughtline_sim.values import Rejection
-from thoughtline_sim.wire import Json, JsonObject, as_object, objects, string
+from thoughtline_sim.values import ModelAnswer, Redacted, Think
+from thoughtline_sim.wire import Json, JsonObject, as_object, digest, objects, string
 from thoughtline_sim.wires import messages
 from thoughtline_sim.wires.converse import is_claude
+from thoughtline_sim.wires.messages import BlockPlace
 
 _NO_PREFILL = ("sonnet-5", "fable-5", "opus-5")
 _UPSTREAM = "The model returned the following errors: "
 
 
-def takes_no_reasoning(exchange: SimExchange) -> Rejection | None:
+def takes_no_reasoning(exchange: SimExchange) -> Iterator[str]:
     """Nova and DeepSeek-R1. The sentence speaks of user messages though the block is in an assistant's."""
-    if "nova" not in exchange.model and "deepseek" not in exchange.model:
-        return None
-    if any(message.thoughts for message in exchange.history):
-        return bedrock_error(
-            "User messages cannot contain reasoning content. Please remove the reasoning content and try again."
-        )
-    return None
+    is_refused = "nova" in exchange.model or "deepseek" in exchange.model
+    if is_refused and any(message.thoughts for message in exchange.history):
+        yield "User messages cannot contain reasoning content. Please remove the reasoning content and try again."
 
 
-def _reasoning_texts(exchange: SimExchange) -> list[tuple[int, int, JsonObject]]:
-    """`reasoningText` members with the numbers Amazon gives to their message and block, counted from 1."""
-    found = []
+def _reasoning_texts(exchange: SimExchange) -> Iterator[tuple[str, JsonObject]]:
+    """`reasoningText` members with their places; Amazon counts from 1."""
     for index, message in enumerate(objects(exchange.body.get("messages")), 1):
         for number, block in enumerate(objects(message.get("content")), 1):
             reasoning = as_object(block.get("reasoningContent"))
             if "reasoningText" in reasoning:
-                found.append((index, number, as_object(reasoning["reasoningText"])))
-    return found
+                yield f"messages.{index}.member.content.{number}.member", as_object(reasoning["reasoningText"])
 
 
-def text_not_null(exchange: SimExchange) -> Rejection | None:
-    for index, number, reasoning in _reasoning_texts(exchange):
+def text_not_null(exchange: SimExchange) -> Iterator[str]:
+    for place, reasoning in _reasoning_texts(exchange):
         if reasoning.get("text") is None:
-            place = f"messages.{index}.member.content.{number}.member.reasoningContent.reasoningText.text"
-            return bedrock_error(f"Value at '{place}' failed to satisfy constraint: Member must not be null")
-    return None
+            member = f"{place}.reasoningContent.reasoningText.text"
+            yield f"Value at '{member}' failed to satisfy constraint: Member must not be null"
 
 
-def takes_no_signature(exchange: SimExchange) -> Rejection | None:
+def takes_no_signature(exchange: SimExchange) -> Iterator[str]:
     """gpt-oss and the other open models; an empty one is one too."""
     field = "reasoningContent.reasoningText.signature"
-    if not is_claude(exchange.model) and any("signature" in text for _, _, text in _reasoning_texts(exchange)):
-        return bedrock_error(f"This model doesn't support the {field} field. Remove {field} and try again.")
-    return None
+    if not is_claude(exchange.model) and any("signature" in text for _, text in _reasoning_texts(exchange)):
+        yield f"This model doesn't support the {field} field. Remove {field} and try again."
 
 
-def no_prefill(exchange: SimExchange) -> Rejection | None:
-    last = exchange.history[-1] if exchange.history else None
-    if last is not None and last.role == "assistant" and any(name in exchange.model for name in _NO_PREFILL):
-        return bedrock_error(
-            "This model does not support assistant message prefill. The conversation must end with a user message."
-        )
-    return None
+def no_prefill(exchange: SimExchange) -> Iterator[str]:
+    is_prefilled = bool(exchange.history) and exchange.history[-1].role == "assistant"
+    if is_prefilled and any(name in exchange.model for name in _NO_PREFILL):
+        yield "This model does not support assistant message prefill. The conversation must end with a user message."
 
 
 def as_messages(exchange: SimExchange) -> SimExchange:
@@ -90,15 +79,12 @@ def _block(block: JsonObject) -> JsonObject:
         return {"type": "redacted_thinking", "data": _unwrapped(reasoning["redactedContent"])}
     if reasoning:
         text = as_object(reasoning.get("reasoningText"))
-        return {"type": "thinking", **{_THINKING_KEYS.get(key, key): value for key, value in text.items()}}
+        return {"type": "thinking", **{"thinking" if key == "text" else key: value for key, value in text.items()}}
     if "toolUse" in block:
         return {"type": "tool_use", **as_object(block["toolUse"])}
     if "toolResult" in block:
         return {"type": "tool_result", **as_object(block["toolResult"])}
     return {"type": "text", **block}
-
-
-_THINKING_KEYS = {"text": "thinking"}
 
 
 def _unwrapped(value: Json) -> Json:
@@ -109,13 +95,11 @@ def _unwrapped(value: Json) -> Json:
         return value
 
 
-def _claude(rule: Rule) -> Rule:
-    def check(exchange: SimExchange) -> Rejection | None:
-        refusal = rule(as_messages(exchange)) if is_claude(exchange.model) else None
-        if refusal is None:
-            return None
-        is_bare = "Invalid `signature`" in refusal.message or "block_binding" in refusal.message
-        return bedrock_error(refusal.message if is_bare else _UPSTREAM + refusal.message)
+def _claude(rule: Callable[[SimExchange], Iterator[str]]) -> Rule:
+    def check(exchange: SimExchange) -> Iterator[str]:
+        for sentence in rule(as_messages(exchange)) if is_claude(exchange.model) else ():
+            is_bare = "Invalid `signature`" in sentence or "block_binding" in sentence
+            yield sentence if is_bare else _UPSTREAM + sentence
 
     return check
 
@@ -130,16 +114,16 @@ def is_thinking(exchange: SimExchange) -> bool:
     return True
 
 
-def sign(signer: Callable[..., JsonObject]) -> Callable[..., JsonObject]:
+def _sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
     """Claude's signing, over the request in Claude's own wire."""
-
-    def signed(exchange: SimExchange, *rest: Json) -> JsonObject:
-        return signer(as_messages(exchange), *rest)
-
-    return signed
+    return anthropic.sign(as_messages(exchange), answer, place, piece)
 
 
-STYLE = anthropic.STYLE._replace(thinking=sign(anthropic.STYLE.thinking))
+STYLE = messages.MessagesStyle(
+    _sign,
+    lambda digits, name, number: f"tooluse_{digest(digits, str(number))[:22]}",
+    lambda digits: f"msg_bdrk_01{digits[:22]}",
+)
 RULES: tuple[Rule, ...] = (
     takes_no_reasoning,
     text_not_null,

@@ -4,37 +4,25 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from functools import partial
+
+from msgspec.structs import replace
 
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
 from thoughtline_sim.exchange import SimExchange, WireFormat
-from thoughtline_sim.model import OfferedTools
-from thoughtline_sim.values import (
-    CallTool,
-    Hosted,
-    InputCall,
-    InputMessage,
-    ModelAnswer,
-    Redacted,
-    Role,
-    Say,
-    Think,
-    Tool,
-)
+from thoughtline_sim.model import OfferedTools, offered
+from thoughtline_sim.values import Hosted, InputCall, InputMessage, ModelAnswer, Redacted, Role, Think
 from thoughtline_sim.wire import (
     JsonObject,
     as_object,
     canonical,
     canonical_arguments,
     compact,
-    digest,
     objects,
     pieces_of,
     string,
 )
-from thoughtline_sim.wires.messages import BlockPlace, MessagesStyle, arguments_of
-
-_STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
-_PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+from thoughtline_sim.wires.messages import STOPS, BlockPlace, MessagesStyle, written_blocks
 
 
 def problem_of(body: JsonObject) -> str | None:
@@ -55,45 +43,41 @@ def read(body: JsonObject) -> tuple[InputMessage, ...]:
 def _read_message(index: int, message: JsonObject) -> InputMessage:
     blocks = objects(message.get("content"))
     role: Role = "assistant" if message.get("role") == "assistant" else "user"
-    calls = tuple(
-        InputCall(string(call.get("name")), canonical_arguments(call.get("input")), string(call.get("toolUseId")))
-        for call in (as_object(block.get("toolUse")) for block in blocks if "toolUse" in block)
-    )
-    results = tuple(
-        string(as_object(block["toolResult"]).get("toolUseId")) for block in blocks if "toolResult" in block
-    )
     thoughts = tuple(canonical(block["reasoningContent"]) for block in blocks if "reasoningContent" in block)
-    text = "".join(string(block.get("text")) for block in blocks)
-    return InputMessage(role, index, text, thoughts if role == "assistant" else (), calls, results, message)
+    calls = [as_object(block["toolUse"]) for block in blocks if "toolUse" in block]
+    results = [as_object(block["toolResult"]) for block in blocks if "toolResult" in block]
+    return InputMessage(
+        role,
+        index,
+        text="".join(string(block.get("text")) for block in blocks),
+        thoughts=thoughts if role == "assistant" else (),
+        calls=tuple(
+            InputCall(string(call.get("name")), canonical_arguments(call.get("input")), string(call.get("toolUseId")))
+            for call in calls
+        ),
+        results=tuple(string(result.get("toolUseId")) for result in results),
+        raw=message,
+    )
 
 
 def offer(body: JsonObject) -> OfferedTools:
     settings = as_object(body.get("toolConfig"))
     specs = [as_object(tool.get("toolSpec")) for tool in objects(settings.get("tools"))]
-    tools = tuple(
-        Tool(string(spec.get("name")), as_object(as_object(spec.get("inputSchema")).get("json")))
-        for spec in specs
-        if string(spec.get("name"))
-    )
-    forced = string(as_object(as_object(settings.get("toolChoice")).get("tool")).get("name"))
-    return OfferedTools(tools, forced or None)
+    forced = as_object(as_object(settings.get("toolChoice")).get("tool")).get("name")
+    return offered(((spec.get("name"), as_object(spec.get("inputSchema")).get("json")) for spec in specs), forced)
 
 
-def converse_wire(style: MessagesStyle) -> WireFormat:
-    """Claude signs here as it does at home; `style` says how."""
-
-    def write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
-        return _write(exchange, answer, style)
-
+def converse_wire(claude: MessagesStyle) -> WireFormat:
+    """Claude signs here as it does at home; its style says how."""
     return WireFormat(
         "bedrock_converse",
         problem_of,
         read,
-        offer,
-        write,
-        _frames,
-        _echo,
-        lambda _: CONTENT_TYPE,
+        offer=offer,
+        write=partial(_write, claude),
+        frames=_frames,
+        echo=lambda whole: {"messages": [whole["output"]["message"]]},
+        stream_type=lambda _: CONTENT_TYPE,
     )
 
 
@@ -101,66 +85,48 @@ def is_claude(model: str) -> bool:
     return "claude" in model
 
 
-def _write(exchange: SimExchange, answer: ModelAnswer, style: MessagesStyle) -> JsonObject:
-    kinds = {Think: "t", Redacted: "r", Say: "x", CallTool: "u"}
-    pieces = [piece for piece in answer.pieces if not isinstance(piece, Hosted)]
-    place = BlockPlace(answer.id, 0, "".join(kinds[type(piece)] for piece in pieces))
-    blocks: list[JsonObject] = []
-    for piece in pieces:
-        blocks.append(_block(exchange, answer, style, place, piece, len(blocks)))
-        if isinstance(piece, (Think, Redacted)):
-            place = place._replace(number=place.number + 1)
+def _write(claude: MessagesStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
+    style = claude if is_claude(answer.model) else claude._replace(thinking=_plain)
+    answer = replace(answer, pieces=tuple(piece for piece in answer.pieces if not isinstance(piece, Hosted)))
+    blocks = [_block(block) for block in written_blocks(style, exchange, answer)]
     return {
         "metrics": {"latencyMs": 1000},
         "output": {"message": {"content": blocks, "role": "assistant"}},
-        "stopReason": _STOPS[answer.finish],
+        "stopReason": STOPS[answer.finish],
         "usage": {
             "inputTokens": answer.usage.input,
             "outputTokens": answer.usage.output,
             "totalTokens": answer.usage.total,
-            "cacheReadInputTokens": 0,
-            "cacheReadInputTokenCount": 0,
-            "serverToolUsage": {},
         },
     }
 
 
-def _block(
-    exchange: SimExchange,
-    answer: ModelAnswer,
-    style: MessagesStyle,
-    place: BlockPlace,
-    piece: Think | Redacted | Say | CallTool,
-    number: int,
-) -> JsonObject:
-    match piece:
-        case Say():
-            return {"text": piece.text}
-        case CallTool():
-            call_id = f"tooluse_{digest(answer.id, str(number))[:22]}"
-            return {"toolUse": {"input": arguments_of(piece), "name": piece.name, "toolUseId": call_id}}
-        case _ if is_claude(answer.model):
-            return {"reasoningContent": _from_anthropic(style.thinking(exchange, answer, place, piece))}
-        case _ if "nova" in answer.model:
-            return {"reasoningContent": {"reasoningText": {"text": "[REDACTED]"}}}
+def _plain(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
+    """Models that sign nothing; Nova does not show what it thinks."""
+    return {"type": "thinking", "thinking": "[REDACTED]" if "nova" in answer.model else piece.text}
+
+
+def _block(block: JsonObject) -> JsonObject:
+    """A block of Claude's own wire in Amazon's."""
+    match block["type"]:
+        case "text":
+            return {"text": block["text"]}
+        case "tool_use":
+            return {"toolUse": {"input": block["input"], "name": block["name"], "toolUseId": block["id"]}}
+        case "redacted_thinking":
+            return {"reasoningContent": {"redactedContent": base64.b64encode(block["data"].encode()).decode()}}
         case _:
-            return {"reasoningContent": {"reasoningText": {"text": piece.text}}}
-
-
-def _from_anthropic(block: JsonObject) -> JsonObject:
-    if block["type"] == "redacted_thinking":
-        return {"redactedContent": base64.b64encode(block["data"].encode()).decode()}
-    return {"reasoningText": {"signature": block["signature"], "text": block["thinking"]}}
+            signature = {"signature": block["signature"]} if "signature" in block else {}
+            return {"reasoningContent": {"reasoningText": {**signature, "text": block["thinking"]}}}
 
 
 def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    return [_frame(name, body, number) for number, (name, body) in enumerate(_events(whole, chunk_chars))]
+    return [_frame(name, body) for name, body in _events(whole, chunk_chars)]
 
 
-def _frame(name: str, body: JsonObject, number: int) -> bytes:
-    """`p` is padding, so that sizes tell nothing (recorded)."""
+def _frame(name: str, body: JsonObject) -> bytes:
     headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
-    return encode_message(headers, compact({**body, "p": _PADDING[: 2 + number * 11 % 50]}))
+    return encode_message(headers, compact(body))
 
 
 def _events(whole: JsonObject, chunk_chars: int) -> Iterator[tuple[str, JsonObject]]:
@@ -173,8 +139,7 @@ def _events(whole: JsonObject, chunk_chars: int) -> Iterator[tuple[str, JsonObje
             yield "contentBlockDelta", {"contentBlockIndex": index, "delta": delta}
         yield "contentBlockStop", {"contentBlockIndex": index}
     yield "messageStop", {"stopReason": whole["stopReason"]}
-    usage = {key: value for key, value in whole["usage"].items() if not key.startswith("cache")}
-    yield "metadata", {"metrics": whole["metrics"], "usage": usage}
+    yield "metadata", {"metrics": whole["metrics"], "usage": whole["usage"]}
 
 
 def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
@@ -192,7 +157,3 @@ def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
             yield {"reasoningContent": {"text": piece}}
         if "signature" in reasoning:
             yield {"reasoningContent": {"signature": reasoning["signature"]}}
-
-
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"messages": [whole["output"]["message"]]}

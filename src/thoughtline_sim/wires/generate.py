@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
-from thoughtline_sim.model import OfferedTools
+from thoughtline_sim.model import OfferedTools, offered
 from thoughtline_sim.tokens import GEMINI, GEMINI_2_5, Spelling
 from thoughtline_sim.values import (
     CallTool,
@@ -18,8 +18,6 @@ from thoughtline_sim.values import (
     Role,
     Say,
     Think,
-    TokenCounts,
-    Tool,
 )
 from thoughtline_sim.wire import (
     JsonObject,
@@ -29,6 +27,7 @@ from thoughtline_sim.wire import (
     digest,
     objects,
     pieces_of,
+    standard,
     string,
 )
 from thoughtline_sim.wires.messages import arguments_of
@@ -67,6 +66,15 @@ def bound_to(exchange: SimExchange, name: str, arguments: str) -> tuple[str, ...
     return ("gemini", exchange.model, exchange.account, name, arguments)
 
 
+def seal(exchange: SimExchange, name: str, arguments: str) -> str:
+    return exchange.mint.seal({"call": name}, bound_to(exchange, name, arguments), spelling_for(exchange.model))
+
+
+def thinking_config(exchange: SimExchange) -> JsonObject:
+    settings = as_object(either(exchange.body, "generationConfig", "generation_config"))
+    return as_object(either(settings, "thinkingConfig", "thinking_config"))
+
+
 def problem_of(body: JsonObject) -> str | None:
     contents = body.get("contents")
     if not isinstance(contents, list) or not contents:
@@ -85,70 +93,53 @@ def read(body: JsonObject) -> tuple[InputMessage, ...]:
 def _read_content(index: int, content: JsonObject) -> InputMessage:
     parts = objects(content.get("parts"))
     role: Role = "assistant" if content.get("role") == "model" else "user"
-    text = "".join(string(part.get("text")) for part in parts if part.get("thought") is not True)
-    calls = tuple(_read_call(call_of(part)) for part in parts if call_of(part))
-    results = tuple(string(result_of(part).get("name")) for part in parts if result_of(part))
     # The summary may be dropped, the signature may not: only the signature is reasoning that comes back.
-    signatures = tuple(_standard(signature_of(part)) for part in parts if signature_of(part))
-    return InputMessage(role, index, text, signatures if role == "assistant" else (), calls, results, content)
+    signatures = tuple(standard(signature_of(part)) for part in parts if signature_of(part))
+    return InputMessage(
+        role,
+        index,
+        text="".join(string(part.get("text")) for part in parts if part.get("thought") is not True),
+        thoughts=signatures if role == "assistant" else (),
+        calls=tuple(_read_call(part) for part in parts if call_of(part)),
+        results=tuple(string(result_of(part).get("name")) for part in parts if result_of(part)),
+        raw=content,
+    )
 
 
-def _standard(signature: str) -> str:
-    return signature.translate(str.maketrans("-_", "+/"))
-
-
-def _read_call(call: JsonObject) -> InputCall:
-    return InputCall(string(call.get("name")), canonical_arguments(call.get("args")), string(call.get("id")) or None)
+def _read_call(part: JsonObject) -> InputCall:
+    call = call_of(part)
+    name, call_id = string(call.get("name")), string(call.get("id")) or None
+    return InputCall(name, canonical_arguments(call.get("args")), call_id, signature=signature_of(part))
 
 
 def offer(body: JsonObject) -> OfferedTools:
     declared: list[JsonObject] = []
     for tool in objects(body.get("tools")):
         declared += objects(either(tool, "functionDeclarations", "function_declarations"))
-    tools = tuple(
-        Tool(string(function.get("name")), as_object(either(function, "parameters", "parametersJsonSchema")))
-        for function in declared
-        if string(function.get("name"))
-    )
     settings = as_object(either(body, "toolConfig", "tool_config"))
     choice = as_object(either(settings, "functionCallingConfig", "function_calling_config"))
-    return OfferedTools(tools, None, choice.get("mode") != "NONE")
+    named = ((function.get("name"), either(function, "parameters", "parametersJsonSchema")) for function in declared)
+    return offered(named, may_call=choice.get("mode") != "NONE")
 
 
 def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
-    parts = list(_parts(exchange, answer))
-    candidate: JsonObject = {
-        "content": {"parts": parts, "role": "model"},
-        "finishReason": _STOPS[answer.finish],
-        "index": 0,
-    }
-    if answer.calls:
-        candidate["finishMessage"] = "Model generated function call(s)."
+    content = {"parts": list(_parts(exchange, answer)), "role": "model"}
     return {
-        "candidates": [candidate],
-        "usageMetadata": _usage(answer.usage),
+        "candidates": [{"content": content, "finishReason": _STOPS[answer.finish], "index": 0}],
+        "usageMetadata": {
+            "promptTokenCount": answer.usage.input,
+            "candidatesTokenCount": answer.usage.output - answer.usage.reasoning,
+            "totalTokenCount": answer.usage.total,
+            "thoughtsTokenCount": answer.usage.reasoning,
+        },
         "modelVersion": answer.model,
         "responseId": answer.id[:22],
     }
 
 
-def _usage(usage: TokenCounts) -> JsonObject:
-    thoughts = {"thoughtsTokenCount": usage.reasoning} if usage.reasoning else {}
-    return {
-        "promptTokenCount": usage.input,
-        "candidatesTokenCount": usage.output - usage.reasoning,
-        "totalTokenCount": usage.total,
-        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": usage.input}],
-        **thoughts,
-        "serviceTier": "standard",
-    }
-
-
 def _parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
     """Summaries if asked for; the signature on the first call of the step, or on the last text where there is none."""
-    settings = as_object(either(exchange.body, "generationConfig", "generation_config"))
-    thinking = as_object(either(settings, "thinkingConfig", "thinking_config"))
-    shows = either(thinking, "includeThoughts", "include_thoughts") is True
+    shows = either(thinking_config(exchange), "includeThoughts", "include_thoughts") is True
     signs = signs_answer(exchange, answer)
     says = [piece for piece in answer.pieces if isinstance(piece, Say)]
     calls = 0
@@ -159,7 +150,7 @@ def _parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
                     yield {"text": piece.text, "thought": True}
             case Say():
                 signed = signs and not answer.calls and piece is says[-1]
-                yield {"text": piece.text, **(_seal(exchange, "", "") if signed else {})}
+                yield {"text": piece.text, **({"thoughtSignature": seal(exchange, "", "")} if signed else {})}
             case CallTool():
                 yield _call_part(exchange, answer, piece, calls, signs)
                 calls += 1
@@ -172,16 +163,15 @@ def _parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
 def _executed(exchange: SimExchange, piece: Hosted) -> Iterator[JsonObject]:
     """Code that Google ran, signed, and what came of it (recorded)."""
     code = {"language": "PYTHON", "code": f"{piece.name}({piece.arguments})"}
-    yield {"executableCode": code, **_seal(exchange, "", "")}
+    yield {"executableCode": code, "thoughtSignature": seal(exchange, "", "")}
     yield {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "ok"}}
 
 
 def signs_answer(exchange: SimExchange, answer: ModelAnswer) -> bool:
     """Gemini 3 signs its calls even at minimal thinking; 2.5 only what it thought, and only if tools were declared."""
-    has_thought = any(isinstance(piece, (Think, Redacted)) for piece in answer.pieces)
     if is_2_5(answer.model):
-        return has_thought and bool(exchange.body.get("tools"))
-    return has_thought or bool(answer.calls)
+        return bool(answer.thoughts and exchange.body.get("tools"))
+    return bool(answer.thoughts or answer.calls)
 
 
 def _call_part(exchange: SimExchange, answer: ModelAnswer, call: CallTool, number: int, signs: bool) -> JsonObject:
@@ -189,18 +179,14 @@ def _call_part(exchange: SimExchange, answer: ModelAnswer, call: CallTool, numbe
     body: JsonObject = {"name": call.name, "args": arguments}
     if answer.has_ids and not is_2_5(answer.model):
         body["id"] = _call_id(answer.id, number)
-    seal = _seal(exchange, call.name, canonical_arguments(arguments)) if signs and number == 0 else {}
-    return {"functionCall": body, **seal}
+    if not signs or number > 0:
+        return {"functionCall": body}
+    return {"functionCall": body, "thoughtSignature": seal(exchange, call.name, canonical_arguments(arguments))}
 
 
 def _call_id(answer_id: str, number: int) -> str:
     """Eight letters and digits, as in `22iommr8` and `dpob6y0z` of recorded answers."""
     return "".join(_ID_LETTERS[byte % len(_ID_LETTERS)] for byte in bytes.fromhex(digest(answer_id, str(number)))[:8])
-
-
-def _seal(exchange: SimExchange, name: str, arguments: str) -> JsonObject:
-    bound = bound_to(exchange, name, arguments)
-    return {"thoughtSignature": exchange.mint.seal({"call": name}, bound, spelling_for(exchange.model))}
 
 
 def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
@@ -215,20 +201,24 @@ def is_sse(exchange: SimExchange) -> bool:
     return exchange.query.get("alt") == "sse"
 
 
+def is_array(exchange: SimExchange) -> bool:
+    """Whether the answer is one JSON array: a stream that was not asked for as events."""
+    return exchange.is_streaming and not is_sse(exchange)
+
+
 def _chunks(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
     """Each chunk is a partial response; a signature comes with its part, on text as a trailing empty one (recorded)."""
     candidate = whole["candidates"][0]
-    usage = {key: value for key, value in whole["usageMetadata"].items() if key != "candidatesTokenCount"}
-    tail = {"modelVersion": whole["modelVersion"], "responseId": whole["responseId"]}
+    tail = {key: value for key, value in whole.items() if key != "candidates"}
     last: list[JsonObject] = [{"text": ""}]
     for part in candidate["content"]["parts"]:
         for piece in _split(part, chunk_chars):
             content = {"parts": [piece], "role": "model"}
-            yield {"candidates": [{"content": content, "index": 0}], "usageMetadata": usage, **tail}
+            yield {"candidates": [{"content": content, "index": 0}], **tail}
         if "text" in part and "thoughtSignature" in part:
             last = [{"text": "", "thoughtSignature": part["thoughtSignature"]}]
     closing = {**candidate, "content": {"parts": last, "role": "model"}}
-    yield {"candidates": [closing], "usageMetadata": whole["usageMetadata"], **tail}
+    yield {"candidates": [closing], **tail}
 
 
 def _split(part: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
@@ -240,12 +230,17 @@ def _split(part: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         yield {"text": piece, **rest}
 
 
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"contents": [whole["candidates"][0]["content"]]}
-
-
 def _stream_type(exchange: SimExchange) -> str:
     return "text/event-stream" if is_sse(exchange) else "application/json; charset=UTF-8"
 
 
-GENERATE = WireFormat("gemini_generate", problem_of, read, offer, _write, _frames, _echo, _stream_type)
+GENERATE = WireFormat(
+    "gemini_generate",
+    problem_of,
+    read,
+    offer=offer,
+    write=_write,
+    frames=_frames,
+    echo=lambda whole: {"contents": [whole["candidates"][0]["content"]]},
+    stream_type=_stream_type,
+)

@@ -7,12 +7,13 @@ wire and sign nothing that anybody reads. That difference is a `MessagesStyle`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, assert_never
 
 import msgspec
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
-from thoughtline_sim.model import OfferedTools
+from thoughtline_sim.model import OfferedTools, offered
 from thoughtline_sim.values import (
     CallTool,
     Hosted,
@@ -24,8 +25,6 @@ from thoughtline_sim.values import (
     Role,
     Say,
     Think,
-    TokenCounts,
-    Tool,
 )
 from thoughtline_sim.wire import (
     Json,
@@ -39,10 +38,12 @@ from thoughtline_sim.wire import (
     pieces_of,
     string,
     text_of,
+    uuid_of,
 )
 
 THINKING = ("thinking", "redacted_thinking")
-_STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
+STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
+_ROLES: dict[str, Role] = {"assistant": "assistant", "system": "system"}
 
 
 class BlockPlace(NamedTuple):
@@ -60,7 +61,6 @@ class MessagesStyle(NamedTuple):
     call_id: Callable[[str, str, int], str]
     reply_id: Callable[[str], str]
     pieces: Callable[[SimExchange, tuple[Piece, ...]], tuple[Piece, ...]] = lambda exchange, pieces: pieces
-    is_genuine: bool = False
 
 
 def problem_of(body: JsonObject) -> str | None:
@@ -89,43 +89,40 @@ def read(body: JsonObject) -> tuple[InputMessage, ...]:
 
 def _read_message(index: int, message: JsonObject) -> InputMessage:
     blocks = blocks_of(message)
-    role: Role = "assistant" if message.get("role") == "assistant" else "user"
-    if message.get("role") == "system":
-        role = "system"
-    results = tuple(string(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result")
-    text = text_of([block for block in blocks if block.get("type") == "text"])
-    calls = tuple(
-        InputCall(string(block.get("name")), canonical_arguments(block.get("input")), string(block.get("id")))
-        for block in blocks
-        if block.get("type") == "tool_use"
-    )
+    role = _ROLES.get(string(message.get("role")), "user")
     thoughts = tuple(canonical(block) for block in blocks if block.get("type") in THINKING)
-    return InputMessage(role, index, text, thoughts if role == "assistant" else (), calls, results, message)
+    return InputMessage(
+        role,
+        index,
+        text=text_of([block for block in blocks if block.get("type") == "text"]),
+        thoughts=thoughts if role == "assistant" else (),
+        calls=tuple(
+            InputCall(string(block.get("name")), canonical_arguments(block.get("input")), string(block.get("id")))
+            for block in blocks
+            if block.get("type") == "tool_use"
+        ),
+        results=tuple(string(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result"),
+        raw=message,
+    )
 
 
 def offer(body: JsonObject) -> OfferedTools:
-    tools = tuple(
-        Tool(string(tool.get("name")), as_object(tool.get("input_schema")))
-        for tool in objects(body.get("tools"))
-        if string(tool.get("name")) and "input_schema" in tool
-    )
+    tools = [tool for tool in objects(body.get("tools")) if "input_schema" in tool]
     choice = as_object(body.get("tool_choice"))
-    return OfferedTools(tools, string(choice.get("name")) or None, choice.get("type") != "none")
+    named = ((tool.get("name"), tool["input_schema"]) for tool in tools)
+    return offered(named, choice.get("name"), may_call=choice.get("type") != "none")
 
 
 def messages_wire(style: MessagesStyle) -> WireFormat:
-    def write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
-        return _write(exchange, answer, style)
-
     return WireFormat(
         "anthropic_messages",
         problem_of,
         read,
-        offer,
-        write,
-        _frames,
-        _echo,
-        lambda _: "text/event-stream; charset=utf-8",
+        offer=offer,
+        write=partial(_write, style),
+        frames=_frames,
+        echo=_echo,
+        stream_type=lambda _: "text/event-stream; charset=utf-8",
     )
 
 
@@ -139,52 +136,47 @@ def skeleton_of(blocks: list[JsonObject]) -> str:
     return "".join(letters.get(string(block.get("type")), "o") for block in blocks)
 
 
-def _write(exchange: SimExchange, answer: ModelAnswer, style: MessagesStyle) -> JsonObject:
+def _write(style: MessagesStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
+    return {
+        "model": answer.model,
+        "id": style.reply_id(answer.id),
+        "type": "message",
+        "role": "assistant",
+        "content": written_blocks(style, exchange, answer),
+        "stop_reason": STOPS[answer.finish],
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": answer.usage.input,
+            "output_tokens": answer.usage.output,
+            "output_tokens_details": {"thinking_tokens": answer.usage.reasoning},
+        },
+        **exchange.notes,
+    }
+
+
+def written_blocks(style: MessagesStyle, exchange: SimExchange, answer: ModelAnswer) -> list[JsonObject]:
+    """The content of an answer."""
     pieces = style.pieces(exchange, answer.pieces)
     kinds = {Think: "t", Redacted: "r", Say: "x", CallTool: "u", Hosted: "so"}
-    skeleton = "".join(kinds[type(piece)] for piece in pieces)
-    reply_id = style.reply_id(answer.id)
+    place = BlockPlace(style.reply_id(answer.id), 0, "".join(kinds[type(piece)] for piece in pieces))
     blocks: list[JsonObject] = []
-    thoughts = calls = 0
+    calls = 0
     for piece in pieces:
         match piece:
             case Think() | Redacted():
-                blocks.append(style.thinking(exchange, answer, BlockPlace(reply_id, thoughts, skeleton), piece))
-                thoughts += 1
+                blocks.append(style.thinking(exchange, answer, place, piece))
+                place = place._replace(number=place.number + 1)
             case Say():
                 blocks.append({"type": "text", "text": piece.text})
             case CallTool():
-                blocks.append(_tool_use(piece, style.call_id(answer.id, piece.name, calls), style))
+                call_id = style.call_id(answer.id, piece.name, calls)
+                blocks.append({"type": "tool_use", "id": call_id, "name": piece.name, "input": arguments_of(piece)})
                 calls += 1
             case Hosted():
                 blocks += _server_tool(piece, f"srvtoolu_01{digest(answer.id, 'hosted', str(len(blocks)))[:22]}")
             case _:
                 assert_never(piece)
-    return _around(exchange, answer, reply_id, blocks, style)
-
-
-def _around(
-    exchange: SimExchange, answer: ModelAnswer, reply_id: str, blocks: list[JsonObject], style: MessagesStyle
-) -> JsonObject:
-    whole: JsonObject = {
-        "model": answer.model,
-        "id": reply_id,
-        "type": "message",
-        "role": "assistant",
-        "content": blocks,
-        "stop_reason": _STOPS[answer.finish],
-        "stop_sequence": None,
-        **({"stop_details": None} if style.is_genuine else {}),
-        "usage": _usage(answer.usage, style),
-    }
-    if "input_transformations" in exchange.notes:
-        whole["input_transformations"] = exchange.notes["input_transformations"]
-    return whole
-
-
-def _tool_use(call: CallTool, call_id: str, style: MessagesStyle) -> JsonObject:
-    block: JsonObject = {"type": "tool_use", "id": call_id, "name": call.name, "input": arguments_of(call)}
-    return {**block, "caller": {"type": "direct"}} if style.is_genuine else block
+    return blocks
 
 
 def _server_tool(piece: Hosted, name: str) -> list[JsonObject]:
@@ -203,42 +195,19 @@ def arguments_of(call: CallTool | Hosted) -> Json:
     return value if isinstance(value, dict) else {"value": value if value is not None else call.arguments}
 
 
-def _usage(usage: TokenCounts, style: MessagesStyle) -> JsonObject:
-    counts: JsonObject = {
-        "input_tokens": usage.input,
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": 0,
-        "output_tokens": usage.output,
-    }
-    if not style.is_genuine:
-        return {**counts, "service_tier": "standard"}
-    return {
-        **counts,
-        "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
-        "output_tokens_details": {"thinking_tokens": usage.reasoning},
-        "service_tier": "standard",
-        "inference_geo": "global",
-    }
-
-
 def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    events = list(_events(whole, chunk_chars))
-    return [_event(event, number) for number, event in enumerate(events)]
+    return [_event(event, number) for number, event in enumerate(_events(whole, chunk_chars))]
 
 
 def _event(event: JsonObject, number: int) -> bytes:
     """Spaces of varying number before the last brace, as the genuine API pads its lines (recorded)."""
-    body = compact(event)
-    padded = body[:-1] + b" " * (number * 7 % 13) + b"}"
+    padded = compact(event)[:-1] + b" " * (number * 7 % 13) + b"}"
     return b"event: " + string(event["type"]).encode() + b"\ndata: " + padded + b"\n\n"
 
 
 def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    usage = whole["usage"]
-    start = {key: value for key, value in whole.items() if key != "stop_details"}
-    begun = {key: value for key, value in usage.items() if key != "output_tokens_details"}
-    start |= {"content": [], "stop_reason": None, "usage": {**begun, "output_tokens": 1}}
-    yield {"type": "message_start", "message": start}
+    begun: JsonObject = {"content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
+    yield {"type": "message_start", "message": {**whole, **begun}}
     for index, block in enumerate(whole["content"]):
         yield {"type": "content_block_start", "index": index, "content_block": _opened(block)}
         if index == 0:
@@ -246,9 +215,8 @@ def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         for delta in _deltas(block, chunk_chars):
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
-    told = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-    delta = {key: whole[key] for key in ("stop_reason", "stop_sequence", "stop_details") if key in whole}
-    yield {"type": "message_delta", "delta": delta, "usage": {key: usage[key] for key in told}}
+    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": delta, "usage": whole["usage"]}
     yield {"type": "message_stop"}
 
 
@@ -293,9 +261,7 @@ def _decorated(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, pi
 
 
 PLAIN = MessagesStyle(
-    _unsigned,
-    lambda digits, name, number: f"call_{number:02d}_{digest(digits, str(number))}",
-    lambda digits: f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}",
+    _unsigned, lambda digits, name, number: f"call_{number:02d}_{digest(digits, str(number))}", uuid_of
 )
 KIMI = MessagesStyle(
     _decorated, lambda digits, name, number: f"functions.{name}:{number}", lambda digits: f"msg_{digits[:24]}"

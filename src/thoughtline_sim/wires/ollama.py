@@ -36,12 +36,8 @@ def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
         "message": message,
         "done": True,
         "done_reason": "length" if answer.finish == "length" else "stop",
-        "total_duration": 1_000_000_000,
-        "load_duration": 100_000_000,
         "prompt_eval_count": answer.usage.input,
-        "prompt_eval_duration": 50_000_000,
         "eval_count": answer.usage.output,
-        "eval_duration": 800_000_000,
     }
 
 
@@ -62,10 +58,13 @@ def _lines(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
     yield {**whole, "message": empty}
 
 
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"messages": [whole["message"]]}
-
-
 OLLAMA = WireFormat(
-    "ollama_chat", chat.problem_of, _read, chat.offer, _write, _frames, _echo, lambda _: "application/x-ndjson"
+    "ollama_chat",
+    chat.problem_of,
+    _read,
+    offer=chat.offer,
+    write=_write,
+    frames=_frames,
+    echo=lambda whole: {"messages": [whole["message"]]},
+    stream_type=lambda _: "application/x-ndjson",
 )

@@ -1,17 +1,18 @@
 """The Responses API of OpenAI, Azure, xAI, DeepSeek and Copilot: reading requests, writing answers.
 
-What differs is a `ResponsesStyle`: ids, what a reasoning item holds, the members around an answer. The stream is in
+What differs is a `ResponsesStyle`: ids, what a reasoning item holds, whether answers are stored. The stream is in
 `responses_stream.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, assert_never
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.ledger import StoredResponse
-from thoughtline_sim.model import OfferedTools
+from thoughtline_sim.model import OfferedTools, offered
 from thoughtline_sim.values import (
     CallTool,
     Hosted,
@@ -22,21 +23,18 @@ from thoughtline_sim.values import (
     Role,
     Say,
     Think,
-    TokenCounts,
-    Tool,
 )
 from thoughtline_sim.wire import (
     Json,
     JsonObject,
     as_object,
     canonical_arguments,
-    digest,
     objects,
     string,
     text_of,
 )
 from thoughtline_sim.wires.messages import arguments_of
-from thoughtline_sim.wires.responses_stream import StreamManners, frames_of
+from thoughtline_sim.wires.responses_stream import frames_of
 
 MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -50,10 +48,9 @@ class ResponsesStyle(NamedTuple):
     reply_id: Callable[[str], str]
     call_id: Callable[[str, int], str]
     reasoning: Callable[[SimExchange, ModelAnswer, str, Think | Redacted], JsonObject]
-    around: Callable[[SimExchange, ModelAnswer], JsonObject]
-    usage: Callable[[TokenCounts], JsonObject]
     has_phase: bool = False
-    manners: StreamManners = StreamManners()
+    announces_ciphertext: bool = False
+    """Whether an item is announced with a ciphertext that is not finished."""
     keeps: bool = True
     """Whether answers can be stored at all."""
 
@@ -112,51 +109,60 @@ def _thoughts(item: JsonObject) -> tuple[str, ...]:
 
 
 def offer(body: JsonObject) -> OfferedTools:
-    tools = tuple(
-        Tool(string(tool.get("name")), as_object(tool.get("parameters")))
-        for tool in objects(body.get("tools"))
-        if tool.get("type") == "function" and string(tool.get("name"))
-    )
+    functions = [tool for tool in objects(body.get("tools")) if tool.get("type") == "function"]
     choice = body.get("tool_choice")
-    return OfferedTools(tools, string(as_object(choice).get("name")) or None, choice != "none")
+    named = ((function.get("name"), function.get("parameters")) for function in functions)
+    return offered(named, as_object(choice).get("name"), may_call=choice != "none")
 
 
 def is_stored(exchange: SimExchange) -> bool:
     return exchange.body.get("store") is not False
 
 
-def wants_ciphertext(exchange: SimExchange) -> bool:
+def includes_ciphertext(exchange: SimExchange) -> bool:
     included = exchange.body.get("include")
-    asked = isinstance(included, list) and "reasoning.encrypted_content" in included
-    return asked or not is_stored(exchange)
+    return isinstance(included, list) and "reasoning.encrypted_content" in included
+
+
+def wants_ciphertext(exchange: SimExchange) -> bool:
+    return includes_ciphertext(exchange) or not is_stored(exchange)
 
 
 def responses_wire(style: ResponsesStyle) -> WireFormat:
-    def write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
-        return _write(exchange, answer, style)
-
-    def frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-        return frames_of(whole, chunk_chars, style.manners)
-
-    return WireFormat("openai_responses", problem_of, read, offer, write, frames, _echo, lambda _: "text/event-stream")
-
-
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"input": whole["output"]}
+    return WireFormat(
+        "openai_responses",
+        problem_of,
+        read,
+        offer=offer,
+        write=partial(_write, style),
+        frames=partial(_frames, style),
+        echo=lambda whole: {"input": whole["output"]},
+    )
 
 
-def _write(exchange: SimExchange, answer: ModelAnswer, style: ResponsesStyle) -> JsonObject:
+def _frames(style: ResponsesStyle, exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+    return frames_of(whole, chunk_chars, announces_ciphertext=style.announces_ciphertext)
+
+
+def _write(style: ResponsesStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     output = _items(exchange, answer, style)
     whole = {
-        **style.around(exchange, answer),
+        **{name: _echoed(exchange, name, default) for name, default in _ECHOED.items()},
         "id": style.reply_id(answer.id),
         "object": "response",
         "created_at": answer.created,
         "status": "incomplete" if answer.finish == "length" else "completed",
         "incomplete_details": {"reason": "max_output_tokens"} if answer.finish == "length" else None,
+        "error": None,
         "model": answer.model,
         "output": output,
-        "usage": style.usage(answer.usage),
+        "usage": {
+            "input_tokens": answer.usage.input,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": answer.usage.output,
+            "output_tokens_details": {"reasoning_tokens": answer.usage.reasoning},
+            "total_tokens": answer.usage.total,
+        },
     }
     before = (*history_of(exchange), *items_of(exchange.body))
     stored = StoredResponse(tuple(output), before, style.keeps and is_stored(exchange))
@@ -216,12 +222,20 @@ def _function_call(item_id: str, call_id: str, call: CallTool) -> JsonObject:
     }
 
 
-def echoed(exchange: SimExchange, name: str, default: Json) -> Json:
-    """A setting of the request, told back in the answer."""
+_ECHOED: JsonObject = {
+    "instructions": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "store": True,
+    "temperature": 1.0,
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": 1.0,
+}
+"""Settings of the request that stand in the answer too, and what they are by default: those the SDK's types require."""
+
+
+def _echoed(exchange: SimExchange, name: str, default: Json) -> Json:
     value = exchange.body.get(name)
     return default if value is None else value
-
-
-def uuid_of(*parts: str) -> str:
-    digits = digest(*parts) + digest("more", *parts)
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"
