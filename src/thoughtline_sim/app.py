@@ -12,9 +12,10 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 
+from thoughtline_sim.reading import Json
 from thoughtline_sim.simulation import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
-from thoughtline_sim.wire import Json, compact
+from thoughtline_sim.writing import compact
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""

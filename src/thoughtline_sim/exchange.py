@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeAlias
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.ledger import Ledger
 from thoughtline_sim.model import OfferedTools
+from thoughtline_sim.reading import JsonObject, as_object, string
 from thoughtline_sim.tokens import Mint
 from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection
-from thoughtline_sim.wire import JsonObject, as_object, string
 
 PLAIN_MODELS = ("gpt-4", "gpt-3", "chatgpt-4", "gpt-5-chat")
 """Beginnings of models that don't reason."""

@@ -8,8 +8,9 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct, field
 
+from thoughtline_sim.reading import JsonObject
 from thoughtline_sim.values import InputMessage, Verdict
-from thoughtline_sim.wire import JsonObject, digest
+from thoughtline_sim.writing import digest
 
 MAX_CONVERSATIONS = 1_000
 MAX_RESPONSES = 10_000

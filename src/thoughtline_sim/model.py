@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from thoughtline_sim.ledger import runs_of
+from thoughtline_sim.pieces import CallTool, Piece, Say, ScriptedTurn, Think
+from thoughtline_sim.reading import Json, JsonObject, as_object, objects, string
 from thoughtline_sim.script import read_script
-from thoughtline_sim.values import CallTool, InputMessage, Piece, Say, ScriptedTurn, Think, Tool, last_person
-from thoughtline_sim.wire import Json, JsonObject, as_object, objects, string
+from thoughtline_sim.values import InputMessage, Tool, last_person
 
 _SAMPLES: dict[str, Json] = {"string": "Paris", "number": 2.5, "integer": 2, "boolean": True, "array": [], "null": None}
 _MOST_SEARCHED = 1_000_000

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from thoughtline_sim.reading import Json
 from thoughtline_sim.values import Rejection
-from thoughtline_sim.wire import Json, compact
+from thoughtline_sim.writing import compact
 
 OCTETS = "application/octet-stream"
 """DeepSeek sends its errors as this (recorded)."""

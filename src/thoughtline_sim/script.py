@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from thoughtline_sim.values import CallTool, Hosted, Piece, Redacted, Say, ScriptedTurn, Think
+from thoughtline_sim.pieces import CallTool, Hosted, Piece, Redacted, Say, ScriptedTurn, Think
 
 MARK = "script:"
 DIVIDER = "---"

@@ -13,21 +13,12 @@ import msgspec
 from thoughtline_sim.exchange import Api, Reject, SimExchange, Simulator
 from thoughtline_sim.ledger import Conversation, Ledger, judge, remember_turn, runs_of
 from thoughtline_sim.model import play, turns_said
+from thoughtline_sim.pieces import CallTool, Hosted, Redacted, ScriptedTurn, Think
+from thoughtline_sim.reading import Json, JsonObject
 from thoughtline_sim.script import number_in
 from thoughtline_sim.tokens import Mint
-from thoughtline_sim.values import (
-    CallTool,
-    Hosted,
-    InputMessage,
-    ModelAnswer,
-    Redacted,
-    Rejection,
-    ScriptedTurn,
-    Think,
-    TokenCounts,
-    Verdict,
-)
-from thoughtline_sim.wire import Json, JsonObject, compact
+from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection, TokenCounts, Verdict
+from thoughtline_sim.writing import compact
 
 MAX_LOG = 200
 CHUNK_CHARS = 24

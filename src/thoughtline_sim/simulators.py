@@ -6,8 +6,8 @@ import re
 
 from thoughtline_sim import refusals
 from thoughtline_sim.exchange import Api, Reject, Rule, SimExchange, Simulator, always
+from thoughtline_sim.reading import JsonObject, as_object
 from thoughtline_sim.rules import anthropic, asking, bedrock, forbidden, gemini, openrouter, presence, responses
-from thoughtline_sim.wire import JsonObject, as_object
 from thoughtline_sim.wires import chat_styles, messages, responses_styles
 from thoughtline_sim.wires.chat import ChatStyle, chat_wire
 from thoughtline_sim.wires.converse import converse_wire
@@ -137,9 +137,9 @@ _ROWS = (
                 presence.kimi_thinking_is_object,
                 presence.kimi_one_switch,
                 presence.kimi_text_not_empty,
-                presence.kimi_requires(presence.has_field),
+                presence.calls_require(presence.has_field, presence.kimi_missing),
             ),
-            *_messages(messages.KIMI, presence.kimi_requires(presence.has_block)),
+            *_messages(messages.KIMI, presence.calls_require(presence.has_block, presence.kimi_missing)),
         ),
         is_thinking=presence.kimi_is_thinking,
     ),
@@ -149,8 +149,8 @@ _ROWS = (
         ("mimo-v2.5-pro", "mimo-v2-flash"),
         reject=refusals.mimo_error,
         apis=(
-            _chat(chat_styles.MIMO, presence.mimo_requires(presence.has_field)),
-            *_messages(messages.PLAIN, presence.mimo_requires(presence.has_block)),
+            _chat(chat_styles.MIMO, presence.calls_require(presence.has_field, presence.mimo_missing)),
+            *_messages(messages.PLAIN, presence.calls_require(presence.has_block, presence.mimo_missing)),
         ),
         is_thinking=presence.mimo_is_thinking,
     ),

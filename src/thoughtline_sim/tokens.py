@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from thoughtline_sim.wire import JsonObject, standard
+from thoughtline_sim.reading import JsonObject, standard
 
 _NONCE_BYTES = 12
 _TAG_BYTES = 32

@@ -6,63 +6,16 @@ the wire writes them as a `ModelAnswer`. A request that breaks the provider's co
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from msgspec import Struct
 
-from thoughtline_sim.wire import JsonObject
+from thoughtline_sim.pieces import CallTool, FinishWord, Piece, Redacted, Say, Think
+from thoughtline_sim.reading import JsonObject
 
 Role = Literal["system", "user", "assistant", "tool"]
-FinishWord = Literal["stop", "tool_calls", "length"]
 Verdict = Literal["whole", "altered", "missing", "invented", "unknown", "none"]
 """What became of a turn's reasoning: `invented` came where there was none, `unknown` is of a turn not said here."""
-
-
-class Think(Struct, frozen=True):
-    """Reasoning. Empty text: a block that is signed and shows nothing."""
-
-    text: str
-
-
-class Redacted(Struct, frozen=True):
-    """Reasoning that the provider hides."""
-
-    text: str
-
-
-class Say(Struct, frozen=True):
-    """Text that the user sees. `recalls` is a pattern: what of it the model finds in what it was told in private."""
-
-    text: str
-    recalls: str = ""
-
-
-class CallTool(Struct, frozen=True):
-    """A tool call; `arguments` is JSON text as the model wrote it."""
-
-    name: str
-    arguments: str
-
-
-class Hosted(Struct, frozen=True):
-    """A tool that the provider runs itself: call and outcome are in the answer where the wire has them."""
-
-    name: str
-    arguments: str
-
-
-Piece: TypeAlias = Think | Redacted | Say | CallTool | Hosted
-
-
-class ScriptedTurn(Struct, frozen=True):
-    """One turn of the model, and how its stream is cut."""
-
-    pieces: tuple[Piece, ...]
-    finish: FinishWord | None = None
-    chunk_chars: int | None = None
-    delay_ms: int | None = None
-    cut_after: int | None = None
-    has_ids: bool = True
 
 
 class InputCall(Struct, frozen=True):

@@ -16,10 +16,11 @@ from thoughtline.replay.capture import fold
 from thoughtline.values.items import ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown, seal_of
 from thoughtline.values.turns import Reply
 from thoughtline_sim.ledger import StoredResponse
+from thoughtline_sim.reading import canonical_arguments
 from thoughtline_sim.simulation import Simulation
 from thoughtline_sim.tokens import ANTHROPIC, OPENAI, XAI
-from thoughtline_sim.wire import canonical_arguments, digest
 from thoughtline_sim.wires.generate import call_of, signature_of, spelling_for
+from thoughtline_sim.writing import digest
 
 Body = dict[str, Any]
 

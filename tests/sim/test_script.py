@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from thoughtline_sim.model import OfferedTools, play, sample, turns_said
+from thoughtline_sim.pieces import CallTool, Piece, Redacted, Say, ScriptedTurn, Think
+from thoughtline_sim.reading import Json
 from thoughtline_sim.script import WORDS, read_script
-from thoughtline_sim.values import CallTool, InputMessage, Piece, Redacted, Say, ScriptedTurn, Think, Tool
-from thoughtline_sim.wire import Json
+from thoughtline_sim.values import InputMessage, Tool
 
 SCRIPTS: dict[str, tuple[str, tuple[Piece, ...]]] = {
     "think and say": ("think: hm\nsay: yes", (Think("hm"), Say("yes"))),

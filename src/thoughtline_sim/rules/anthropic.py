@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from thoughtline_sim.exchange import SimExchange
+from thoughtline_sim.pieces import CallTool, Piece, Redacted, Say, Think
+from thoughtline_sim.reading import Json, JsonObject, as_object, canonical, objects, string
 from thoughtline_sim.refusals import thread_not_found
 from thoughtline_sim.tokens import ANTHROPIC, ANTHROPIC_BOUND, Spelling
-from thoughtline_sim.values import CallTool, ModelAnswer, Piece, Redacted, Rejection, Say, Think, last_person
-from thoughtline_sim.wire import Json, JsonObject, as_object, canonical, digest, objects, string
+from thoughtline_sim.values import ModelAnswer, Rejection, last_person
 from thoughtline_sim.wires.messages import THINKING, BlockPlace, MessagesStyle, blocks_of, skeleton_of
+from thoughtline_sim.writing import digest
 
 THREADS_BETA = "message-threads-2026-08-12"
 BINDING_BETA = "thinking-binding-controls-2026-08-01"

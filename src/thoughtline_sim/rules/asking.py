@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from thoughtline_sim.exchange import SimExchange
-from thoughtline_sim.wire import as_object, objects, string
+from thoughtline_sim.reading import as_object, objects, string
 
 _UNSAMPLED = re.compile(r"(opus|sonnet|haiku)-(4-[7-9]|[5-9])|fable|mythos")
 _BOTH = re.compile(r"claude-3|(opus|sonnet)-4-2025")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Iterator
 
 from thoughtline_sim.exchange import Rule, SimExchange
+from thoughtline_sim.pieces import Redacted, Think
+from thoughtline_sim.reading import JsonObject, as_object, objects
 from thoughtline_sim.rules import anthropic, asking
-from thoughtline_sim.values import ModelAnswer, Redacted, Think
-from thoughtline_sim.wire import Json, JsonObject, as_object, digest, objects, string
+from thoughtline_sim.values import ModelAnswer
 from thoughtline_sim.wires import messages
-from thoughtline_sim.wires.converse import is_claude
+from thoughtline_sim.wires.converse import claude_message, is_claude
 from thoughtline_sim.wires.messages import BlockPlace
+from thoughtline_sim.writing import digest
 
 _NO_PREFILL = ("sonnet-5", "fable-5", "opus-5")
 _UPSTREAM = "The model returned the following errors: "
@@ -65,34 +65,9 @@ def as_messages(exchange: SimExchange) -> SimExchange:
         **fields,
         "system": exchange.body.get("system"),
         "tools": [as_object(tool.get("toolSpec")) for tool in objects(settings.get("tools"))],
-        "messages": [
-            {"role": message.get("role"), "content": [_block(block) for block in objects(message.get("content"))]}
-            for message in objects(exchange.body.get("messages"))
-        ],
+        "messages": [claude_message(message) for message in objects(exchange.body.get("messages"))],
     }
-    return exchange._replace(body=body, history=messages.read(body))
-
-
-def _block(block: JsonObject) -> JsonObject:
-    reasoning = as_object(block.get("reasoningContent"))
-    if "redactedContent" in reasoning:
-        return {"type": "redacted_thinking", "data": _unwrapped(reasoning["redactedContent"])}
-    if reasoning:
-        text = as_object(reasoning.get("reasoningText"))
-        return {"type": "thinking", **{"thinking" if key == "text" else key: value for key, value in text.items()}}
-    if "toolUse" in block:
-        return {"type": "tool_use", **as_object(block["toolUse"])}
-    if "toolResult" in block:
-        return {"type": "tool_result", **as_object(block["toolResult"])}
-    return {"type": "text", **block}
-
-
-def _unwrapped(value: Json) -> Json:
-    """The blob is base64 of what was base64 already."""
-    try:
-        return base64.b64decode(string(value), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        return value
+    return exchange._replace(body=body)
 
 
 def _claude(rule: Callable[[SimExchange], Iterator[str]]) -> Rule:

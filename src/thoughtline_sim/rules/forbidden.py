@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thoughtline_sim.exchange import SimExchange
+from thoughtline_sim.reading import as_object, objects, string
 from thoughtline_sim.refusals import mistral_extra_forbidden
 from thoughtline_sim.tokens import ANTHROPIC
 from thoughtline_sim.values import Rejection
-from thoughtline_sim.wire import as_object, digest, objects, string
+from thoughtline_sim.writing import digest
 
 _MISTRAL_KEYS = {"role", "content", "tool_calls", "prefix", "name", "tool_call_id", "weight"}
 _SUPPORTED = {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "reasoning", "channel"}

@@ -6,9 +6,9 @@ import base64
 from collections.abc import Iterator
 
 from thoughtline_sim.exchange import SimExchange
+from thoughtline_sim.reading import JsonObject, objects, standard
 from thoughtline_sim.refusals import gemini_error
 from thoughtline_sim.values import InputCall, Rejection, last_person
-from thoughtline_sim.wire import JsonObject, objects, standard
 from thoughtline_sim.wires.generate import bound_to, is_2_5, is_array, spelling_for
 
 _SENTINEL_WORDS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")

@@ -7,11 +7,14 @@ upstream's own rules look at that, and the upstream's own tokens stand in the an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from thoughtline_sim.exchange import Reject, SimExchange
+from thoughtline_sim.pieces import Piece, Say
+from thoughtline_sim.reading import JsonObject, as_object, objects, string, text_of
 from thoughtline_sim.refusals import (
     anthropic_error,
     deepseek_error,
@@ -23,12 +26,12 @@ from thoughtline_sim.refusals import (
 )
 from thoughtline_sim.rules import anthropic, gemini, presence, responses
 from thoughtline_sim.tokens import OPENAI
-from thoughtline_sim.values import InputMessage, ModelAnswer, Piece, Rejection, Say
-from thoughtline_sim.wire import JsonObject, as_object, objects, pieces_of, string, text_of
-from thoughtline_sim.wires import chat, messages
+from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection
+from thoughtline_sim.wires import messages
 from thoughtline_sim.wires.chat_styles import OPENAI as OPENAI_CHAT
 from thoughtline_sim.wires.chat_styles import google_seal
 from thoughtline_sim.wires.responses_styles import openai_bound
+from thoughtline_sim.writing import pieces_of
 
 
 class Upstream(NamedTuple):
@@ -46,6 +49,10 @@ def is_thinking(exchange: SimExchange) -> bool:
     return reasoning.get("enabled") is not False and reasoning.get("effort") != "none"
 
 
+def _details_of(message: InputMessage) -> list[JsonObject]:
+    return objects(message.raw.get("reasoning_details"))
+
+
 def _bare(exchange: SimExchange) -> Iterator[InputMessage]:
     """Turns without details (an empty list is some) and without plain reasoning under either name."""
     for message in exchange.history if exchange.thinks else ():
@@ -61,7 +68,7 @@ def _deepseek(exchange: SimExchange) -> Iterator[str]:
 
 
 def _kimi(exchange: SimExchange) -> Iterator[str]:
-    yield from (presence.kimi_sentence(message.index) for message in _bare(exchange) if message.calls)
+    yield from (presence.kimi_missing(exchange, message.index) for message in _bare(exchange) if message.calls)
 
 
 def _mimo(exchange: SimExchange) -> Iterator[str]:
@@ -90,29 +97,23 @@ def as_messages(exchange: SimExchange) -> SimExchange:
 def _merged(history: Iterator[InputMessage]) -> list[JsonObject]:
     """Tool results that follow each other are one user message."""
     made: list[JsonObject] = []
-    for message in history:
-        if message.results and made and _is_results(made[-1]):
-            made[-1]["content"].append(_tool_result(message))
-        elif message.results:
-            made.append({"role": "user", "content": [_tool_result(message)]})
-        elif message.role == "assistant":
-            made.append({"role": "assistant", "content": _assistant_blocks(message)})
-        else:
-            made.append({"role": "user", "content": [{"type": "text", "text": message.text}]})
+    for has_results, group in groupby(history, lambda message: bool(message.results)):
+        if has_results:
+            results = [
+                {"type": "tool_result", "tool_use_id": message.results[0], "content": message.text} for message in group
+            ]
+            made.append({"role": "user", "content": results})
+            continue
+        for message in group:
+            is_model = message.role == "assistant"
+            blocks = _assistant_blocks(message) if is_model else [{"type": "text", "text": message.text}]
+            made.append({"role": "assistant" if is_model else "user", "content": blocks})
     return made
-
-
-def _is_results(message: JsonObject) -> bool:
-    return any(block.get("type") == "tool_result" for block in message["content"][:1])
-
-
-def _tool_result(message: InputMessage) -> JsonObject:
-    return {"type": "tool_result", "tool_use_id": message.results[0], "content": message.text}
 
 
 def _assistant_blocks(message: InputMessage) -> list[JsonObject]:
     """`reasoning` without details becomes thinking that nobody signed."""
-    blocks = [_thinking(entry) for entry in objects(message.raw.get("reasoning_details"))]
+    blocks = [_thinking(entry) for entry in _details_of(message)]
     if not blocks and string(message.raw.get("reasoning")):
         blocks = [{"type": "thinking", "thinking": message.raw["reasoning"], "signature": ""}]
     if message.text:
@@ -156,19 +157,14 @@ def _as_they_are(exchange: SimExchange, pieces: tuple[Piece, ...]) -> tuple[Piec
 
 
 def _gemini(exchange: SimExchange) -> Iterator[str]:
+    yield from gemini.chat_is_signed(exchange._replace(history=tuple(map(_with_seals, exchange.history))))
+
+
+def _with_seals(message: InputMessage) -> InputMessage:
     """A signature is the encrypted entry whose id is the call's."""
-    upstream = []
-    for message in objects(exchange.body.get("messages")):
-        seals = {string(entry.get("id")): entry.get("data") for entry in objects(message.get("reasoning_details"))}
-        calls = [
-            _with_seal(call, string(seals.get(string(call.get("id"))))) for call in objects(message.get("tool_calls"))
-        ]
-        upstream.append({**message, "tool_calls": calls} if calls else message)
-    yield from gemini.chat_is_signed(exchange._replace(history=chat.read({"messages": upstream})))
-
-
-def _with_seal(call: JsonObject, signature: str) -> JsonObject:
-    return {**call, "extra_content": {"google": {"thought_signature": signature}}}
+    seals = {entry.get("id"): string(entry.get("data")) for entry in _details_of(message) if entry.get("id")}
+    calls = tuple(replace(call, signature=seals.get(call.id, "")) for call in message.calls)
+    return replace(message, calls=calls)
 
 
 def _gemini_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
@@ -181,10 +177,10 @@ def _gemini_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObj
 
 
 def _openai(exchange: SimExchange) -> Iterator[Rejection]:
-    items: list[JsonObject] = [
-        {"type": "reasoning", "id": entry.get("id"), "encrypted_content": entry.get("data"), "summary": []}
-        for message in objects(exchange.body.get("messages"))
-        for entry in objects(message.get("reasoning_details"))
+    items = [
+        {"type": "reasoning", "id": entry.get("id"), "encrypted_content": entry.get("data")}
+        for message in exchange.history
+        for entry in _details_of(message)
         if entry.get("type") == "reasoning.encrypted"
     ]
     return responses.ciphertext_opens(exchange._replace(body={"input": items}))

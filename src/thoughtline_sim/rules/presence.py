@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from thoughtline_sim.exchange import Rule, SimExchange
 from thoughtline_sim.ledger import runs_of, visible_of
+from thoughtline_sim.reading import as_object, objects, string
 from thoughtline_sim.refusals import mimo_error
 from thoughtline_sim.values import InputMessage, Rejection, last_person
-from thoughtline_sim.wire import as_object, objects, string
 from thoughtline_sim.wires.messages import blocks_of
 from thoughtline_sim.wires.responses import kind_of
 
@@ -157,35 +157,26 @@ def kimi_text_not_empty(exchange: SimExchange) -> Iterator[str]:
             yield "text content is empty"
 
 
-def kimi_requires(has_reasoning: Callable[[InputMessage], bool]) -> Rule:
-    """Thinking on, and an assistant message with calls that has none, wherever it stands. Prefixes are let through."""
+def calls_require(
+    has_reasoning: Callable[[InputMessage], bool], missing: Callable[[SimExchange, int], str | Rejection]
+) -> Rule:
+    """Kimi and MiMo: thinking on, and an assistant message with calls that has none, wherever it stands. Prefixes are
+    let through."""
+    can_say_nothing = has_reasoning is has_field
 
-    def rule(exchange: SimExchange) -> Iterator[str]:
-        for index in _lacking_calls(exchange, has_reasoning):
-            yield kimi_sentence(index)
+    def rule(exchange: SimExchange) -> Iterator[str | Rejection]:
+        for turn, run in enumerate(runs_of(exchange.history) if exchange.thinks else ()):
+            for message in run:
+                is_bare = message.calls and not has_reasoning(message) and message.raw.get("partial") is not True
+                if is_bare and (can_say_nothing or not _was_silent(exchange, turn, run)):
+                    yield missing(exchange, message.index)
 
     return rule
 
 
-def kimi_sentence(index: int) -> str:
+def kimi_missing(exchange: SimExchange, index: int) -> str:
     return f"thinking is enabled but reasoning_content is missing in assistant tool call message at index {index}"
 
 
-def _lacking_calls(exchange: SimExchange, has_reasoning: Callable[[InputMessage], bool]) -> Iterator[int]:
-    can_say_nothing = has_reasoning is has_field
-    for turn, run in enumerate(runs_of(exchange.history) if exchange.thinks else ()):
-        for message in run:
-            is_bare = message.calls and not has_reasoning(message) and message.raw.get("partial") is not True
-            if is_bare and (can_say_nothing or not _was_silent(exchange, turn, run)):
-                yield message.index
-
-
-# MiMo
-
-
-def mimo_requires(has_reasoning: Callable[[InputMessage], bool]) -> Rule:
-    def rule(exchange: SimExchange) -> Iterator[Rejection]:
-        for _ in _lacking_calls(exchange, has_reasoning):
-            yield mimo_error(MIMO_SENTENCE, exchange.is_streaming)
-
-    return rule
+def mimo_missing(exchange: SimExchange, index: int) -> Rejection:
+    return mimo_error(MIMO_SENTENCE, exchange.is_streaming)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from thoughtline_sim.exchange import PLAIN_MODELS, Rule, SimExchange
+from thoughtline_sim.reading import JsonObject, as_object, objects, string
 from thoughtline_sim.refusals import openai_error
 from thoughtline_sim.tokens import OPENAI, XAI
 from thoughtline_sim.values import Rejection
-from thoughtline_sim.wire import JsonObject, as_object, objects, string
 from thoughtline_sim.wires.responses import history_of, includes_ciphertext, is_hosted, items_of, kind_of
 from thoughtline_sim.wires.responses_styles import openai_bound
 

@@ -12,19 +12,18 @@ from typing import Literal, NamedTuple
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
-from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
-from thoughtline_sim.wire import (
+from thoughtline_sim.reading import (
     Json,
     JsonObject,
     as_object,
     canonical,
     canonical_arguments,
-    compact,
     objects,
-    pieces_of,
     string,
     text_of,
 )
+from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
+from thoughtline_sim.writing import compact, pieces_of
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque")
 _ROLES: dict[str, Role] = {

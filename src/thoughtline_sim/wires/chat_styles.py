@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from thoughtline_sim.exchange import SimExchange
+from thoughtline_sim.pieces import CallTool
+from thoughtline_sim.reading import JsonObject, canonical_arguments, objects, string, text_of
 from thoughtline_sim.tokens import ANTHROPIC
-from thoughtline_sim.values import CallTool, ModelAnswer
-from thoughtline_sim.wire import JsonObject, canonical_arguments, digest, objects, pieces_of, string, text_of, uuid_of
+from thoughtline_sim.values import ModelAnswer
 from thoughtline_sim.wires.chat import ChatStyle
 from thoughtline_sim.wires.generate import seal, signs_answer
+from thoughtline_sim.writing import digest, pieces_of, uuid_of
 
 PutReasoning: TypeAlias = Callable[[SimExchange, ModelAnswer, JsonObject], JsonObject]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 from collections.abc import Iterator
 from functools import partial
 
@@ -11,18 +12,12 @@ from msgspec.structs import replace
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
-from thoughtline_sim.values import Hosted, InputCall, InputMessage, ModelAnswer, Redacted, Role, Think
-from thoughtline_sim.wire import (
-    JsonObject,
-    as_object,
-    canonical,
-    canonical_arguments,
-    compact,
-    objects,
-    pieces_of,
-    string,
-)
+from thoughtline_sim.pieces import Hosted, Redacted, Think
+from thoughtline_sim.reading import Json, JsonObject, as_object, objects, string
+from thoughtline_sim.values import InputMessage, ModelAnswer
+from thoughtline_sim.wires import messages
 from thoughtline_sim.wires.messages import STOPS, BlockPlace, MessagesStyle, written_blocks
+from thoughtline_sim.writing import compact, pieces_of
 
 
 def problem_of(body: JsonObject) -> str | None:
@@ -37,27 +32,36 @@ def problem_of(body: JsonObject) -> str | None:
 
 
 def read(body: JsonObject) -> tuple[InputMessage, ...]:
-    return tuple(_read_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
+    return messages.read({"messages": [claude_message(message) for message in objects(body.get("messages"))]})
 
 
-def _read_message(index: int, message: JsonObject) -> InputMessage:
-    blocks = objects(message.get("content"))
-    role: Role = "assistant" if message.get("role") == "assistant" else "user"
-    thoughts = tuple(canonical(block["reasoningContent"]) for block in blocks if "reasoningContent" in block)
-    calls = [as_object(block["toolUse"]) for block in blocks if "toolUse" in block]
-    results = [as_object(block["toolResult"]) for block in blocks if "toolResult" in block]
-    return InputMessage(
-        role,
-        index,
-        text="".join(string(block.get("text")) for block in blocks),
-        thoughts=thoughts if role == "assistant" else (),
-        calls=tuple(
-            InputCall(string(call.get("name")), canonical_arguments(call.get("input")), string(call.get("toolUseId")))
-            for call in calls
-        ),
-        results=tuple(string(result.get("toolUseId")) for result in results),
-        raw=message,
-    )
+def claude_message(message: JsonObject) -> JsonObject:
+    """A message in Claude's own wire."""
+    return {"role": message.get("role"), "content": [_claude_block(block) for block in objects(message.get("content"))]}
+
+
+def _claude_block(block: JsonObject) -> JsonObject:
+    reasoning = as_object(block.get("reasoningContent"))
+    if "redactedContent" in reasoning:
+        return {"type": "redacted_thinking", "data": _unwrapped(reasoning["redactedContent"])}
+    if "reasoningContent" in block:
+        text = as_object(reasoning.get("reasoningText"))
+        return {"type": "thinking", **{"thinking" if key == "text" else key: value for key, value in text.items()}}
+    if "toolUse" in block:
+        call = as_object(block["toolUse"])
+        return {"type": "tool_use", **call, "id": call.get("toolUseId")}
+    if "toolResult" in block:
+        result = as_object(block["toolResult"])
+        return {"type": "tool_result", **result, "tool_use_id": result.get("toolUseId")}
+    return {"type": "text", **block}
+
+
+def _unwrapped(value: Json) -> Json:
+    """The blob is base64 of what was base64 already."""
+    try:
+        return base64.b64decode(string(value), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return value
 
 
 def offer(body: JsonObject) -> OfferedTools:

@@ -7,30 +7,12 @@ from typing import assert_never
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
+from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think
+from thoughtline_sim.reading import JsonObject, as_object, canonical_arguments, objects, standard, string
 from thoughtline_sim.tokens import GEMINI, GEMINI_2_5, Spelling
-from thoughtline_sim.values import (
-    CallTool,
-    Hosted,
-    InputCall,
-    InputMessage,
-    ModelAnswer,
-    Redacted,
-    Role,
-    Say,
-    Think,
-)
-from thoughtline_sim.wire import (
-    JsonObject,
-    as_object,
-    canonical_arguments,
-    compact,
-    digest,
-    objects,
-    pieces_of,
-    standard,
-    string,
-)
+from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.wires.messages import arguments_of
+from thoughtline_sim.writing import compact, digest, pieces_of
 
 _ID_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _STOPS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}

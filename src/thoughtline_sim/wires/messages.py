@@ -14,32 +14,19 @@ import msgspec
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
-from thoughtline_sim.values import (
-    CallTool,
-    Hosted,
-    InputCall,
-    InputMessage,
-    ModelAnswer,
-    Piece,
-    Redacted,
-    Role,
-    Say,
-    Think,
-)
-from thoughtline_sim.wire import (
+from thoughtline_sim.pieces import CallTool, Hosted, Piece, Redacted, Say, Think
+from thoughtline_sim.reading import (
     Json,
     JsonObject,
     as_object,
     canonical,
     canonical_arguments,
-    compact,
-    digest,
     objects,
-    pieces_of,
     string,
     text_of,
-    uuid_of,
 )
+from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
+from thoughtline_sim.writing import compact, digest, pieces_of, uuid_of
 
 THINKING = ("thinking", "redacted_thinking")
 STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
@@ -221,15 +208,9 @@ def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
 
 
 def _opened(block: JsonObject) -> JsonObject:
-    match block["type"]:
-        case "thinking":
-            return {"type": "thinking", "thinking": "", "signature": ""}
-        case "tool_use" | "server_tool_use":
-            return {**block, "input": {}}
-        case "text":
-            return {"type": "text", "text": ""}
-        case _:
-            return block
+    """A block as it is announced: what deltas bring is empty."""
+    empty: JsonObject = {"thinking": "", "signature": "", "text": "", "input": {}}
+    return {key: empty.get(key, value) for key, value in block.items()}
 
 
 def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.reading import JsonObject, string
 from thoughtline_sim.values import InputMessage, ModelAnswer
-from thoughtline_sim.wire import JsonObject, compact, digest, pieces_of, string
 from thoughtline_sim.wires import chat
 from thoughtline_sim.wires.messages import arguments_of
+from thoughtline_sim.writing import compact, digest, pieces_of
 
 
 def _read(body: JsonObject) -> tuple[InputMessage, ...]:

@@ -13,26 +13,9 @@ from typing import NamedTuple, assert_never
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.ledger import StoredResponse
 from thoughtline_sim.model import OfferedTools, offered
-from thoughtline_sim.values import (
-    CallTool,
-    Hosted,
-    InputCall,
-    InputMessage,
-    ModelAnswer,
-    Redacted,
-    Role,
-    Say,
-    Think,
-)
-from thoughtline_sim.wire import (
-    Json,
-    JsonObject,
-    as_object,
-    canonical_arguments,
-    objects,
-    string,
-    text_of,
-)
+from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think
+from thoughtline_sim.reading import Json, JsonObject, as_object, canonical_arguments, objects, string, text_of
+from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.wires.messages import arguments_of
 from thoughtline_sim.wires.responses_stream import frames_of
 
@@ -180,46 +163,28 @@ def history_of(exchange: SimExchange) -> tuple[JsonObject, ...]:
 def _items(exchange: SimExchange, answer: ModelAnswer, style: ResponsesStyle) -> list[JsonObject]:
     output: list[JsonObject] = []
     calls = 0
-    for piece in answer.pieces:
-        number = len(output)
+    phase = {"phase": "commentary" if answer.calls else "final_answer"} if style.has_phase else {}
+    done = {"status": "completed"}
+    for number, piece in enumerate(answer.pieces):
         match piece:
             case Think() | Redacted():
                 output.append(style.reasoning(exchange, answer, style.item_id("rs", answer.id, number), piece))
             case Say():
-                output.append(_message(style, style.item_id("msg", answer.id, number), piece, bool(answer.calls)))
+                text = {"type": "output_text", "annotations": [], "logprobs": [], "text": piece.text}
+                head = {"id": style.item_id("msg", answer.id, number), "type": "message", **done}
+                output.append({**head, "content": [text], **phase, "role": "assistant"})
             case CallTool():
-                call_id = style.call_id(answer.id, calls)
-                output.append(_function_call(style.item_id("fc", answer.id, number), call_id, piece))
+                head = {"id": style.item_id("fc", answer.id, number), "type": "function_call", **done}
+                call = {"arguments": piece.arguments, "call_id": style.call_id(answer.id, calls), "name": piece.name}
+                output.append({**head, **call})
                 calls += 1
             case Hosted():
                 letters = "".join(word[0] for word in piece.name.split("_"))
-                output.append(_hosted_call(style.item_id(letters, answer.id, number), piece))
+                head = {"id": style.item_id(letters, answer.id, number), "type": f"{piece.name}_call", **done}
+                output.append({**head, "action": {"type": "search", **arguments_of(piece)}})
             case _:
                 assert_never(piece)
     return output
-
-
-def _hosted_call(item_id: str, piece: Hosted) -> JsonObject:
-    action = {"type": "search", **arguments_of(piece)}
-    return {"id": item_id, "type": f"{piece.name}_call", "status": "completed", "action": action}
-
-
-def _message(style: ResponsesStyle, item_id: str, piece: Say, has_calls: bool) -> JsonObject:
-    text = {"type": "output_text", "annotations": [], "logprobs": [], "text": piece.text}
-    phase = {"phase": "commentary" if has_calls else "final_answer"} if style.has_phase else {}
-    head = {"id": item_id, "type": "message", "status": "completed"}
-    return {**head, "content": [text], **phase, "role": "assistant"}
-
-
-def _function_call(item_id: str, call_id: str, call: CallTool) -> JsonObject:
-    return {
-        "id": item_id,
-        "type": "function_call",
-        "status": "completed",
-        "arguments": call.arguments,
-        "call_id": call_id,
-        "name": call.name,
-    }
 
 
 _ECHOED: JsonObject = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from thoughtline_sim.wire import JsonObject, compact, pieces_of
+from thoughtline_sim.reading import JsonObject
+from thoughtline_sim.writing import compact, pieces_of
 
 _PARTS = {
     "summary_text": ("reasoning_summary_part", "reasoning_summary_text"),

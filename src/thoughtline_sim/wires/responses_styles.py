@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from thoughtline_sim.exchange import SimExchange
+from thoughtline_sim.pieces import Redacted, Think
+from thoughtline_sim.reading import JsonObject, as_object, string
 from thoughtline_sim.tokens import OPENAI as OPENAI_SPELLING
 from thoughtline_sim.tokens import XAI as XAI_SPELLING
-from thoughtline_sim.values import ModelAnswer, Redacted, Think
-from thoughtline_sim.wire import JsonObject, as_object, digest, string, uuid_of
+from thoughtline_sim.values import ModelAnswer
 from thoughtline_sim.wires.responses import ResponsesStyle, wants_ciphertext
+from thoughtline_sim.writing import digest, uuid_of
 
 
 def openai_bound(exchange: SimExchange) -> tuple[str, ...]:
