@@ -12,10 +12,9 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 
-from thoughtline_sim.reading import Json
-from thoughtline_sim.simulation import HttpRequest, HttpResponse, Simulation
+from thoughtline_sim.simulation import HttpResponse, Simulation, json_response
 from thoughtline_sim.simulators import SIMULATORS
-from thoughtline_sim.writing import compact
+from thoughtline_sim.values import HttpRequest
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""
@@ -58,14 +57,10 @@ class SimulatorApp:
             page = resources.files("thoughtline_sim").joinpath("page.html").read_bytes()
             return HttpResponse(200, "text/html; charset=utf-8", [page])
         if request.method == "GET" and request.path == "/_log":
-            return _json(list(self.simulation.log))
+            return json_response(200, list(self.simulation.log))
         if request.method == "GET" and request.path == "/_stats":
-            return _json(self.simulation.stats())
+            return json_response(200, self.simulation.stats())
         return self.simulation.respond(request)
-
-
-def _json(value: Json) -> HttpResponse:
-    return HttpResponse(200, "application/json", [compact(value)])
 
 
 def _request(scope: Scope, body: bytes) -> HttpRequest:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.ledger import Ledger
 from thoughtline_sim.model import OfferedTools
 from thoughtline_sim.reading import JsonObject, as_object, string
+from thoughtline_sim.refusals import openai_error
 from thoughtline_sim.tokens import Mint
-from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection
+from thoughtline_sim.values import HttpRequest, InputMessage, ModelAnswer, Rejection
 
 PLAIN_MODELS = ("gpt-4", "gpt-3", "chatgpt-4", "gpt-5-chat")
 """Beginnings of models that don't reason."""
@@ -25,9 +25,7 @@ class SimExchange(NamedTuple):
     model: str
     account: str
     profile: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
+    request: HttpRequest
     is_streaming: bool
     mint: Mint
     ledger: Ledger
@@ -44,10 +42,6 @@ Reject: TypeAlias = Callable[[str], Rejection]
 IsThinking: TypeAlias = Callable[[SimExchange], bool]
 
 
-def event_stream(exchange: SimExchange) -> str:
-    return "text/event-stream"
-
-
 class WireFormat(NamedTuple):
     """How an API reads and writes."""
 
@@ -59,11 +53,7 @@ class WireFormat(NamedTuple):
     frames: Callable[[SimExchange, JsonObject, int], list[bytes]]
     echo: Callable[[JsonObject], JsonObject]
     """A request that holds nothing but this answer, as a client sends it back."""
-    stream_type: Callable[[SimExchange], str] = event_stream
-
-
-def always(exchange: SimExchange) -> bool:
-    return True
+    stream_type: Callable[[SimExchange], str] = lambda exchange: "text/event-stream"
 
 
 def unless_no_effort(exchange: SimExchange) -> bool:
@@ -71,22 +61,15 @@ def unless_no_effort(exchange: SimExchange) -> bool:
     return effort != "none" and not exchange.model.startswith(PLAIN_MODELS)
 
 
-def model_in_body(body: JsonObject, path: str) -> str:
-    return string(body.get("model"))
-
-
-def streams_if_asked(body: JsonObject, path: str) -> bool:
-    return body.get("stream") is True
-
-
 class Api(NamedTuple):
     """An API of a provider: which paths it answers, how it reads and writes, and what it refuses."""
 
-    path: re.Pattern[str]
+    path: str
+    """A pattern: what the path ends with."""
     wire: WireFormat
     rules: tuple[Rule, ...]
-    model_of: Callable[[JsonObject, str], str] = model_in_body
-    is_streaming: Callable[[JsonObject, str], bool] = streams_if_asked
+    model_of: Callable[[JsonObject, str], str] = lambda body, path: string(body.get("model"))
+    is_streaming: Callable[[JsonObject, str], bool] = lambda body, path: body.get("stream") is True
     counts: Callable[[int], JsonObject] | None = None
     """An API that answers with a number of tokens instead of a turn."""
     reject: Reject | None = None
@@ -101,7 +84,7 @@ class Simulator(NamedTuple):
     name: str
     about: str
     models: tuple[str, ...]
-    reject: Reject
     apis: tuple[Api, ...]
+    reject: Reject = openai_error
     is_thinking: IsThinking = unless_no_effort
     profiles: tuple[str, ...] = ("default",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from itertools import groupby
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct, field
 
@@ -21,7 +21,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Bounded(OrderedDict[K, V], Generic[K, V]):
+class Bounded(OrderedDict[K, V]):
     """A dictionary that forgets what was set longest ago."""
 
     def __init__(self, limit: int) -> None:

@@ -40,7 +40,7 @@ def play(
     script = read_script(header_script) or read_script(first)
     if script is None:
         return _agent(history, offer)
-    turn = turns_said(history)
+    turn = len(runs_of(history))
     step = script[turn] if turn < len(script) else _OVER
     if not any(isinstance(piece, Say) and piece.recalls for piece in step.pieces):
         return step
@@ -77,11 +77,6 @@ def _strings(value: Json) -> Iterator[str]:
     elif isinstance(value, list):
         for one in value:
             yield from _strings(one)
-
-
-def turns_said(history: tuple[InputMessage, ...]) -> int:
-    """How many turns the model has had: assistant messages that stand together count as one."""
-    return len(runs_of(history))
 
 
 def _agent(history: tuple[InputMessage, ...], offer: OfferedTools) -> ScriptedTurn:

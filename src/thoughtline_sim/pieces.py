@@ -42,7 +42,8 @@ class Hosted(Struct, frozen=True):
     arguments: str
 
 
-Piece: TypeAlias = Think | Redacted | Say | CallTool | Hosted
+Thought: TypeAlias = Think | Redacted
+Piece: TypeAlias = Thought | Say | CallTool | Hosted
 
 
 class ScriptedTurn(Struct, frozen=True):

@@ -15,7 +15,7 @@ def canonical(value: Json) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
-def canonical_arguments(arguments: Json) -> str:
+def call_arguments(arguments: Json) -> str:
     """The arguments of a call, given as an object or as JSON text, in one spelling."""
     if isinstance(arguments, str):
         try:

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
 
 from thoughtline_sim.exchange import Api, Reject, SimExchange, Simulator
-from thoughtline_sim.ledger import Conversation, Ledger, judge, remember_turn, runs_of
-from thoughtline_sim.model import play, turns_said
+from thoughtline_sim.ledger import Ledger, judge, remember_turn, runs_of
+from thoughtline_sim.model import play
 from thoughtline_sim.pieces import CallTool, Hosted, Redacted, ScriptedTurn, Think
 from thoughtline_sim.reading import Json, JsonObject
 from thoughtline_sim.script import number_in
 from thoughtline_sim.tokens import Mint
-from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection, TokenCounts, Verdict
+from thoughtline_sim.values import HttpRequest, InputMessage, ModelAnswer, Rejection, TokenCounts, Verdict
 from thoughtline_sim.writing import compact
 
 MAX_LOG = 200
 CHUNK_CHARS = 24
 MAX_DELAY_MS = 60_000
 _SHOWN_CHARS = 4_000
-
-
-class HttpRequest(NamedTuple):
-    """An HTTP request that was read whole. Header names are in lower case."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes
+_COUNTED = ("opening", "requests", "refusals", "verdicts", "latest")
 
 
 class HttpResponse(NamedTuple):
@@ -64,26 +56,26 @@ class Simulation:
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """The provider's answer to any request at all."""
-        api = next((api for api in self.simulator.apis if api.path.search(request.path)), None)
+        api = next((api for api in self.simulator.apis if re.search(api.path, request.path)), None)
         if request.method == "GET" and request.path.rstrip("/").endswith("/models"):
-            return _json(200, self._models())
+            return json_response(200, self._models())
         if api is None or request.method != "POST":
-            known = ", ".join(api.path.pattern for api in self.simulator.apis)
-            return _json(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
+            known = ", ".join(api.path for api in self.simulator.apis)
+            return json_response(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
         exchange = self._read(api, request)
         if isinstance(exchange, str):
             rejection = self._reject(api)(exchange)
             self._note(request, rejection)
             return _refused(rejection)
-        return self._answer(api, request, exchange)
+        return self._answer(api, exchange)
 
     def stats(self) -> JsonObject:
         """What became of the reasoning of every conversation."""
-        return {
-            "simulator": self.simulator.name,
-            "profile": self.profile,
-            "conversations": [_counted(conversation) for conversation in self.ledger.conversations.values()],
-        }
+        rows = [
+            {"conversation": one.id, **{name: getattr(one, name) for name in _COUNTED}}
+            for one in self.ledger.conversations.values()
+        ]
+        return {"simulator": self.simulator.name, "profile": self.profile, "conversations": rows}
 
     def _models(self) -> JsonObject:
         owner = self.simulator.name
@@ -110,9 +102,7 @@ class Simulation:
             model=api.model_of(body, request.path),
             account=account_of(request),
             profile=self.profile,
-            path=request.path,
-            query=request.query,
-            headers=request.headers,
+            request=request,
             is_streaming=api.is_streaming(body, request.path),
             mint=self.mint,
             ledger=self.ledger,
@@ -124,22 +114,30 @@ class Simulation:
         found = next((found for rule in api.rules for found in rule(exchange)), None)
         return self._reject(api)(found) if isinstance(found, str) else found
 
-    def _answer(self, api: Api, request: HttpRequest, exchange: SimExchange) -> HttpResponse:
+    def _answer(self, api: Api, exchange: SimExchange) -> HttpResponse:
         conversation = self.ledger.conversation(exchange.account, exchange.history)
         verdicts = judge(conversation, exchange.history)
         rejection = self._rejection(api, exchange)
         conversation.count(verdicts, is_refused=rejection is not None)
-        self._note(request, rejection, exchange, conversation)
+        self._note(
+            exchange.request,
+            rejection,
+            model=exchange.model,
+            conversation=conversation.id,
+            is_streaming=exchange.is_streaming,
+            verdicts=verdicts,
+            messages=_shown(exchange.history, verdicts),
+        )
         if rejection is not None:
             return _refused(rejection)
         if api.counts is not None:
-            return _json(200, api.counts(len(request.body) // 4))
-        turn = play(exchange.history, api.wire.offer(exchange.body), _header_script(request), exchange.body)
-        whole = api.wire.write(exchange, self._compose(exchange, turn, request))
-        remember_turn(conversation, turns_said(exchange.history), api.wire.read(api.wire.echo(whole)))
-        return _streamed(api, exchange, request, turn, whole) if exchange.is_streaming else _json(200, whole)
+            return json_response(200, api.counts(len(exchange.request.body) // 4))
+        turn = play(exchange.history, api.wire.offer(exchange.body), _header_script(exchange.request), exchange.body)
+        whole = api.wire.write(exchange, self._compose(exchange, turn))
+        remember_turn(conversation, len(runs_of(exchange.history)), api.wire.read(api.wire.echo(whole)))
+        return _streamed(api, exchange, turn, whole) if exchange.is_streaming else json_response(200, whole)
 
-    def _compose(self, exchange: SimExchange, turn: ScriptedTurn, request: HttpRequest) -> ModelAnswer:
+    def _compose(self, exchange: SimExchange, turn: ScriptedTurn) -> ModelAnswer:
         thoughts = [piece for piece in turn.pieces if isinstance(piece, (Think, Redacted))]
         pieces = tuple(piece for piece in turn.pieces if exchange.thinks or piece not in thoughts)
         has_calls = any(isinstance(piece, CallTool) for piece in pieces)
@@ -151,32 +149,23 @@ class Simulation:
             created=int(self._now()),
             pieces=pieces,
             finish=turn.finish or ("tool_calls" if has_calls else "stop"),
-            usage=TokenCounts(len(request.body) // 4 + 1, size // 4 + 1 + len(pieces), -(-thought // 4)),
+            usage=TokenCounts(len(exchange.request.body) // 4 + 1, size // 4 + 1 + len(pieces), -(-thought // 4)),
             has_ids=turn.has_ids,
         )
 
-    def _note(
-        self,
-        request: HttpRequest,
-        rejection: Rejection | None,
-        exchange: SimExchange | None = None,
-        conversation: Conversation | None = None,
-    ) -> None:
+    def _note(self, request: HttpRequest, rejection: Rejection | None, **more: Json) -> None:
         """A line of the log: the conversation as the provider saw it, and what was wrong with it."""
-        verdicts = conversation.latest if conversation else []
+        unread = {"model": "", "conversation": "", "is_streaming": False, "verdicts": [], "messages": []}
         self.log.append(
             {
                 "at": self._now(),
                 "method": request.method,
                 "path": request.path,
                 "account": account_of(request),
-                "model": exchange.model if exchange else "",
                 "status": rejection.status if rejection else 200,
                 "refusal": rejection.message if rejection else None,
-                "conversation": conversation.id if conversation else "",
-                "is_streaming": exchange.is_streaming if exchange else False,
-                "verdicts": verdicts,
-                "messages": _shown(exchange.history, verdicts) if exchange else [],
+                **unread,
+                **more,
             }
         )
 
@@ -197,9 +186,8 @@ def _header_script(request: HttpRequest) -> str:
     return "script:\n" + script.replace("|", "\n") if script else ""
 
 
-def _streamed(
-    api: Api, exchange: SimExchange, request: HttpRequest, turn: ScriptedTurn, whole: JsonObject
-) -> HttpResponse:
+def _streamed(api: Api, exchange: SimExchange, turn: ScriptedTurn, whole: JsonObject) -> HttpResponse:
+    request = exchange.request
     chunk_chars = turn.chunk_chars or _setting(request, "chunk") or CHUNK_CHARS
     delay_ms = min(turn.delay_ms or _setting(request, "delay"), MAX_DELAY_MS)
     frames = api.wire.frames(exchange, whole, chunk_chars)
@@ -218,23 +206,12 @@ def _setting(request: HttpRequest, name: str) -> int:
     return number_in(request.headers.get(f"x-sim-{name}") or request.query.get(f"sim_{name}") or "")
 
 
-def _json(status: int, body: JsonObject) -> HttpResponse:
+def json_response(status: int, body: Json) -> HttpResponse:
     return HttpResponse(status, "application/json", [compact(body)])
 
 
 def _refused(refusal: Rejection) -> HttpResponse:
     return HttpResponse(refusal.status, refusal.content_type, [refusal.body], refusal.headers)
-
-
-def _counted(conversation: Conversation) -> JsonObject:
-    return {
-        "conversation": conversation.id,
-        "opening": conversation.opening,
-        "requests": conversation.requests,
-        "refusals": conversation.refusals,
-        "verdicts": dict(conversation.verdicts),
-        "latest": conversation.latest,
-    }
 
 
 def _shown(history: tuple[InputMessage, ...], verdicts: list[Verdict]) -> list[JsonObject]:

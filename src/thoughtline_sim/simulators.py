@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from thoughtline_sim import refusals
-from thoughtline_sim.exchange import Api, Reject, Rule, SimExchange, Simulator, always
+from thoughtline_sim.exchange import Api, Reject, Rule, SimExchange, Simulator
 from thoughtline_sim.reading import JsonObject, as_object
 from thoughtline_sim.rules import anthropic, asking, bedrock, forbidden, gemini, openrouter, presence, responses
 from thoughtline_sim.wires import chat_styles, messages, responses_styles
@@ -16,15 +16,7 @@ from thoughtline_sim.wires.messages import MessagesStyle, messages_wire
 from thoughtline_sim.wires.ollama import OLLAMA
 from thoughtline_sim.wires.responses import ResponsesStyle, responses_wire
 
-_CHAT = re.compile(r"/chat/completions$")
-_MESSAGES = re.compile(r"/messages$")
-_COUNT_MESSAGES = re.compile(r"/messages/count_tokens$")
-_RESPONSES = re.compile(r"/responses$")
-_GENERATE = re.compile(r"/models/[^/:]+:(?:g|streamG)enerateContent$")
-_COUNT_GENERATE = re.compile(r"/models/[^/:]+:countTokens$")
-_CONVERSE = re.compile(r"/model/[^/]+/converse(?:-stream)?$")
 _MODEL = re.compile(r"/models/([^/:]+):\w+$|/model/([^/]+)/[\w-]+$")
-_OLLAMA = re.compile(r"/api/chat$")
 
 
 def _unless_disabled(exchange: SimExchange) -> bool:
@@ -35,22 +27,18 @@ def _unless_disabled(exchange: SimExchange) -> bool:
     return not (is_off or body.get("enable_thinking") is False or kwargs.get("enable_thinking") is False)
 
 
-def _gemini_thinks(exchange: SimExchange) -> bool:
-    return either(thinking_config(exchange), "thinkingBudget", "thinking_budget") != 0
-
-
 def _chat(style: ChatStyle, *rules: Rule, reject: Reject | None = None) -> Api:
-    return Api(_CHAT, chat_wire(style), (asking.chat_results, *rules), reject=reject)
+    return Api(r"/chat/completions$", chat_wire(style), (asking.chat_results, *rules), reject=reject)
 
 
 def _messages(style: MessagesStyle, *rules: Rule, reject: Reject | None = None) -> tuple[Api, Api]:
     """The API and its counter of tokens, which looks at the same rules."""
-    api = Api(_MESSAGES, messages_wire(style), rules, reject=reject)
-    return api, api._replace(path=_COUNT_MESSAGES, counts=lambda tokens: {"input_tokens": tokens})
+    api = Api(r"/messages$", messages_wire(style), rules, reject=reject)
+    return api, api._replace(path=r"/messages/count_tokens$", counts=lambda tokens: {"input_tokens": tokens})
 
 
 def _responses(style: ResponsesStyle, *rules: Rule) -> Api:
-    return Api(_RESPONSES, responses_wire(style), rules)
+    return Api(r"/responses$", responses_wire(style), rules)
 
 
 def _model_in_path(body: JsonObject, path: str) -> str:
@@ -60,25 +48,25 @@ def _model_in_path(body: JsonObject, path: str) -> str:
 
 def _generate(*rules: Rule) -> tuple[Api, Api]:
     api = Api(
-        _GENERATE,
+        r"/models/[^/:]+:(?:g|streamG)enerateContent$",
         GENERATE,
         rules,
         model_of=_model_in_path,
         is_streaming=lambda body, path: ":stream" in path,
-        is_thinking=_gemini_thinks,
+        is_thinking=lambda exchange: either(thinking_config(exchange), "thinkingBudget", "thinking_budget") != 0,
     )
-    return api, api._replace(path=_COUNT_GENERATE, counts=lambda tokens: {"totalTokens": tokens})
+    return api, api._replace(path=r"/models/[^/:]+:countTokens$", counts=lambda tokens: {"totalTokens": tokens})
 
 
 _CONVERSE_API = Api(
-    _CONVERSE,
+    r"/model/[^/]+/converse(?:-stream)?$",
     converse_wire(bedrock.STYLE),
     bedrock.RULES,
     model_of=_model_in_path,
     is_streaming=lambda body, path: path.endswith("-stream"),
 )
 _OLLAMA_API = Api(
-    _OLLAMA,
+    r"/api/chat$",
     OLLAMA,
     (forbidden.ollama_can_think,),
     is_streaming=lambda body, path: body.get("stream") is not False,
@@ -94,7 +82,7 @@ _ROWS = (
         ("deepseek-reasoner",),
         reject=refusals.deepseek_error,
         apis=(_chat(chat_styles.DEEPSEEK, presence.deepseek_r1_forbids),),
-        is_thinking=always,
+        is_thinking=lambda exchange: True,
     ),
     Simulator(
         "deepseek-v3.2",
@@ -158,7 +146,6 @@ _ROWS = (
         "glm",
         "Zhipu GLM: never refuses; what came back is in /_stats",
         ("glm-5", "glm-4.7"),
-        reject=refusals.openai_error,
         apis=(_chat(chat_styles.GLM),),
         is_thinking=_unless_disabled,
     ),
@@ -166,7 +153,6 @@ _ROWS = (
         "minimax",
         "MiniMax: `<think>` in the text, or `reasoning_split`; never refuses; chat and Anthropic APIs",
         ("MiniMax-M3", "MiniMax-M2"),
-        reject=refusals.openai_error,
         apis=(_chat(chat_styles.MINIMAX), *_messages(messages.PLAIN, reject=refusals.anthropic_error)),
         is_thinking=_unless_disabled,
     ),
@@ -174,7 +160,6 @@ _ROWS = (
         "qwen",
         "Qwen on DashScope: never refuses; what came back is in /_stats",
         ("qwen3.7-max",),
-        reject=refusals.openai_error,
         apis=(_chat(chat_styles.QWEN),),
         is_thinking=_unless_disabled,
     ),
@@ -227,7 +212,6 @@ _ROWS = (
         "openai",
         "OpenAI: Responses, stored or not, with pairs and ciphertext; chat, where reasoning has no place",
         ("gpt-5.1", "o4-mini"),
-        reject=refusals.openai_error,
         apis=(
             _responses(responses_styles.OPENAI, *responses.OPENAI_RULES),
             _chat(chat_styles.OPENAI, *responses.CHAT_RULES, responses.chat_effort_with_tools),
@@ -237,7 +221,6 @@ _ROWS = (
         "azure",
         "Azure OpenAI: as OpenAI; ciphertext of another resource does not open",
         ("gpt-5-mini",),
-        reject=refusals.openai_error,
         apis=(
             _responses(responses_styles.OPENAI, *responses.OPENAI_RULES),
             _chat(chat_styles.OPENAI, *responses.CHAT_RULES),
@@ -259,7 +242,6 @@ _ROWS = (
         "openrouter",
         "OpenRouter: `reasoning_details`; the rules of the model's own provider, errors wrapped",
         ("anthropic/claude-sonnet-4.5", "google/gemini-3-pro-preview", "openai/gpt-5", "deepseek/deepseek-v4-pro"),
-        reject=refusals.openai_error,
         apis=(_chat(openrouter.STYLE, openrouter.upstream_agrees),),
         is_thinking=openrouter.is_thinking,
     ),
@@ -288,14 +270,12 @@ _ROWS = (
         "ollama",
         "Ollama: its own chat with `thinking`, and the OpenAI-compatible API with `reasoning`",
         ("qwen3:14b", "llama3.2"),
-        reject=refusals.openai_error,
         apis=(_OLLAMA_API, _chat(chat_styles.OLLAMA, forbidden.ollama_effort_known)),
     ),
     Simulator(
         "vllm",
         "vLLM: `reasoning` out, either name in; never refuses",
         ("Qwen/Qwen3-32B",),
-        reject=refusals.openai_error,
         apis=(_chat(chat_styles.VLLM),),
         is_thinking=_unless_disabled,
     ),

@@ -6,16 +6,27 @@ the wire writes them as a `ModelAnswer`. A request that breaks the provider's co
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from thoughtline_sim.pieces import CallTool, FinishWord, Piece, Redacted, Say, Think
+from thoughtline_sim.pieces import CallTool, FinishWord, Piece, Redacted, Say, Think, Thought
 from thoughtline_sim.reading import JsonObject
 
 Role = Literal["system", "user", "assistant", "tool"]
 Verdict = Literal["whole", "altered", "missing", "invented", "unknown", "none"]
 """What became of a turn's reasoning: `invented` came where there was none, `unknown` is of a turn not said here."""
+
+
+class HttpRequest(NamedTuple):
+    """An HTTP request that was read whole. Header names are in lower case."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
 
 
 class InputCall(Struct, frozen=True):
@@ -77,7 +88,7 @@ class ModelAnswer(Struct, frozen=True):
         return tuple(piece for piece in self.pieces if isinstance(piece, CallTool))
 
     @property
-    def thoughts(self) -> tuple[Think | Redacted, ...]:
+    def thoughts(self) -> tuple[Thought, ...]:
         return tuple(piece for piece in self.pieces if isinstance(piece, (Think, Redacted)))
 
     @property

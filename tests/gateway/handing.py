@@ -27,8 +27,8 @@ from thoughtline.continuity.framing import HEADING
 from thoughtline.settings import ContinuitySettings, RouteSettings, Settings
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.turns import FormatName
+from thoughtline_sim import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.app import SimulatorApp
-from thoughtline_sim.simulation import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]

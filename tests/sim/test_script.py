@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline_sim.model import OfferedTools, play, sample, turns_said
+from thoughtline_sim.ledger import runs_of
+from thoughtline_sim.model import OfferedTools, play, sample
 from thoughtline_sim.pieces import CallTool, Piece, Redacted, Say, ScriptedTurn, Think
 from thoughtline_sim.reading import Json
 from thoughtline_sim.script import WORDS, read_script
@@ -101,7 +102,7 @@ def test_the_agent_does_as_it_is_told() -> None:
 
 def test_split_messages_are_one_turn() -> None:
     """A client that splits a turn does not move the script on."""
-    assert turns_said((USER, CALLED, CALLED, RESULT, CALLED)) == 2
+    assert len(runs_of((USER, CALLED, CALLED, RESULT, CALLED))) == 2
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from thoughtline.translation import (
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.events import Event
 from thoughtline.values.turns import FormatName, Provenance, Reply
-from thoughtline_sim.simulation import HttpRequest, HttpResponse, Simulation
+from thoughtline_sim import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]
@@ -208,7 +208,7 @@ class Lane:
         translated = translate_reply(reply, self.way(request))
         return Answer(200, translated.body, findings=translated.findings)
 
-    def _streamed(self, request: TranslatedRequest, response: Response) -> Answer:
+    def _streamed(self, request: TranslatedRequest, response: HttpResponse) -> Answer:
         translator = StreamTranslator(self.way(request))
         events: list[Event] = []
         out: list[bytes] = []

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from thoughtline_sim.exchange import SimExchange
-from thoughtline_sim.pieces import CallTool, Piece, Redacted, Say, Think
+from thoughtline_sim.pieces import CallTool, Piece, Redacted, Say, Think, Thought
 from thoughtline_sim.reading import Json, JsonObject, as_object, canonical, objects, string
 from thoughtline_sim.refusals import thread_not_found
 from thoughtline_sim.tokens import ANTHROPIC, ANTHROPIC_BOUND, Spelling
@@ -72,14 +72,10 @@ def _spelling(exchange: SimExchange) -> Spelling:
     return ANTHROPIC_BOUND if exchange.profile == "bound" else ANTHROPIC
 
 
-def _bound(exchange: SimExchange) -> tuple[str, ...]:
-    return ("anthropic", exchange.account)
-
-
 # minting
 
 
-def sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
+def sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
     """A thinking block as the genuine API gives it."""
     text = piece.text if shows_text(exchange) and isinstance(piece, Think) else ""
     claims = {
@@ -91,7 +87,7 @@ def sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: T
         "prefix": prefix_of(exchange.body, len(objects(exchange.body.get("messages")))),
         "hidden": "" if text else piece.text,
     }
-    token = exchange.mint.seal(claims, _bound(exchange), _spelling(exchange))
+    token = exchange.mint.seal(claims, ("anthropic", exchange.account), _spelling(exchange))
     if isinstance(piece, Redacted):
         return {"type": "redacted_thinking", "data": token}
     return {"type": "thinking", "thinking": text, "signature": token}
@@ -128,14 +124,13 @@ def prefix_of(body: JsonObject, count: int) -> str:
         for tool in objects(body.get("tools"))
         if tool.get("defer_loading") is not True or string(tool.get("name")) in called
     ]
-    turns = [[message.get("role"), _without_thinking(message)] for message in messages]
+    turns = [
+        [message.get("role"), [block for block in blocks_of(message) if block.get("type") not in THINKING]]
+        for message in messages
+    ]
     system = body.get("system")
     system = [{"type": "text", "text": system}] if isinstance(system, str) else system or []
     return digest(canonical(_unmarked([system, tools, turns])))
-
-
-def _without_thinking(message: JsonObject) -> list[JsonObject]:
-    return [block for block in blocks_of(message) if block.get("type") not in THINKING]
 
 
 def _unmarked(value: Json) -> Json:
@@ -154,7 +149,12 @@ def thinking_blocks(exchange: SimExchange) -> Iterator[Block]:
             for position, body in enumerate(blocks_of(message)):
                 if body.get("type") in THINKING:
                     token = string(body.get(_token_field(body)))
-                    yield Block(index, position, body, exchange.mint.open(token, _bound(exchange), _spelling(exchange)))
+                    yield Block(
+                        index,
+                        position,
+                        body,
+                        exchange.mint.open(token, ("anthropic", exchange.account), _spelling(exchange)),
+                    )
 
 
 def thinking_kind(exchange: SimExchange) -> Iterator[str]:
@@ -166,7 +166,7 @@ def thinking_kind(exchange: SimExchange) -> Iterator[str]:
             f'"thinking.type.{kind}" is not supported for this model. Use "thinking.type.adaptive" and '
             '"output_config.effort" to control thinking behavior.'
         )
-    betas = f"{exchange.headers.get('anthropic-beta', '')},{exchange.body.get('anthropic_beta', '')}"
+    betas = f"{exchange.request.headers.get('anthropic-beta', '')},{exchange.body.get('anthropic_beta', '')}"
     if "block_binding" in thinking and BINDING_BETA not in betas:
         yield f"thinking.{kind or 'adaptive'}.block_binding: Extra inputs are not permitted"
 
@@ -326,7 +326,7 @@ def no_thinking_when_off(exchange: SimExchange) -> Iterator[str]:
 def thread_known(exchange: SimExchange) -> Iterator[str | Rejection]:
     """Without the beta there is no such field; with it, this simulator takes threads and has always lost them."""
     thread = exchange.body.get("thread")
-    if thread is not None and THREADS_BETA not in exchange.headers.get("anthropic-beta", ""):
+    if thread is not None and THREADS_BETA not in exchange.request.headers.get("anthropic-beta", ""):
         yield "thread: Extra inputs are not permitted"
     if as_object(thread).get("type") == "continue":
         yield thread_not_found("No thread state was found for `previous_message_id`.")

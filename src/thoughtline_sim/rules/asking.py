@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.reading import as_object, objects, string
@@ -53,15 +52,9 @@ def claude_tool_kinds(exchange: SimExchange) -> Iterator[str]:
             yield f"tools.{index}.custom.input_schema: Field required"
 
 
-class Unpaired(NamedTuple):
-    """A result that answers no call of the turn before it, or one that another has answered."""
-
-    message: int
-    id: str
-    is_repeated: bool
-
-
-def unpaired(exchange: SimExchange) -> Iterator[Unpaired]:
+def unpaired(exchange: SimExchange) -> Iterator[tuple[int, str, bool]]:
+    """Results that answer no call of the turn before them, or one that another has answered: where, which, and whether
+    it is the latter."""
     called: set[str] = set()
     seen: set[str] = set()
     was_model = False
@@ -73,20 +66,19 @@ def unpaired(exchange: SimExchange) -> Iterator[Unpaired]:
         was_model = message.role == "assistant"
         for name in message.results:
             if name in seen or name not in called:
-                yield Unpaired(message.index, name, name in seen)
+                yield message.index, name, name in seen
             seen.add(name)
 
 
 def claude_results(exchange: SimExchange) -> Iterator[str]:
-    for result in unpaired(exchange):
-        place = f"messages.{result.message}.content"
-        if result.is_repeated:
+    for index, name, is_repeated in unpaired(exchange):
+        place = f"messages.{index}.content"
+        if is_repeated:
             yield (
-                f"{place}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: "
-                f"{result.id}"
+                f"{place}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {name}"
             )
         yield (
-            f"{place}: unexpected `tool_use_id` found in `tool_result` blocks: {result.id}. Each `tool_result` block "
+            f"{place}: unexpected `tool_use_id` found in `tool_result` blocks: {name}. Each `tool_result` block "
             "must have a corresponding `tool_use` block in the previous message."
         )
 
@@ -98,9 +90,9 @@ def chat_results(exchange: SimExchange) -> Iterator[str]:
 
 
 def converse_results(exchange: SimExchange) -> Iterator[str]:
-    for result in unpaired(exchange):
+    for index, _, _ in unpaired(exchange):
         yield (
-            f"The number of toolResult blocks at messages.{result.message}.content exceeds the number of toolUse "
+            f"The number of toolResult blocks at messages.{index}.content exceeds the number of toolUse "
             "blocks of previous turn."
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from thoughtline_sim.exchange import Rule, SimExchange
-from thoughtline_sim.pieces import Redacted, Think
+from thoughtline_sim.pieces import Thought
 from thoughtline_sim.reading import JsonObject, as_object, objects
 from thoughtline_sim.rules import anthropic, asking
 from thoughtline_sim.values import ModelAnswer
@@ -89,7 +89,7 @@ def is_thinking(exchange: SimExchange) -> bool:
     return True
 
 
-def _sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
+def _sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
     """Claude's signing, over the request in Claude's own wire."""
     return anthropic.sign(as_messages(exchange), answer, place, piece)
 

@@ -56,7 +56,7 @@ def chat_is_signed(exchange: SimExchange) -> Iterator[str]:
 
 def _corrupted(exchange: SimExchange) -> str:
     """Three wordings are known: of most models, of 3.7 Flash, and of Vertex."""
-    if "/projects/" in exchange.path:
+    if "/projects/" in exchange.request.path:
         return (
             "Unable to submit request because Thought signature is not valid.. Learn more: "
             "https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/gemini"

@@ -12,18 +12,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline_sim.exchange import Reject, SimExchange
-from thoughtline_sim.pieces import Piece, Say
-from thoughtline_sim.reading import JsonObject, as_object, objects, string, text_of
-from thoughtline_sim.refusals import (
-    anthropic_error,
-    deepseek_error,
-    gemini_error,
-    mimo_error,
-    openai_error,
-    openrouter_error,
-    typed_error,
-)
+from thoughtline_sim import refusals
+from thoughtline_sim.exchange import Reject, Rule, SimExchange
+from thoughtline_sim.pieces import Say
+from thoughtline_sim.reading import JsonObject, as_object, objects, string
 from thoughtline_sim.rules import anthropic, gemini, presence, responses
 from thoughtline_sim.tokens import OPENAI
 from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection
@@ -31,7 +23,6 @@ from thoughtline_sim.wires import messages
 from thoughtline_sim.wires.chat_styles import OPENAI as OPENAI_CHAT
 from thoughtline_sim.wires.chat_styles import google_seal
 from thoughtline_sim.wires.responses_styles import openai_bound
-from thoughtline_sim.writing import pieces_of
 
 
 class Upstream(NamedTuple):
@@ -39,7 +30,7 @@ class Upstream(NamedTuple):
 
     prefix: str
     provider_name: str
-    rule: Callable[[SimExchange], Iterator[str | Rejection]]
+    rule: Rule
     reject: Reject
     details: Callable[[SimExchange, ModelAnswer, JsonObject], list[JsonObject]]
 
@@ -67,17 +58,9 @@ def _deepseek(exchange: SimExchange) -> Iterator[str]:
         yield "The `reasoning_content` in the thinking mode must be passed back to the API."
 
 
-def _kimi(exchange: SimExchange) -> Iterator[str]:
-    yield from (presence.kimi_missing(exchange, message.index) for message in _bare(exchange) if message.calls)
-
-
-def _mimo(exchange: SimExchange) -> Iterator[str]:
-    if any(message.calls for message in _bare(exchange)):
-        yield presence.MIMO_SENTENCE
-
-
-def _nothing(exchange: SimExchange) -> Iterator[str]:
-    yield from ()
+def _calls_require(missing: Callable[[SimExchange, int], str | Rejection]) -> Rule:
+    """Kimi's rule and MiMo's."""
+    return lambda exchange: (missing(exchange, message.index) for message in _bare(exchange) if message.calls)
 
 
 # Anthropic
@@ -133,11 +116,14 @@ def _anthropic(exchange: SimExchange) -> Iterator[str]:
         yield from rule(upstream)
 
 
+_AS_CLAUDE = messages.MessagesStyle(anthropic.sign, anthropic.STYLE.call_id, anthropic.STYLE.reply_id)
+
+
 def _anthropic_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
     # Details come before words and calls: that is the order they go back in.
     words = (Say(answer.text),) if answer.text else ()
     ordered = replace(answer, pieces=(*answer.thoughts, *words, *answer.calls))
-    blocks = messages.written_blocks(anthropic.STYLE._replace(pieces=_as_they_are), as_messages(exchange), ordered)
+    blocks = messages.written_blocks(_AS_CLAUDE, as_messages(exchange), ordered)
     details: list[JsonObject] = []
     for number, block in enumerate(blocks[: len(answer.thoughts)]):
         base = {"format": "anthropic-claude-v1", "index": number}
@@ -149,10 +135,6 @@ def _anthropic_details(exchange: SimExchange, answer: ModelAnswer, message: Json
     return details
 
 
-def _as_they_are(exchange: SimExchange, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
-    return pieces
-
-
 # Gemini, OpenAI, the rest
 
 
@@ -162,8 +144,8 @@ def _gemini(exchange: SimExchange) -> Iterator[str]:
 
 def _with_seals(message: InputMessage) -> InputMessage:
     """A signature is the encrypted entry whose id is the call's."""
-    seals = {entry.get("id"): string(entry.get("data")) for entry in _details_of(message) if entry.get("id")}
-    calls = tuple(replace(call, signature=seals.get(call.id, "")) for call in message.calls)
+    seals = {string(entry.get("id")): string(entry.get("data")) for entry in _details_of(message)}
+    calls = tuple(replace(call, signature=seals.get(call.id or "", "")) for call in message.calls)
     return replace(message, calls=calls)
 
 
@@ -202,13 +184,15 @@ def _text_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObjec
 
 
 UPSTREAMS: tuple[Upstream, ...] = (
-    Upstream("anthropic/", "Anthropic", _anthropic, anthropic_error, _anthropic_details),
-    Upstream("google/", "Google AI Studio", _gemini, gemini_error, _gemini_details),
-    Upstream("openai/", "OpenAI", _openai, openai_error, _openai_details),
-    Upstream("deepseek/", "DeepSeek", _deepseek, deepseek_error, _text_details),
-    Upstream("moonshotai/", "Moonshot AI", _kimi, typed_error, _text_details),
-    Upstream("xiaomi/", "Xiaomi", _mimo, mimo_error, _text_details),
-    Upstream("", "Simulated", _nothing, openai_error, _text_details),
+    Upstream("anthropic/", "Anthropic", _anthropic, refusals.anthropic_error, _anthropic_details),
+    Upstream("google/", "Google AI Studio", _gemini, refusals.gemini_error, _gemini_details),
+    Upstream("openai/", "OpenAI", _openai, refusals.openai_error, _openai_details),
+    Upstream("deepseek/", "DeepSeek", _deepseek, refusals.deepseek_error, _text_details),
+    Upstream("moonshotai/", "Moonshot AI", _calls_require(presence.kimi_missing), refusals.typed_error, _text_details),
+    Upstream(
+        "xiaomi/", "Xiaomi", _calls_require(lambda *_: presence.MIMO_SENTENCE), refusals.mimo_error, _text_details
+    ),
+    Upstream("", "Simulated", lambda exchange: iter(()), refusals.openai_error, _text_details),
 )
 
 
@@ -221,7 +205,7 @@ def upstream_agrees(exchange: SimExchange) -> Iterator[Rejection]:
     upstream = upstream_of(exchange.model)
     for found in upstream.rule(exchange):
         rejection = upstream.reject(found) if isinstance(found, str) else found
-        yield openrouter_error(rejection, upstream.provider_name)
+        yield refusals.openrouter_error(rejection, upstream.provider_name)
 
 
 def _put_reasoning(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
@@ -234,24 +218,9 @@ def _put_reasoning(exchange: SimExchange, answer: ModelAnswer, message: JsonObje
     return {**message, "reasoning_details": details} if details or exchange.thinks else message
 
 
-def _deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    for entry in objects(message.get("reasoning_details")):
-        field = next((name for name in ("text", "summary") if name in entry), "")
-        head = {key: value for key, value in entry.items() if key not in (field, "signature")}
-        for piece in pieces_of(string(entry.get(field)), chunk_chars):
-            yield {"content": "", "reasoning": piece, "reasoning_details": [{**head, field: piece}]}
-        if "signature" in entry:
-            head["signature"] = entry["signature"]
-        if "signature" in entry or not field:
-            yield {"content": "", "reasoning": None, "reasoning_details": [head]}
-    for piece in pieces_of(text_of(message.get("content")), chunk_chars):
-        yield {"content": piece, "reasoning": None, "reasoning_details": []}
-
-
 STYLE = OPENAI_CHAT._replace(
     reply_id=lambda digits: f"gen-1763200000-{digits[:20]}",
     put_reasoning=_put_reasoning,
-    deltas=_deltas,
     message_extras={"refusal": None},
     first_delta=None,
     usage_in="last",

@@ -151,7 +151,7 @@ def kimi_one_switch(exchange: SimExchange) -> Iterator[str]:
 
 def kimi_text_not_empty(exchange: SimExchange) -> Iterator[str]:
     """The coding endpoint alone."""
-    for message in exchange.history if "/coding/" in exchange.path else ():
+    for message in exchange.history if "/coding/" in exchange.request.path else ():
         parts = objects(message.raw.get("content"))
         if any(part.get("type") == "text" and part.get("text") == "" for part in parts):
             yield "text content is empty"

@@ -12,28 +12,13 @@ from typing import Literal, NamedTuple
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
-from thoughtline_sim.reading import (
-    Json,
-    JsonObject,
-    as_object,
-    canonical,
-    canonical_arguments,
-    objects,
-    string,
-    text_of,
-)
+from thoughtline_sim.reading import Json, JsonObject, as_object, call_arguments, canonical, objects, string, text_of
 from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.writing import compact, pieces_of
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque")
-_ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
+_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant"}
+_RESULTS = ("tool", "function")
 
 
 def problem_of(body: JsonObject) -> str | None:
@@ -59,12 +44,12 @@ def read(body: JsonObject) -> tuple[InputMessage, ...]:
 def _read_message(index: int, message: JsonObject) -> InputMessage:
     role = string(message.get("role"))
     return InputMessage(
-        _ROLES.get(role, "user"),
+        "tool" if role in _RESULTS else _ROLES.get(role, "user"),
         index,
         text=_visible(message.get("content")),
         thoughts=_thoughts(message) if role == "assistant" else (),
         calls=tuple(_read_call(call) for call in objects(message.get("tool_calls"))),
-        results=(string(message.get("tool_call_id")),) if role in ("tool", "function") else (),
+        results=(string(message.get("tool_call_id")),) if role in _RESULTS else (),
         raw=message,
     )
 
@@ -77,7 +62,7 @@ def _visible(content: Json) -> str:
 
 def _read_call(call: JsonObject) -> InputCall:
     function = as_object(call.get("function")) or as_object(call.get("custom"))
-    arguments = canonical_arguments(function.get("arguments", function.get("input")))
+    arguments = call_arguments(function.get("arguments", function.get("input")))
     name, call_id = string(function.get("name")), string(call.get("id")) or None
     return InputCall(name, arguments, call_id, signature=_google_signature(call))
 
@@ -111,17 +96,6 @@ def offer(body: JsonObject) -> OfferedTools:
     return offered(named, forced, may_call=choice != "none")
 
 
-def field_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    """Reasoning, then words: the order of all who keep reasoning in a field."""
-    for field in ("reasoning_content", "reasoning", "reasoning_text"):
-        for piece in pieces_of(string(message.get(field)), chunk_chars):
-            yield {field: piece}
-    if "reasoning_opaque" in message:
-        yield {"reasoning_opaque": message["reasoning_opaque"]}
-    for piece in pieces_of(text_of(message.get("content")), chunk_chars):
-        yield {"content": piece}
-
-
 _NULL: JsonObject = {"content": None}
 _NONE: JsonObject = {}
 
@@ -132,8 +106,6 @@ class ChatStyle(NamedTuple):
     reply_id: Callable[[str], str]
     call_id: Callable[[str, str, int], str]
     put_reasoning: Callable[[SimExchange, ModelAnswer, JsonObject], JsonObject]
-    deltas: Callable[[JsonObject, int], Iterator[JsonObject]] = field_deltas
-    """Reasoning and words of a stream; calls come after them."""
     no_content: JsonObject = _NULL
     message_extras: JsonObject = _NONE
     first_delta: JsonObject | None = None
@@ -146,12 +118,14 @@ class ChatStyle(NamedTuple):
 def chat_wire(style: ChatStyle) -> WireFormat:
     """The wire of one provider."""
     return WireFormat(
-        "openai_chat", problem_of, read, offer, write=partial(_write, style), frames=partial(_frames, style), echo=_echo
+        "openai_chat",
+        problem_of,
+        read,
+        offer=offer,
+        write=partial(_write, style),
+        frames=partial(_frames, style),
+        echo=lambda whole: {"messages": [whole["choices"][0]["message"]]},
     )
-
-
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"messages": [whole["choices"][0]["message"]]}
 
 
 def _write(style: ChatStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
@@ -206,11 +180,47 @@ def _deltas(style: ChatStyle, message: JsonObject, chunk_chars: int) -> Iterator
     repeated = role if style.first_delta is None else {}
     if style.first_delta is not None:
         yield {**role, **style.first_delta}
-    for delta in style.deltas(message, chunk_chars):
+    for delta in (*_thought_deltas(message, chunk_chars), *_word_deltas(message, chunk_chars)):
         yield {**repeated, **delta}
     for delta in _call_deltas(message, chunk_chars, style.splits_arguments):
         yield {**repeated, "tool_calls": [delta]}
     yield dict(repeated)
+
+
+def _thought_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+    """Reasoning, wherever the provider puts it."""
+    details = objects(message.get("reasoning_details"))
+    for field in () if details else REASONING_FIELDS[:3]:
+        for piece in pieces_of(string(message.get(field)), chunk_chars):
+            yield {field: piece}
+    if "reasoning_opaque" in message:
+        yield {"reasoning_opaque": message["reasoning_opaque"]}
+    for entry in details:
+        for text, part in _detail_pieces(entry, chunk_chars):
+            shown = {"reasoning": text} if "reasoning" in message else {}
+            yield {"content": "", **shown, "reasoning_details": [part]}
+    for chunk in objects(message.get("content")):
+        for piece in pieces_of(text_of(chunk.get("thinking")), chunk_chars):
+            yield {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": piece}]}]}
+
+
+def _detail_pieces(entry: JsonObject, chunk_chars: int) -> Iterator[tuple[str | None, JsonObject]]:
+    """A detail in pieces with one index, each with the text that it shows; a signature comes alone."""
+    field = next((name for name in ("text", "summary") if name in entry), "")
+    head = {key: value for key, value in entry.items() if key not in (field, "signature")}
+    for piece in pieces_of(string(entry.get(field)), chunk_chars):
+        yield piece, {**head, field: piece}
+    if "signature" in entry or not field:
+        yield None, {**head, **({"signature": entry["signature"]} if field else {})}
+
+
+def _word_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+    # A turn that thought nothing has an empty list of details, which its client must send back.
+    details: JsonObject = {"reasoning_details": []} if {"reasoning", "reasoning_details"} <= set(message) else {}
+    for piece in pieces_of(text_of(message.get("content")), chunk_chars):
+        yield {"content": piece, **details}
+    if "extra_content" in message:
+        yield {"content": "", "extra_content": message["extra_content"]}
 
 
 def _call_deltas(message: JsonObject, chunk_chars: int, splits_arguments: bool) -> Iterator[JsonObject]:

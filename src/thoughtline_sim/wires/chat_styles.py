@@ -3,19 +3,16 @@ MiniMax, vLLM, Copilot's and OpenAI's chat) it follows what contracts.md says.""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Callable
 
 from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.pieces import CallTool
-from thoughtline_sim.reading import JsonObject, canonical_arguments, objects, string, text_of
+from thoughtline_sim.reading import JsonObject, call_arguments
 from thoughtline_sim.tokens import ANTHROPIC
 from thoughtline_sim.values import ModelAnswer
 from thoughtline_sim.wires.chat import ChatStyle
 from thoughtline_sim.wires.generate import seal, signs_answer
-from thoughtline_sim.writing import digest, pieces_of, uuid_of
-
-PutReasoning: TypeAlias = Callable[[SimExchange, ModelAnswer, JsonObject], JsonObject]
+from thoughtline_sim.writing import digest, uuid_of
 
 
 def _chatcmpl(digits: str) -> str:
@@ -34,7 +31,7 @@ def _short_call_id(digits: str, name: str, number: int) -> str:
     return digest(digits, str(number))[:9]
 
 
-def _field(name: str) -> PutReasoning:
+def _field(name: str) -> Callable[[SimExchange, ModelAnswer, JsonObject], JsonObject]:
     def put(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
         return {**message, name: answer.thinking} if answer.thinking else message
 
@@ -44,10 +41,6 @@ def _field(name: str) -> PutReasoning:
 def _always_field(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     """Where the field must come back, it is there even if the model thought nothing (contracts.md §1 e)."""
     return {**message, "reasoning_content": answer.thinking} if exchange.thinks else message
-
-
-def _nothing(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
-    return message
 
 
 def _think_tags(answer: ModelAnswer, message: JsonObject) -> JsonObject:
@@ -92,7 +85,7 @@ def _copilot(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) ->
 
 
 def google_seal(exchange: SimExchange, call: CallTool | None) -> str:
-    return seal(exchange, call.name, canonical_arguments(call.arguments)) if call else seal(exchange, "", "")
+    return seal(exchange, call.name, call_arguments(call.arguments)) if call else seal(exchange, "", "")
 
 
 def _google(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
@@ -105,32 +98,6 @@ def _google(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> 
         return {**message, "extra_content": extra}
     first, *others = message["tool_calls"]
     return {**message, "tool_calls": [{**first, "extra_content": extra}, *others]}
-
-
-def _tagged_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    """MiniMax: tags are words of the text; details come in pieces with one id and index."""
-    for entry in objects(message.get("reasoning_details")):
-        for piece in pieces_of(entry["text"], chunk_chars):
-            yield {"content": "", "reasoning_details": [{**entry, "text": piece}]}
-    for piece in pieces_of(string(message.get("content")), chunk_chars):
-        yield {"content": piece}
-
-
-def _mistral_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    """List-valued thinking, then plain strings (recorded)."""
-    content = message.get("content")
-    for part in objects(content):
-        for piece in pieces_of(text_of(part.get("thinking")), chunk_chars):
-            yield {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": piece}]}]}
-    for piece in pieces_of(text_of(content), chunk_chars):
-        yield {"content": piece}
-
-
-def _google_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    for piece in pieces_of(string(message.get("content")), chunk_chars):
-        yield {"content": piece}
-    if "extra_content" in message:
-        yield {"content": "", "extra_content": message["extra_content"]}
 
 
 _EMPTY = {"content": ""}
@@ -155,21 +122,19 @@ MINIMAX = KIMI._replace(
     reply_id=str,
     call_id=lambda digits, name, number: f"call_function_{digest(digits)[:12]}_{number + 1}",
     put_reasoning=_minimax,
-    deltas=_tagged_deltas,
     first_delta=None,
 )
 GOOGLE = ChatStyle(
     lambda digits: digits[:22],
     lambda digits, name, number: f"function-call-{int(digest(digits, str(number))[:14], 16)}",
     _google,
-    deltas=_google_deltas,
     no_content={},
     splits_arguments=False,
 )
 OPENAI = ChatStyle(
     _chatcmpl,
     _call_id,
-    _nothing,
+    lambda exchange, answer, message: message,
     message_extras={"refusal": None, "annotations": []},
     first_delta=_EMPTY,
     usage_in="asked",
@@ -182,15 +147,6 @@ XAI = ChatStyle(
     splits_arguments=False,
     usage_in="own",
 )
-MISTRAL = ChatStyle(
-    str,
-    _short_call_id,
-    _mistral,
-    deltas=_mistral_deltas,
-    no_content=_EMPTY,
-    first_delta=_EMPTY,
-    splits_arguments=False,
-)
 GROQ = ChatStyle(
     _chatcmpl_uuid,
     lambda digits, name, number: f"fc_{uuid_of(digits, str(number))}",
@@ -200,12 +156,11 @@ GROQ = ChatStyle(
     splits_arguments=False,
 )
 CEREBRAS = GROQ._replace(call_id=_short_call_id, put_reasoning=_field("reasoning"), first_delta={})
-OLLAMA = ChatStyle(
-    lambda digits: f"chatcmpl-{int(digits[:6], 16) % 1000}",
-    lambda digits, name, number: f"call_{digest(digits, str(number))[:8]}",
-    _field("reasoning"),
-    no_content=_EMPTY,
-    splits_arguments=False,
+MISTRAL = GROQ._replace(reply_id=str, call_id=_short_call_id, put_reasoning=_mistral, no_content=_EMPTY)
+OLLAMA = XAI._replace(
+    reply_id=lambda digits: f"chatcmpl-{int(digits[:6], 16) % 1000}",
+    call_id=lambda digits, name, number: f"call_{digest(digits, str(number))[:8]}",
+    put_reasoning=_field("reasoning"),
     usage_in="asked",
 )
 VLLM = OPENAI._replace(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
-from thoughtline_sim.pieces import Hosted, Redacted, Think
+from thoughtline_sim.pieces import Hosted, Thought
 from thoughtline_sim.reading import Json, JsonObject, as_object, objects, string
 from thoughtline_sim.values import InputMessage, ModelAnswer
 from thoughtline_sim.wires import messages
@@ -105,7 +105,7 @@ def _write(claude: MessagesStyle, exchange: SimExchange, answer: ModelAnswer) ->
     }
 
 
-def _plain(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
+def _plain(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
     """Models that sign nothing; Nova does not show what it thinks."""
     return {"type": "thinking", "thinking": "[REDACTED]" if "nova" in answer.model else piece.text}
 
@@ -125,12 +125,9 @@ def _block(block: JsonObject) -> JsonObject:
 
 
 def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    return [_frame(name, body) for name, body in _events(whole, chunk_chars)]
-
-
-def _frame(name: str, body: JsonObject) -> bytes:
-    headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
-    return encode_message(headers, compact(body))
+    headers = {":content-type": "application/json", ":message-type": "event"}
+    events = _events(whole, chunk_chars)
+    return [encode_message({":event-type": name, **headers}, compact(body)) for name, body in events]
 
 
 def _events(whole: JsonObject, chunk_chars: int) -> Iterator[tuple[str, JsonObject]]:

@@ -8,13 +8,12 @@ from typing import assert_never
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
 from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think
-from thoughtline_sim.reading import JsonObject, as_object, canonical_arguments, objects, standard, string
+from thoughtline_sim.reading import JsonObject, as_object, call_arguments, objects, standard, string
 from thoughtline_sim.tokens import GEMINI, GEMINI_2_5, Spelling
 from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.wires.messages import arguments_of
 from thoughtline_sim.writing import compact, digest, pieces_of
 
-_ID_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _STOPS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}
 
 
@@ -91,7 +90,7 @@ def _read_content(index: int, content: JsonObject) -> InputMessage:
 def _read_call(part: JsonObject) -> InputCall:
     call = call_of(part)
     name, call_id = string(call.get("name")), string(call.get("id")) or None
-    return InputCall(name, canonical_arguments(call.get("args")), call_id, signature=signature_of(part))
+    return InputCall(name, call_arguments(call.get("args")), call_id, signature=signature_of(part))
 
 
 def offer(body: JsonObject) -> OfferedTools:
@@ -137,16 +136,12 @@ def _parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
                 yield _call_part(exchange, answer, piece, calls, signs)
                 calls += 1
             case Hosted():
-                yield from _executed(exchange, piece)
+                # Code that Google ran, signed, and what came of it (recorded).
+                code = {"language": "PYTHON", "code": f"{piece.name}({piece.arguments})"}
+                yield {"executableCode": code, "thoughtSignature": seal(exchange, "", "")}
+                yield {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "ok"}}
             case _:
                 assert_never(piece)
-
-
-def _executed(exchange: SimExchange, piece: Hosted) -> Iterator[JsonObject]:
-    """Code that Google ran, signed, and what came of it (recorded)."""
-    code = {"language": "PYTHON", "code": f"{piece.name}({piece.arguments})"}
-    yield {"executableCode": code, "thoughtSignature": seal(exchange, "", "")}
-    yield {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "ok"}}
 
 
 def signs_answer(exchange: SimExchange, answer: ModelAnswer) -> bool:
@@ -160,15 +155,10 @@ def _call_part(exchange: SimExchange, answer: ModelAnswer, call: CallTool, numbe
     arguments = arguments_of(call)
     body: JsonObject = {"name": call.name, "args": arguments}
     if answer.has_ids and not is_2_5(answer.model):
-        body["id"] = _call_id(answer.id, number)
+        body["id"] = digest(answer.id, str(number))[:8]
     if not signs or number > 0:
         return {"functionCall": body}
-    return {"functionCall": body, "thoughtSignature": seal(exchange, call.name, canonical_arguments(arguments))}
-
-
-def _call_id(answer_id: str, number: int) -> str:
-    """Eight letters and digits, as in `22iommr8` and `dpob6y0z` of recorded answers."""
-    return "".join(_ID_LETTERS[byte % len(_ID_LETTERS)] for byte in bytes.fromhex(digest(answer_id, str(number)))[:8])
+    return {"functionCall": body, "thoughtSignature": seal(exchange, call.name, call_arguments(arguments))}
 
 
 def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
@@ -180,7 +170,7 @@ def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[
 
 
 def is_sse(exchange: SimExchange) -> bool:
-    return exchange.query.get("alt") == "sse"
+    return exchange.request.query.get("alt") == "sse"
 
 
 def is_array(exchange: SimExchange) -> bool:
@@ -212,10 +202,6 @@ def _split(part: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         yield {"text": piece, **rest}
 
 
-def _stream_type(exchange: SimExchange) -> str:
-    return "text/event-stream" if is_sse(exchange) else "application/json; charset=UTF-8"
-
-
 GENERATE = WireFormat(
     "gemini_generate",
     problem_of,
@@ -224,5 +210,5 @@ GENERATE = WireFormat(
     write=_write,
     frames=_frames,
     echo=lambda whole: {"contents": [whole["candidates"][0]["content"]]},
-    stream_type=_stream_type,
+    stream_type=lambda exchange: "text/event-stream" if is_sse(exchange) else "application/json; charset=UTF-8",
 )

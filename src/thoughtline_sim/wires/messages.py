@@ -14,17 +14,8 @@ import msgspec
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.model import OfferedTools, offered
-from thoughtline_sim.pieces import CallTool, Hosted, Piece, Redacted, Say, Think
-from thoughtline_sim.reading import (
-    Json,
-    JsonObject,
-    as_object,
-    canonical,
-    canonical_arguments,
-    objects,
-    string,
-    text_of,
-)
+from thoughtline_sim.pieces import CallTool, Hosted, Piece, Redacted, Say, Think, Thought
+from thoughtline_sim.reading import Json, JsonObject, as_object, call_arguments, canonical, objects, string, text_of
 from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.writing import compact, digest, pieces_of, uuid_of
 
@@ -44,7 +35,7 @@ class BlockPlace(NamedTuple):
 class MessagesStyle(NamedTuple):
     """What a server of this wire puts into a thinking block, and how it names things."""
 
-    thinking: Callable[[SimExchange, ModelAnswer, BlockPlace, Think | Redacted], JsonObject]
+    thinking: Callable[[SimExchange, ModelAnswer, BlockPlace, Thought], JsonObject]
     call_id: Callable[[str, str, int], str]
     reply_id: Callable[[str], str]
     pieces: Callable[[SimExchange, tuple[Piece, ...]], tuple[Piece, ...]] = lambda exchange, pieces: pieces
@@ -84,7 +75,7 @@ def _read_message(index: int, message: JsonObject) -> InputMessage:
         text=text_of([block for block in blocks if block.get("type") == "text"]),
         thoughts=thoughts if role == "assistant" else (),
         calls=tuple(
-            InputCall(string(block.get("name")), canonical_arguments(block.get("input")), string(block.get("id")))
+            InputCall(string(block.get("name")), call_arguments(block.get("input")), string(block.get("id")))
             for block in blocks
             if block.get("type") == "tool_use"
         ),
@@ -108,13 +99,9 @@ def messages_wire(style: MessagesStyle) -> WireFormat:
         offer=offer,
         write=partial(_write, style),
         frames=_frames,
-        echo=_echo,
+        echo=lambda whole: {"messages": [{"role": "assistant", "content": whole["content"]}]},
         stream_type=lambda _: "text/event-stream; charset=utf-8",
     )
-
-
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"messages": [{"role": "assistant", "content": whole["content"]}]}
 
 
 def skeleton_of(blocks: list[JsonObject]) -> str:
@@ -183,13 +170,12 @@ def arguments_of(call: CallTool | Hosted) -> Json:
 
 
 def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    return [_event(event, number) for number, event in enumerate(_events(whole, chunk_chars))]
-
-
-def _event(event: JsonObject, number: int) -> bytes:
     """Spaces of varying number before the last brace, as the genuine API pads its lines (recorded)."""
-    padded = compact(event)[:-1] + b" " * (number * 7 % 13) + b"}"
-    return b"event: " + string(event["type"]).encode() + b"\ndata: " + padded + b"\n\n"
+    frames = []
+    for number, event in enumerate(_events(whole, chunk_chars)):
+        padded = compact(event)[:-1] + b" " * (number * 7 % 13) + b"}"
+        frames.append(b"event: " + event["type"].encode() + b"\ndata: " + padded + b"\n\n")
+    return frames
 
 
 def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
@@ -229,12 +215,12 @@ def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
                 yield {"type": "input_json_delta", "partial_json": piece}
 
 
-def _unsigned(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
+def _unsigned(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
     """DeepSeek, MiMo, MiniMax: a signature that is there for the schema and nothing else."""
     return {"type": "thinking", "thinking": piece.text, "signature": place.message_id}
 
 
-def _decorated(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Think | Redacted) -> JsonObject:
+def _decorated(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
     """Kimi: no magic, 12946 characters whole and 4340 streamed, never read (contracts.md §0.3)."""
     size = 4340 if exchange.is_streaming else 12946
     letters = "".join(digest(answer.id, str(place.number), str(number)) for number in range(size // 24 + 1))

@@ -42,10 +42,6 @@ def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     }
 
 
-def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    return [compact(line) + b"\n" for line in _lines(whole, chunk_chars)]
-
-
 def _lines(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
     message = whole["message"]
     head = {"model": whole["model"], "created_at": whole["created_at"]}
@@ -65,7 +61,7 @@ OLLAMA = WireFormat(
     _read,
     offer=chat.offer,
     write=_write,
-    frames=_frames,
+    frames=lambda exchange, whole, size: [compact(line) + b"\n" for line in _lines(whole, size)],
     echo=lambda whole: {"messages": [whole["message"]]},
     stream_type=lambda _: "application/x-ndjson",
 )

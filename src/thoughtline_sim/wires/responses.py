@@ -13,8 +13,8 @@ from typing import NamedTuple, assert_never
 from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.ledger import StoredResponse
 from thoughtline_sim.model import OfferedTools, offered
-from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think
-from thoughtline_sim.reading import Json, JsonObject, as_object, canonical_arguments, objects, string, text_of
+from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think, Thought
+from thoughtline_sim.reading import JsonObject, as_object, call_arguments, objects, string, text_of
 from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.wires.messages import arguments_of
 from thoughtline_sim.wires.responses_stream import frames_of
@@ -30,7 +30,7 @@ class ResponsesStyle(NamedTuple):
     """From the kind of item (`rs`, `fc`, `msg`), the answer's digits and the item's number."""
     reply_id: Callable[[str], str]
     call_id: Callable[[str, int], str]
-    reasoning: Callable[[SimExchange, ModelAnswer, str, Think | Redacted], JsonObject]
+    reasoning: Callable[[SimExchange, ModelAnswer, str, Thought], JsonObject]
     has_phase: bool = False
     announces_ciphertext: bool = False
     """Whether an item is announced with a ciphertext that is not finished."""
@@ -69,7 +69,7 @@ def _read_item(index: int, item: JsonObject) -> InputMessage:
     if kind == "reasoning":
         return InputMessage("assistant", index, "", _thoughts(item), raw=item)
     if kind in MODEL_ITEMS:
-        arguments = canonical_arguments(item.get("arguments", item.get("input")))
+        arguments = call_arguments(item.get("arguments", item.get("input")))
         call = InputCall(string(item.get("name")), arguments, string(item.get("call_id")))
         return InputMessage("assistant", index, calls=(call,), raw=item)
     if kind in _RESULTS:
@@ -118,19 +118,16 @@ def responses_wire(style: ResponsesStyle) -> WireFormat:
         read,
         offer=offer,
         write=partial(_write, style),
-        frames=partial(_frames, style),
+        frames=partial(frames_of, announces_ciphertext=style.announces_ciphertext),
         echo=lambda whole: {"input": whole["output"]},
     )
-
-
-def _frames(style: ResponsesStyle, exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    return frames_of(whole, chunk_chars, announces_ciphertext=style.announces_ciphertext)
 
 
 def _write(style: ResponsesStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     output = _items(exchange, answer, style)
     whole = {
-        **{name: _echoed(exchange, name, default) for name, default in _ECHOED.items()},
+        **_ECHOED,
+        **{name: exchange.body[name] for name in _ECHOED if exchange.body.get(name) is not None},
         "id": style.reply_id(answer.id),
         "object": "response",
         "created_at": answer.created,
@@ -199,8 +196,3 @@ _ECHOED: JsonObject = {
     "top_p": 1.0,
 }
 """Settings of the request that stand in the answer too, and what they are by default: those the SDK's types require."""
-
-
-def _echoed(exchange: SimExchange, name: str, default: Json) -> Json:
-    value = exchange.body.get(name)
-    return default if value is None else value

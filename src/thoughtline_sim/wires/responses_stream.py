@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from thoughtline_sim.exchange import SimExchange
 from thoughtline_sim.reading import JsonObject
 from thoughtline_sim.writing import compact, pieces_of
 
@@ -15,7 +16,7 @@ _PARTS = {
 """By the type of a part: what its events are called, and those of its text."""
 
 
-def frames_of(whole: JsonObject, chunk_chars: int, *, announces_ciphertext: bool) -> list[bytes]:
+def frames_of(exchange: SimExchange, whole: JsonObject, chunk_chars: int, *, announces_ciphertext: bool) -> list[bytes]:
     return [
         b"event: " + event["type"].encode() + b"\ndata: " + compact({**event, "sequence_number": number}) + b"\n\n"
         for number, event in enumerate(_events(whole, chunk_chars, announces_ciphertext))

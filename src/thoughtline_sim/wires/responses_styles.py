@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thoughtline_sim.exchange import SimExchange
-from thoughtline_sim.pieces import Redacted, Think
+from thoughtline_sim.pieces import Think, Thought
 from thoughtline_sim.reading import JsonObject, as_object, string
 from thoughtline_sim.tokens import OPENAI as OPENAI_SPELLING
 from thoughtline_sim.tokens import XAI as XAI_SPELLING
@@ -17,12 +17,12 @@ def openai_bound(exchange: SimExchange) -> tuple[str, ...]:
     return ("responses", exchange.account)
 
 
-def _summary(exchange: SimExchange, piece: Think | Redacted) -> list[JsonObject]:
+def _summary(exchange: SimExchange, piece: Thought) -> list[JsonObject]:
     wanted = string(as_object(exchange.body.get("reasoning")).get("summary"))
     return [{"type": "summary_text", "text": piece.text}] if wanted and isinstance(piece, Think) and piece.text else []
 
 
-def _openai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Think | Redacted) -> JsonObject:
+def _openai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Thought) -> JsonObject:
     item: JsonObject = {"id": item_id, "type": "reasoning", "summary": _summary(exchange, piece)}
     if wants_ciphertext(exchange):
         claims = {"item": item_id, "model": answer.model, "text": piece.text}
@@ -30,7 +30,7 @@ def _openai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, 
     return item
 
 
-def _xai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Think | Redacted) -> JsonObject:
+def _xai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Thought) -> JsonObject:
     """The summary is always shown; ciphertext is bound to nothing but its maker (contracts.md §14)."""
     shown = [{"text": piece.text, "type": "summary_text"}] if piece.text else []
     item: JsonObject = {"id": item_id, "summary": shown, "type": "reasoning", "status": "completed"}
@@ -39,9 +39,7 @@ def _xai_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, pie
     return item
 
 
-def _deepseek_reasoning(
-    exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Think | Redacted
-) -> JsonObject:
+def _deepseek_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Thought) -> JsonObject:
     """Thinking in the clear. `encrypted_content` is a handle, `<response id>-0`, that nobody needs back."""
     item: JsonObject = {
         "type": "reasoning",
@@ -55,16 +53,12 @@ def _deepseek_reasoning(
     return item
 
 
-def _copilot_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Think | Redacted) -> JsonObject:
+def _copilot_reasoning(exchange: SimExchange, answer: ModelAnswer, item_id: str, piece: Thought) -> JsonObject:
     return {**_openai_reasoning(exchange, answer, item_id, piece), "content": []}
 
 
-def _openai_item_id(kind: str, digits: str, number: int) -> str:
-    return f"{kind}_{digits[:16]}00{digest(digits, str(number))}{digits[:8]}"
-
-
 OPENAI = ResponsesStyle(
-    _openai_item_id,
+    lambda kind, digits, number: f"{kind}_{digits[:16]}00{digest(digits, str(number))}{digits[:8]}",
     lambda digits: f"resp_{digits[:16]}00{digest(digits)}{digits[:8]}",
     lambda digits, number: f"call_{digest(digits, str(number))}",
     _openai_reasoning,

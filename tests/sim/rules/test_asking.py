@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thoughtline_sim.simulation import HttpRequest, Simulation
+from thoughtline_sim import HttpRequest, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]
