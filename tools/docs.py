@@ -67,7 +67,7 @@ def _commands(root: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
 def simulators() -> str:
     """The simulators and the words of their scripts."""
     rows = [
-        f"| `{row.name}` | {row.about} | {_formats_of(row)} | {', '.join(row.profiles) if len(row.profiles) > 1 else ''} |"
+        f"| `{row.name}` | {row.about} | {_apis(row)} | {', '.join(row.profiles) if len(row.profiles) > 1 else ''} |"
         for row in SIMULATORS.values()
     ]
     words = [f"| `{word.name}` | `{word.example}` | {word.meaning} |" for word in WORDS]
@@ -303,7 +303,7 @@ def _budgets(knob: Knob) -> str:
 _WITH_BUDGETS = ("claude_budget", "gemini_budget", "enable_thinking", "token_budget", "reasoning")
 
 
-def _formats_of(row: Simulator) -> str:
+def _apis(row: Simulator) -> str:
     return ", ".join(f"`{api.wire.format}`" for api in row.apis if api.counts is None)
 
 
