@@ -94,7 +94,6 @@ def bench_histories() -> None:
 def _bench_history(name: str, format: FormatName, body: bytes) -> None:
     row = FORMATS[format]
     bodies = row.bodies
-    assert bodies is not None
     contenders = {
         "orjson": lambda: orjson.dumps(orjson.loads(body)),
         "unedited": lambda: bodies.encode_request(bodies.decode_request(body, row.dialect), row.dialect),

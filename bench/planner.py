@@ -15,20 +15,21 @@ from msgspec import Raw
 
 from bench.measure import best_seconds
 from thoughtline.formats import FORMATS
+from thoughtline.providers import CONTRACTS
 from thoughtline.replay.capture import capture
-from thoughtline.replay.contracts import BY_NAME
-from thoughtline.replay.keys import Identity
-from thoughtline.replay.planner import Issuer, needs, plan
+from thoughtline.replay.planner import needs, plan
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import ReasoningText
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
 
 WHO = Identity("tenant")
-ISSUER = Issuer("deepseek", "host", "account", "deepseek-v4-pro")
+ISSUER = Destination("deepseek", "host", "deepseek-v4-pro", "openai_chat", "account")
 WHERE = Provenance(
     *("tenant", "deepseek", "host", "account", "deepseek-v4-pro", "deepseek-v4-pro"), "openai_chat", "deepseek"
 )
-CONTRACT = BY_NAME["deepseek"]
+CONTRACT = CONTRACTS["deepseek"]
 CHAT = FORMATS["openai_chat"]
 RESULT = "def load(path):\n    return open(path).read()\n" * 20
 
@@ -63,7 +64,6 @@ def records_of(transcript: Transcript) -> dict[Key, list[Record]]:
 
 def bench(messages: int) -> None:
     body = history(messages)
-    assert CHAT.bodies is not None
     bodies = CHAT.bodies
     transcript = bodies.decode_request(body, CONTRACT.dialect)
     found = records_of(transcript) if messages <= 1000 else _records_of_many(transcript)

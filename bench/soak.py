@@ -1,11 +1,11 @@
 """Mixed load with faults, for as long as it is told: does memory stay flat, and is any error of our own making?
 
-    python -m bench.soak [--minutes 30] [--clients 6] [--workers 1]
+    python -m bench.soak [--minutes 30] [--clients 6] [--workers 1] [--ill-seconds 10] [--memory-entries 2000]
 
 A gateway as `thoughtline serve` runs it, on a Valkey of its own, before strict simulators. Clients that forget hold
 conversations of three turns in chat, Messages, Responses and Gemini, whole and streamed. At one request in ten the
 client leaves in the middle of the answer, at another the upstream breaks off. Every ten seconds something happens to
-the store: it is killed for ten seconds, or it hangs for ten.
+the store: it is killed for ten seconds, or it hangs for ten; with `--ill-seconds 0` it stays well.
 
 A 5xx is of our own making unless it tells of the upstream. A turn is unrestored if the gateway that heard it did not
 put it back. Memory is flat if the last third of the run holds no more than 1.1 times what the second third held.
@@ -49,7 +49,7 @@ call: weather {{"city": "Rome"}}
 think: Third.
 say: Both are sunny.
 """
-WELL_SECONDS = ILL_SECONDS = 10.0
+WELL_SECONDS = 10.0
 SAMPLE_SECONDS = 5.0
 MOST_GROWTH = 1.1
 OF_THE_UPSTREAM = ("upstream_", "answer_too_large")
@@ -62,7 +62,8 @@ class Soak:
         self.ends = time.monotonic() + seconds
         self.counts: Counter[str] = Counter()
         self.problems: Counter[str] = Counter()
-        self.samples: list[tuple[float, int]] = []
+        self.samples: list[int] = []
+        self.most_waiting = 0
         self._lock = threading.Lock()
 
     @property
@@ -81,17 +82,21 @@ class Soak:
 class Gateway:
     """`thoughtline serve`, and what it says in its log."""
 
-    def __init__(self, folder: Path, store: str, workers: int, soak: Soak, cases: list[Case]) -> None:
+    def __init__(self, folder: Path, store: str, soak: Soak, *, cases: list[Case], options: argparse.Namespace) -> None:
         file = folder / "thoughtline.toml"
         rows = [
             f'[providers.{case.simulator}]\nbase_url = "{served(case.simulator, case.profile).url}"' for case in cases
         ]
+        rows += [f"[store]\nmemory_entries = {options.memory_entries}"]
         file.write_text("\n".join(dict.fromkeys(rows)) + "\n")
         command = [sys.executable, "-m", "thoughtline.cli", "serve", "--port", "0", "--config", str(file)]
         environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder / "data")}
         self._soak = soak
         self.process = subprocess.Popen(
-            [*command, "--store", store, "--workers", str(workers)], stderr=subprocess.PIPE, env=environment, text=True
+            [*command, "--store", store, "--workers", str(options.workers)],
+            stderr=subprocess.PIPE,
+            env=environment,
+            text=True,
         )
         self.url = self._address()
         threading.Thread(target=self._read, daemon=True).start()
@@ -123,6 +128,11 @@ class Gateway:
             self._soak.blame(f"{status} {code or 'of the upstream, without a code'}")
         elif status >= 500:
             self._soak.count(f"{status} {code}")
+
+    def waiting(self) -> int:
+        """Turns that the store has not taken yet, as they were told last."""
+        found = re.search(r"^thoughtline_store_waiting (\S+)", httpx.get(f"{self.url}/metrics", timeout=60).text, re.M)
+        return int(float(found[1])) if found else 0
 
     def stop(self) -> int:
         self.process.terminate()
@@ -169,28 +179,28 @@ def _hold(soak: Soak, client: httpx.Client, dialogue: Forgetful, chance: random.
         dialogue.go_on(dialogue.hear(content, is_streaming=is_streaming))
 
 
-def trouble(soak: Soak, store: Valkey) -> None:
+def trouble(soak: Soak, store: Valkey, ill_seconds: float) -> None:
     """What happens to the store: killed and started again, or stopped in the middle of everything."""
     is_hanging = False
     while not soak.is_over:
         time.sleep(WELL_SECONDS)
         if is_hanging:
             store.pause()
-            time.sleep(ILL_SECONDS)
+            time.sleep(ill_seconds)
             store.resume()
         else:
             store.stop()
-            time.sleep(ILL_SECONDS)
+            time.sleep(ill_seconds)
             store.start()
         soak.count("times the store hung" if is_hanging else "times the store was killed")
         is_hanging = not is_hanging
 
 
 def watch(soak: Soak, gateway: Gateway) -> None:
-    began = time.monotonic()
     while not soak.is_over:
         time.sleep(SAMPLE_SECONDS)
-        soak.samples.append((time.monotonic() - began, resident_bytes(gateway.process.pid)))
+        soak.samples.append(resident_bytes(gateway.process.pid))
+        soak.most_waiting = max(soak.most_waiting, gateway.waiting())
         if gateway.process.poll() is not None:
             soak.blame("the gateway ended")
             soak.ends = time.monotonic()
@@ -199,7 +209,8 @@ def watch(soak: Soak, gateway: Gateway) -> None:
 def report(soak: Soak, minutes: float) -> int:
     for name, count in sorted((soak.counts + soak.problems).items()):
         print(f"{name:<60}{count:>12,}")
-    mebibytes = [size / 2**20 for _, size in soak.samples]
+    print(f"{'turns that waited for the store, at most':<60}{soak.most_waiting:>12,}")
+    mebibytes = [size / 2**20 for size in soak.samples]
     third = len(mebibytes) // 3 or 1
     middle, last = statistics.mean(mebibytes[third : 2 * third] or mebibytes), statistics.mean(mebibytes[-third:])
     tenths = [
@@ -218,16 +229,19 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--clients", type=int, default=6)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--ill-seconds", type=float, default=10.0)
+    parser.add_argument("--memory-entries", type=int, default=2000)
     options = parser.parse_args()
     cases = [next(case for case in CASES if case.id.startswith(face)) for face in FACES]
     store = Valkey()
     with tempfile.TemporaryDirectory(prefix="thoughtline-soak-") as folder:
         soak = Soak(options.minutes * 60)
-        gateway = Gateway(Path(folder), store.url, options.workers, soak, cases)
+        gateway = Gateway(Path(folder), store.url, soak, cases=cases, options=options)
         threads = [
             threading.Thread(target=converse, args=(soak, gateway.url, cases, seed)) for seed in range(options.clients)
         ]
-        threads += [threading.Thread(target=trouble, args=(soak, store))]
+        if options.ill_seconds:
+            threads += [threading.Thread(target=trouble, args=(soak, store, options.ill_seconds))]
         threads += [threading.Thread(target=watch, args=(soak, gateway))]
         for thread in threads:
             thread.start()

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import thoughtline
+from thoughtline import providers
 
 METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split")
 _EVERY_METHOD = ("match", "search", "fullmatch", "sub")
@@ -122,12 +123,16 @@ def _written_into_calls() -> Iterator[Use]:
 
 def _tables() -> dict[tuple[str, str], list[str]]:
     """Expressions that are kept as text, by the module that asks them and the name they have there."""
-    detection = importlib.import_module("thoughtline.replay.detection")
-    effort = importlib.import_module("thoughtline.translation.effort")
-    rows = [row for value in vars(effort).values() if isinstance(value, tuple) for row in value]
+    rows = (*providers.PROVIDERS, providers.UNLISTED)
+    contracts = [contract for row in rows for contract in row.contracts]
     return {
-        ("thoughtline.replay.detection", "pattern"): [row[0] for row in (*detection.HOSTS, *detection.MODELS)],
-        ("thoughtline.translation.effort", "self.models"): [row.models for row in rows if hasattr(row, "models")],
+        ("thoughtline.providers", "row.hosts"): [row.hosts for row in rows],
+        ("thoughtline.providers", "row.models"): [row.models for row in rows],
+        ("thoughtline.providers", "row.wanted_models"): [row.wanted_models for row in rows],
+        ("thoughtline.providers.row", "row.models"): [one.models for row in rows for one in row.rows],
+        ("thoughtline.translation.sampling", "rules.never"): [one.sampling.never for one in contracts],
+        ("thoughtline.translation.sampling", "rules.takes_both"): [one.sampling.takes_both for one in contracts],
+        ("thoughtline.providers.knobs", "self.models"): [knob.models for one in contracts for knob in one.knobs],
         # A test of its author's own against his own models.
         ("thoughtline.commands.handoff_eval", "check.matches"): [],
         ("thoughtline.commands.handoff_eval", "check.recalls"): [],

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from thoughtline import providers
-from thoughtline.formats import FORMATS, Format
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.providers import Dialect
 from thoughtline.values.turns import FormatName
 
@@ -62,7 +62,7 @@ class Exchange:
         return str(self.recorded["family"])
 
     @property
-    def format(self) -> Format:
+    def format(self) -> Wire:
         return FORMATS[FORMAT_OF_FAMILY[self.family]]
 
     @property

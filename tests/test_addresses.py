@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from thoughtline.addresses import (
-    Action,
     address,
     host_name,
     hosts_of,
@@ -24,6 +23,7 @@ from thoughtline.addresses import (
     with_query_key,
 )
 from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.formats.paths import Action
 from thoughtline.values.errors import AddressError, AddressRefused
 from thoughtline.values.turns import FormatName
 

@@ -6,9 +6,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from thoughtline.catalogue import PROVIDERS, Provider, auth_for, canonical_name, looks_secret
+from thoughtline import providers
+from thoughtline.catalogue import PROVIDERS, Provider, auth_for, looks_secret
 from thoughtline.formats import FORMATS
-from thoughtline.replay.detection import ALIASES, Target, provider_of, resolve
+from thoughtline.providers import canonical_name
+from thoughtline.replay.detection import host_of, resolve
+from thoughtline.values.destination import Destination
 
 NAMES = (
     "deepseek kimi mimo glm minimax qwen anthropic openai azure gemini xai openrouter mistral groq cerebras fireworks "
@@ -27,7 +30,7 @@ def test_every_provider_is_built_in() -> None:
 def test_a_public_provider_is_known_by_its_host_too(row: Provider) -> None:
     """An address of a row, under a name nobody knows, is detected as that row: rows and detection agree."""
     for base in (row.base_url, *row.bases.values()):
-        assert provider_of(Target("", base, "", "openai_chat")) == row.name
+        assert host_of(Destination("", base, "", "openai_chat")).name == row.name
 
 
 @pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.name)
@@ -46,7 +49,7 @@ def test_every_face_is_one_we_speak(row: Provider) -> None:
     """A listed format is one that can be read and written, listed once, and other addresses are of listed formats."""
     assert row.formats
     assert len(set(row.formats)) == len(row.formats)
-    assert all(FORMATS[name].bodies is not None for name in row.formats)
+    assert all(name in FORMATS for name in row.formats)
     assert set(row.bases) <= set(row.formats)
 
 
@@ -54,11 +57,11 @@ def test_every_face_is_one_we_speak(row: Provider) -> None:
 def test_strict_providers_are_strict_in_every_face(name: str) -> None:
     """No face of a provider that refuses is listed without a contract that says so."""
     for face in PROVIDERS[name].formats:
-        contract = resolve(Target(name, PROVIDERS[name].base_url, f"{name}-v4", face))
+        contract = resolve(Destination(name, PROVIDERS[name].base_url, f"{name}-v4", face))
         assert contract.is_strict, face
 
 
-@pytest.mark.parametrize(("alias", "name"), sorted(ALIASES.items()))
+@pytest.mark.parametrize(("alias", "name"), [(alias, row.name) for row in providers.PROVIDERS for alias in row.aliases])
 def test_aliases(alias: str, name: str) -> None:
     """Another name of a provider, in any case, is its own name, and that one has a row."""
     assert canonical_name(alias.upper()) == name

@@ -12,7 +12,9 @@ from tests.test_openrouter_codec import ENTRY, OPENROUTER, WHY
 from tests.wire_cases import RESPONSES, WireCase, name_of
 from thoughtline import providers
 from thoughtline.codecs import FormatReasoningCodec, ReasoningCodec, Thought, codec_for
-from thoughtline.providers import Dialect
+from thoughtline.providers import Dialect, ProviderRow
+from thoughtline.replay.detection import resolve
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import (
     DEEPSEEK_V1,
@@ -92,7 +94,7 @@ def said(items: tuple[Thought, ...]) -> list[Thought]:
 
 
 def codec_of(case: WireCase) -> FormatReasoningCodec:
-    return FormatReasoningCodec(case.format.name, case.dialect)
+    return FormatReasoningCodec(case.wire.name, case.dialect)
 
 
 def thinks(case: WireCase) -> bool:
@@ -293,6 +295,13 @@ CHOSEN: list[tuple[str, str, FormatName, Dialect]] = [
     ("together", "", "openai_chat", providers.REASONING),
     ("fireworks", "accounts/fireworks/models/kimi-k2-thinking", "openai_chat", providers.KIMI),
     ("siliconflow", "deepseek-ai/DeepSeek-V4", "openai_chat", providers.DEEPSEEK),
+    ("cerebras", "zai-glm-4.7", "openai_chat", providers.THINK_TAGS),
+    ("cerebras", "gpt-oss-120b", "openai_chat", providers.REASONING),
+    ("perplexity", "sonar-reasoning", "openai_chat", providers.NO_REASONING),
+    ("claude", "", "anthropic_messages", providers.ANTHROPIC),
+    ("x-ai", "", "openai_responses", providers.XAI_RESPONSES),
+    ("aws-bedrock", "anthropic.claude-opus-5-v1:0", "bedrock_converse", providers.BEDROCK_CLAUDE),
+    ("github-copilot", "", "openai_chat", providers.COPILOT),
     ("somewhere", "llama", "openai_chat", providers.REASONING_CONTENT),
     ("", "", "openai_chat", providers.REASONING_CONTENT),
 ]
@@ -302,6 +311,16 @@ CHOSEN: list[tuple[str, str, FormatName, Dialect]] = [
 def test_the_codec_of_a_provider(provider: str, model: str, format: FormatName, dialect: Dialect) -> None:
     """By its name; by the model where one provider speaks several ways, or none is known."""
     assert codec_for(provider, model) == FormatReasoningCodec(format, dialect)
+
+
+@pytest.mark.parametrize("row", [row for row in providers.PROVIDERS if row.formats], ids=lambda row: row.name)
+def test_the_gateway_and_the_codec_agree(row: ProviderRow) -> None:
+    """For every name that a provider goes by, whatever the model."""
+    for name in (row.name, *row.aliases):
+        for model in ("", "glm-5", "deepseek-v4-pro", "gpt-5.1", "gemini-3-pro", row.example_model):
+            contract = resolve(Destination(name, "", model or name, row.formats[0]))
+            codec = codec_for(name, model)
+            assert codec == OPENROUTER or getattr(codec, "dialect", None) == contract.dialect
 
 
 def test_openrouter_has_its_own_codec() -> None:

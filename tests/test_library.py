@@ -67,7 +67,7 @@ async def test_what_a_client_forgets_is_restored(client: httpx.AsyncClient, repl
 async def test_a_refusal_is_healed(client: httpx.AsyncClient, replayer: Replayer) -> None:
     """A provider that nobody knows refuses a turn without its reasoning, once, and takes what is sent then."""
     names = example(WHOLE)
-    names["DEEPSEEK"] = Destination("elsewhere", "https://elsewhere.example", "my-account", "a-model", "openai_chat")
+    names["DEEPSEEK"] = Destination("elsewhere", "https://elsewhere.example", "a-model", "openai_chat", "my-account")
     answer = await client.post("/v1/chat/completions", content=request())
     history = forgetful(answer.json()["choices"][0]["message"])
     prepared = await replayer.prepare(request(*history), names["DEEPSEEK"], names["Identity"]("ann"))

@@ -17,7 +17,7 @@ def test_public_names_are_sorted_and_exist() -> None:
 def test_public_names_are_these() -> None:
     """Adding or dropping one means changing this list and the changelog."""
     assert set(thoughtline.__all__) == {
-        *("FORMATS", "Format", "Dialect", "fold", "capture"),
+        *("FORMATS", "Wire", "Dialect", "fold", "capture"),
         *("DecodeError", "EncodeError", "Fault", "ForeignSeal", "LimitExceeded", "ThoughtlineError"),
         *("Item", "Text", "ToolCall", "ToolResult", "Unknown", "Seal"),
         *("Reasoning", "ReasoningEncrypted", "ReasoningFormat", "ReasoningServerToolCall"),

@@ -7,28 +7,29 @@ import json
 import pytest
 
 from thoughtline.formats import FORMATS
-from thoughtline.sessions import Session, session_of, untold_session
-from thoughtline.values.turns import UNTOLD_SESSION, Provenance, Transcript
+from thoughtline.sessions import identity_of, unnamed_session
+from thoughtline.values.identity import Identity
+from thoughtline.values.turns import UNNAMED_SESSION, Provenance, Transcript
 
 UUID = "0b2f9a3c-1d2e-4f5a-8b9c-0d1e2f3a4b5c"
 
 HEADERS = [
-    ({b"x-claude-code-session-id": b"s1"}, Session("s1", None)),
-    ({b"x-claude-code-session-id": b"s1", b"x-claude-code-agent-id": b"a1"}, Session("s1", "a1")),
+    ({b"x-claude-code-session-id": b"s1"}, Identity("t", "s1", None)),
+    ({b"x-claude-code-session-id": b"s1", b"x-claude-code-agent-id": b"a1"}, Identity("t", "s1", "a1")),
     (
         {b"x-thoughtline-session": b"s2", b"x-thoughtline-agent": b"a2", b"x-claude-code-agent-id": b"a1"},
-        Session("s2", "a2"),
+        Identity("t", "s2", "a2"),
     ),
-    ({b"session-id": b"codex"}, Session("codex", None)),
-    ({b"session_id": b"older"}, Session("older", None)),
-    ({b"x-session-id": b"opencode"}, Session("opencode", None)),
-    ({b"x-session-affinity": b"kilo"}, Session("kilo", None)),
-    ({b"x-task-id": b"cline"}, Session("cline", None)),
-    ({b"x-thoughtline-session": b"mine", b"x-session-id": b"theirs"}, Session("mine", None)),
-    ({b"x-client-request-id": b"one request"}, Session(None, None)),
-    ({b"x-gemini-api-privileged-user-id": b"a person"}, Session(None, None)),
-    ({b"x-session-id": b"  "}, Session(None, None)),
-    ({b"x-session-id": b"~forged"}, Session("forged", None)),
+    ({b"session-id": b"codex"}, Identity("t", "codex", None)),
+    ({b"session_id": b"older"}, Identity("t", "older", None)),
+    ({b"x-session-id": b"opencode"}, Identity("t", "opencode", None)),
+    ({b"x-session-affinity": b"kilo"}, Identity("t", "kilo", None)),
+    ({b"x-task-id": b"cline"}, Identity("t", "cline", None)),
+    ({b"x-thoughtline-session": b"mine", b"x-session-id": b"theirs"}, Identity("t", "mine", None)),
+    ({b"x-client-request-id": b"one request"}, Identity("t", None, None)),
+    ({b"x-gemini-api-privileged-user-id": b"a person"}, Identity("t", None, None)),
+    ({b"x-session-id": b"  "}, Identity("t", None, None)),
+    ({b"x-session-id": b"~forged"}, Identity("t", "forged", None)),
 ]
 
 BODIES = [
@@ -47,26 +48,26 @@ BODIES = [
 
 
 @pytest.mark.parametrize(("headers", "expected"), HEADERS)
-def test_headers_name_a_session(headers: dict[bytes, bytes], expected: Session) -> None:
+def test_headers_name_a_session(headers: dict[bytes, bytes], expected: Identity) -> None:
     """The headers of the clients that were seen, and none that name a person or a single request."""
-    assert session_of(headers, b"{}") == expected
+    assert identity_of("t", headers, b"{}") == expected
 
 
 @pytest.mark.parametrize(("body", "expected"), BODIES)
 def test_bodies_name_a_session(body: dict[str, object], expected: str | None) -> None:
     """Members that name a session, in the order that gateways have settled on; of another type they say nothing."""
-    assert session_of({}, json.dumps(body).encode()).id == expected
+    assert identity_of("t", {}, json.dumps(body).encode()).session == expected
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b'{"metadata": {"user_id": "{"}}', b"[" * 100_000])
 def test_a_body_that_can_not_be_read_names_none(body: bytes) -> None:
     """Finding no session is never an error."""
-    assert session_of({}, body) == Session(None, None)
+    assert identity_of("t", {}, body) == Identity("t", None, None)
 
 
 def test_a_long_name_is_told_by_its_digest() -> None:
     """Names are bounded, and two long ones stay apart."""
-    one, other = (session_of({b"x-session-id": (b"x" * 10_000) + end}, b"{}").id for end in (b"1", b"2"))
+    one, other = (identity_of("t", {b"x-session-id": (b"x" * 10_000) + end}, b"{}").session for end in (b"1", b"2"))
     assert one is not None
     assert len(one) <= 64
     assert one != other
@@ -75,22 +76,21 @@ def test_a_long_name_is_told_by_its_digest() -> None:
 def _transcript(*messages: tuple[str, str]) -> Transcript:
     body = json.dumps({"messages": [{"role": role, "content": content} for role, content in messages]}).encode()
     chat = FORMATS["openai_chat"]
-    assert chat.bodies is not None
     return chat.bodies.decode_request(body, chat.dialect)
 
 
 def test_a_conversation_without_a_name_is_told_by_how_it_began() -> None:
     """The same opening has the same name, whatever was said since and whatever the system prompt is."""
-    began = untold_session(_transcript(("user", "hello ")))
-    went_on = untold_session(_transcript(("system", "x"), ("user", "hello"), ("assistant", "hi"), ("user", "more")))
-    other = untold_session(_transcript(("user", "good bye")))
+    began = unnamed_session(_transcript(("user", "hello ")))
+    went_on = unnamed_session(_transcript(("system", "x"), ("user", "hello"), ("assistant", "hi"), ("user", "more")))
+    other = unnamed_session(_transcript(("user", "good bye")))
     assert began == went_on
     assert began != other
-    assert began.startswith(UNTOLD_SESSION)
+    assert began.startswith(UNNAMED_SESSION)
 
 
 def test_a_name_of_ours_is_never_taken_for_the_clients() -> None:
     """A record under such a name belongs to no session that anything could be found by."""
-    made = Provenance("t", "p", "e", "a", "m", "m", "openai_chat", "d", untold_session(_transcript(("user", "x"))))
-    assert made.told_session is None
-    assert Provenance("t", "p", "e", "a", "m", "m", "openai_chat", "d", "told").told_session == "told"
+    made = Provenance("t", "p", "e", "a", "m", "m", "openai_chat", "d", unnamed_session(_transcript(("user", "x"))))
+    assert made.named_session is None
+    assert Provenance("t", "p", "e", "a", "m", "m", "openai_chat", "d", "told").named_session == "told"

@@ -16,15 +16,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import fields
 
-from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
 from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill
-from thoughtline.formats import FORMATS
+from thoughtline.formats import STREAM_FORMATS
 from thoughtline.gateway.admin.table import TABLE
-from thoughtline.providers import Dialect
-from thoughtline.replay.contracts import ROWS, Contract
-from thoughtline.replay.detection import ALIASES
+from thoughtline.providers import CONTRACTS, DIALECTS, Contract, host_named
+from thoughtline.providers.knobs import Knob
+from thoughtline.providers.thinking import BUDGETS
 from thoughtline.replay.rules import RULES
 from thoughtline.settings import FILE_NAME, FILE_VARIABLE
 from thoughtline.settings.example import defaults, example_settings, written
@@ -39,7 +38,6 @@ from thoughtline.settings.keys import (
     Key,
 )
 from thoughtline.settings.overlay import variable
-from thoughtline.translation.effort import BUDGETS, KNOBS, Knob
 from thoughtline_sim.exchange import Simulator
 from thoughtline_sim.script import WORDS
 from thoughtline_sim.simulators import SIMULATORS
@@ -130,18 +128,25 @@ def contracts() -> str:
     )
     rows = [
         f"| `{row.name}` | {row.kind} | {row.scope} | {_when(row)} | {row.takes} "
-        f"| `{row.dialect.carrier}` | {', '.join(row.ladder) or '—'} | {row.source} |"
-        for row in ROWS
+        f"| `{row.dialect.carrier}` | {', '.join(row.ladder) or '—'} | {_source(row)} |"
+        for row in CONTRACTS.values()
     ]
     text = (
         "A contract is what a provider and its model demand back. Presence: a field must be there, its text is not "
         "checked. Authenticity: what is sent is checked. Advisory: nothing is refused. Forbidden: sending it is the "
-        "error. The provider's name, its host or the model's name decide which holds (`thoughtline.replay.detection`). "
+        "error. The provider's name, its host or the model's name decide which holds (`thoughtline.replay.detection`); "
+        "each stands in its provider's file (`thoughtline.providers`), with the page it rests on and the day that was "
+        "read. "
         "Where a chat server is not the model's maker (vLLM, LM Studio, aggregators, servers that nobody lists), the "
         "member that its own answers have reasoning in is the one it gets back, whatever stands in this table; and "
         "what a client keeps stays where it is."
     )
     return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, ""])
+
+
+def _source(row: Contract) -> str:
+    found = row.source
+    return f"{found.says} ([source]({found.link}), {found.day})" if found.link else f"{found.says} (unverified)"
 
 
 def _when(row: Contract) -> str:
@@ -155,13 +160,13 @@ def rules() -> str:
 
 def formats() -> str:
     """The wire formats and the dialects of them."""
-    rows = [f"| `{name}` | {_first_line(name)} | `{row.dialect.name}` |" for name, row in FORMATS.items()]
-    dialects = [value for value in vars(providers).values() if isinstance(value, Dialect)]
-    names = [f"| `{item.name}` | `{item.carrier}` | `{item.reasoning_format}` |" for item in dialects]
+    rows = [f"| `{name}` | {_first_line(name)} | `{row.dialect.name}` |" for name, row in STREAM_FORMATS.items()]
+    names = [f"| `{item.name}` | `{item.carrier}` | `{item.reasoning_format}` |" for item in DIALECTS.values()]
     return "\n".join(
         [
             f"{NOTE}\n# Formats and dialects\n",
-            "A format is a wire API; each is a module of `thoughtline.formats` with the same six names.\n",
+            "A format is a wire API, each a package of `thoughtline.formats` that ends in one value, its `Wire`: all "
+            "that differs between formats. Clients and providers speak all but `ai_sdk_ui`, which is a stream only.\n",
             "| format | what it is | dialect if none is named |\n|---|---|---|",
             *rows,
             "\nA dialect is where a server of a format keeps reasoning, and whose reasoning it is.\n",
@@ -256,7 +261,8 @@ def _plain_rows(keys: tuple[Key, ...]) -> list[str]:
 
 def _provider_row(name: str) -> str:
     row = PROVIDERS[name]
-    also = ", ".join(f"`{alias}`" for alias, canonical in ALIASES.items() if canonical == name)
+    known = host_named(name)
+    also = ", ".join(f"`{alias}`" for alias in known.aliases) if known is not None else ""
     faces = ", ".join(f"`{face}`" for face in row.formats)
     address = f"`{row.base_url}`" if row.base_url else "— (set `base_url`)"
     return f"| `{name}` | {also} | {address} | {faces} | {row.auth} |"
@@ -266,10 +272,10 @@ def efforts() -> str:
     """How much to think, in every model's own terms."""
     words = [f"| `{word}` | {tokens:,} |" for word, tokens in BUDGETS.items()]
     rows = [
-        f"| {', '.join(f'`{name}`' for name in knob.contracts)} | {_models(knob)} "
+        f"| {', '.join(f'`{name}`' for name in names)} | {_models(knob)} "
         f"| `{knob.style}` | {', '.join(knob.efforts) or '—'} | {_budgets(knob)} "
         f"| {'yes' if knob.can_be_off else 'no'} | {', '.join('.'.join(path) for path, _ in knob.keeps) or '—'} |"
-        for knob in KNOBS
+        for knob, names in _knobs().items()
     ]
     text = (
         "What a client says of thinking, in one table for all ways to say it. A word becomes tokens, and tokens the "
@@ -283,12 +289,22 @@ def efforts() -> str:
             text,
             "| effort | tokens |\n|---|---|",
             *words,
-            "\nThe knob of a model, the first row that fits. `keeps` is the switch that has earlier thinking used.\n",
+            "\nThe knob of a model: of its contract, the first row that fits. `keeps` is the switch that has earlier "
+            "thinking used.\n",
             "| contract | model | knob | words | budget | off | keeps |\n" + "|---" * 7 + "|",
             *rows,
             "",
         ]
     )
+
+
+def _knobs() -> dict[Knob, list[str]]:
+    """Every knob, and the contracts that have it."""
+    found: dict[Knob, list[str]] = {}
+    for contract in CONTRACTS.values():
+        for knob in contract.knobs:
+            found.setdefault(knob, []).append(contract.name)
+    return found
 
 
 def _models(knob: Knob) -> str:

@@ -10,7 +10,7 @@ put back, take out or report.
 
 from thoughtline.audit import audit
 from thoughtline.codecs import OpenRouterReasoningCodec, ReasoningCodec, codec_for
-from thoughtline.formats import FORMATS, Format
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.lessons import Lessons
 from thoughtline.preserver import (
     attach_to_tool_calls,
@@ -24,18 +24,18 @@ from thoughtline.preserver import (
     reasoning_request_params,
     requires_reasoning_preservation,
 )
-from thoughtline.providers import Dialect
+from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture, fold
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity
-from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
+from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
 from thoughtline.replay.refusals import Correction, Refusal, classify, learn
 from thoughtline.replay.turn_audit import ReplayAudit, ReplayContract, audit_replay
-from thoughtline.replayer import ContractBook, Destination, Prepared, Replayer
+from thoughtline.replayer import ContractBook, Prepared, Replayer
 from thoughtline.stores import StoreSettings, open_store
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, Fault, ForeignSeal, LimitExceeded, ThoughtlineError
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     Item,
     Reasoning,
@@ -54,6 +54,8 @@ from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn, Usage
 from thoughtline.watching import StreamWatch, Watch
 
+Issuer = Target = Destination  # names it had where it stood for a part of this
+
 __all__ = [
     "FORMATS",
     "Candidate",
@@ -68,7 +70,6 @@ __all__ = [
     "Finding",
     "Finish",
     "ForeignSeal",
-    "Format",
     "Identity",
     "Issuer",
     "Item",
@@ -107,6 +108,7 @@ __all__ = [
     "Unknown",
     "Usage",
     "Watch",
+    "Wire",
     "attach_to_tool_calls",
     "audit",
     "audit_replay",

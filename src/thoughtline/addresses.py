@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Literal, assert_never
 from urllib.parse import quote, unquote, urlsplit
 
 from thoughtline.catalogue import Provider
+from thoughtline.formats import FORMATS, USUAL
+from thoughtline.formats.paths import Action, ends_in_version
 from thoughtline.values.errors import AddressError, AddressRefused
 from thoughtline.values.turns import FormatName
-
-Action = Literal["generate", "count_tokens"]
 
 MAX_DECODINGS = 4
 """How often a path may be percent-encoded over; nobody means more, and each server may undo one."""
 
-_VERSION = re.compile(r"v\d+((alpha|beta)\d*)?$")
 _CLIENT_VERSIONS = frozenset({"v1", "v1beta", "v1alpha"})
 """What clients put in front of a path by themselves: OpenAI's, Anthropic's and Google's SDKs."""
 
@@ -111,12 +109,15 @@ def address(
     if format not in provider.formats:
         raise AddressError(f"{provider.name} does not speak {format}: add it to formats in [providers.{provider.name}]")
     base = _base(provider, provider.bases.get(format, provider.base_url))
+    wire = FORMATS[format]
     if format in provider.paths:
         target = base + provider.paths[format] + ("/count_tokens" if action == "count_tokens" else "")
-    elif action == "count_tokens":
-        target = _counting(base, format, _checked_model(model))
+    elif action == "generate":
+        target = wire.upstream_path(base, _checked_model(model), is_streaming)
+    elif wire.count_path is None:
+        raise AddressError(f"{format} has no address that counts tokens")
     else:
-        target = _generating(base, format, _checked_model(model), is_streaming)
+        target = wire.count_path(base, _checked_model(model))
     return target + _query(provider, format, query)
 
 
@@ -135,9 +136,9 @@ def passthrough_address(provider: Provider, path: str, query: str) -> str:
 def models_address(provider: Provider) -> str:
     """Where a provider lists its models, if it does."""
     base = _base(provider, provider.base_url)
-    if "openai_chat" in provider.paths or _has_version(provider, base):
+    if USUAL.name in provider.paths or _has_version(provider, base):
         return f"{base}/models"
-    return f"{base}/{'v1beta' if provider.formats[0] == 'gemini_generate' else 'v1'}/models"
+    return f"{base}/{FORMATS[provider.formats[0]].version}/models"
 
 
 def with_query_key(url: str, key: str) -> str:
@@ -172,61 +173,6 @@ def _base(provider: Provider, base: str) -> str:
     if not base:
         raise AddressError(f"{provider.name} has no address of its own: set base_url in [providers.{provider.name}]")
     return base.rstrip("/")
-
-
-def _generating(base: str, format: FormatName, model: str, is_streaming: bool) -> str:
-    match format:
-        case "openai_chat" | "ai_sdk_ui":
-            return _below(base, "/chat/completions")
-        case "openai_responses":
-            return _below(base, "/responses")
-        case "anthropic_messages":
-            return _versioned(base, "v1", "/messages")
-        case "gemini_generate":
-            method = "streamGenerateContent" if is_streaming else "generateContent"
-            return _versioned(base, "v1beta", f"{_gemini_model(model)}:{method}")
-        case "ollama_chat":
-            return f"{_without_version(base)}/api/chat"
-        case "bedrock_converse":
-            return f"{base}/model/{quote(model, safe='')}/converse{'-stream' if is_streaming else ''}"
-        case _:
-            assert_never(format)
-
-
-def _counting(base: str, format: FormatName, model: str) -> str:
-    match format:
-        case "anthropic_messages":
-            return _versioned(base, "v1", "/messages/count_tokens")
-        case "gemini_generate":
-            return _versioned(base, "v1beta", f"{_gemini_model(model)}:countTokens")
-        case _:
-            raise AddressError(f"{format} has no address that counts tokens")
-
-
-def _below(base: str, path: str) -> str:
-    """A path of OpenAI's: an SDK's base has its version in it, and a host alone means the first."""
-    return base + path if urlsplit(base).path else f"{base}/v1{path}"
-
-
-def _versioned(base: str, version: str, path: str) -> str:
-    """A path behind a version that the base may have already."""
-    return base + path if _ends_in_version(base) else f"{base}/{version}{path}"
-
-
-def _ends_in_version(base: str) -> bool:
-    return _VERSION.match(urlsplit(base).path.rpartition("/")[2]) is not None
-
-
-def _without_version(base: str) -> str:
-    return base.rpartition("/")[0] if _ends_in_version(base) else base
-
-
-def _gemini_model(model: str) -> str:
-    """Google names its models with their collection, and clients leave the common one out."""
-    collection, _, name = model.rpartition("/")
-    if collection in ("models", "tunedModels"):
-        return f"/{collection}/{quote(_checked_model(name), safe='')}"
-    return f"/models/{quote(model, safe='')}"
 
 
 def _checked_model(model: str) -> str:
@@ -265,8 +211,8 @@ def _check_segment(segment: str) -> None:
 
 def _has_version(provider: Provider, base: str) -> bool:
     """Whether a base says which version it is of; one of OpenAI's does with any path, whatever that is called."""
-    is_openai = provider.formats[0] in ("openai_chat", "openai_responses")
-    return _ends_in_version(base) or (is_openai and urlsplit(base).path != "")
+    is_any = "any_path_is_a_version" in FORMATS[provider.formats[0]].quirks
+    return ends_in_version(base) or (is_any and urlsplit(base).path != "")
 
 
 def _with_version_once(segments: list[str], *, has_version: bool) -> list[str]:
@@ -279,6 +225,6 @@ def _with_version_once(segments: list[str], *, has_version: bool) -> list[str]:
 
 def _query(provider: Provider, format: FormatName, query: str) -> str:
     """The client's query, quoted. A key in it goes only to who reads one there, and not beside one of ours."""
-    takes_key = (provider.auth == "query" or format == "gemini_generate") and not provider.api_keys
+    takes_key = (provider.auth == "query" or "key_in_query" in FORMATS[format].quirks) and not provider.api_keys
     parts = [part for part in query.split("&") if part and (takes_key or unquote(part.partition("=")[0]) != "key")]
     return f"?{quote('&'.join(parts), safe=_QUERY_SAFE)}" if parts else ""

@@ -6,25 +6,19 @@ from collections.abc import Iterable
 
 import msgspec
 
-from thoughtline.formats import FORMATS
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.formats import FORMATS, USUAL
+from thoughtline.providers import canonical_name
 from thoughtline.replay.chains import proven
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, frame_of, walk
+from thoughtline.replay.keys import frame_of, walk
 from thoughtline.replay.matching import Match, match_step
-from thoughtline.replay.planner import Issuer
 from thoughtline.replay.rules import Case, check
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName
-
-_TELLING: tuple[tuple[str, FormatName], ...] = (
-    ("contents", "gemini_generate"),
-    ("input", "openai_responses"),
-    ("inferenceConfig", "bedrock_converse"),
-    ("toolConfig", "bedrock_converse"),
-    ("anthropic_version", "anthropic_messages"),
-    ("max_tokens_to_sample", "anthropic_messages"),
-)
 
 
 def audit(
@@ -33,18 +27,16 @@ def audit(
     model: str = "",
     format: FormatName | None = None,
     records: Iterable[Record] = (),
-    issuer: Issuer | None = None,
+    issuer: Destination | None = None,
 ) -> list[Finding]:
     """What is wrong with the reasoning of a request. Records of its turns also tell what was altered or is foreign.
 
     Without `format` the body's own members tell it; without `model`, the body's.
     """
     row = FORMATS[format or guess_format(request, provider)]
-    if row.bodies is None:
-        raise ValueError(f"{row.name} has no requests")
     transcript = row.bodies.decode_request(request, row.dialect)
     name = model or transcript.model
-    contract = resolve(Target(provider, "", name, row.name))
+    contract = resolve(Destination(provider, "", name, row.name))
     transcript = row.bodies.decode_request(request, contract.dialect)
     kept = list(records)
     identity = Identity(kept[0].provenance.tenant if kept else "")
@@ -56,24 +48,21 @@ def audit(
     spoken_for = proven(steps, index, identity)
     matches = ((step, match_step(step, index, identity, spoken_for)) for step in steps)
     known = tuple((step, match.record) for step, match in matches if isinstance(match, Match))
-    return check(Case(transcript, contract, issuer or Issuer(provider, "", "", name), known))
+    return check(Case(transcript, contract, issuer or Destination(provider, "", name, row.name), known))
 
 
 def guess_format(request: bytes, provider: str = "") -> FormatName:
-    """The format of a body, by the members that only one format has; chat where none tells."""
+    """The format of a body: by what only one format has, else the provider's if it speaks one only."""
     try:
         names = msgspec.json.decode(request, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return "openai_chat"
-    for member, name in _TELLING:
-        if member in names:
-            return name
-    if provider in ("anthropic", "claude") or _has_blocks(names.get("messages")):
-        return "anthropic_messages"
-    return "ollama_chat" if provider == "ollama" and "options" in names else "openai_chat"
-
-
-def _has_blocks(messages: msgspec.Raw | None) -> bool:
-    """Whether messages hold blocks that only Anthropic's format has."""
-    text = bytes(messages) if messages is not None else b""
-    return any(mark in text for mark in (b'"tool_use"', b'"tool_result"', b'"redacted_thinking"', b'"tool_use_id"'))
+        return USUAL.name
+    for wire in FORMATS.values():
+        if any(member in names for member in wire.telling_members):
+            return wire.name
+    for wire in FORMATS.values():
+        listed = bytes(names.get(wire.list_member, b""))
+        if any(word in listed for word in wire.telling_words):
+            return wire.name
+    row = PROVIDERS.get(canonical_name(provider))
+    return row.formats[0] if row is not None and len(row.formats) == 1 else USUAL.name

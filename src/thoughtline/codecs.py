@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline import providers
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.formats.json_text import (
     NULL,
@@ -34,8 +33,10 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.reasoning_details import decode_detail, encode_detail
-from thoughtline.providers import Dialect
-from thoughtline.values.errors import DecodeError, EncodeError
+from thoughtline.providers import REASONING_DETAILS, Dialect, ProviderRow, host_named, maker_of
+from thoughtline.replay.detection import resolve
+from thoughtline.values.destination import Destination
+from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Seal, Text, ToolCall, Unknown
 from thoughtline.values.turns import FormatName, Transcript, Turn
 
@@ -174,10 +175,7 @@ class FormatReasoningCodec(Struct, frozen=True):
 
     @property
     def _bodies(self) -> BodyCodec:
-        bodies = FORMATS[self.format].bodies
-        if bodies is None:
-            raise EncodeError(f"{self.format} has streams only")
-        return bodies
+        return FORMATS[self.format].bodies
 
     @property
     def _lifts_seals(self) -> bool:
@@ -276,50 +274,20 @@ def _only(transcript: Transcript, items: tuple[Item, ...]) -> Transcript:
 
 # --- which codec -----------------------------------------------------------------------------------------------------
 
-_CHAT_FAMILIES = {
-    "deepseek": providers.DEEPSEEK,
-    "kimi": providers.KIMI,
-    "moonshot": providers.KIMI,
-    "mimo": providers.MIMO,
-    "glm": providers.GLM,
-    "qwen": providers.QWEN,
-    "qwq": providers.QWEN,
-}
-"""Makers of open models, whom many hosts serve: a part of the provider's or the model's name tells whose it is."""
-
-_CODECS: dict[str, ReasoningCodec] = {
-    "openrouter": OpenRouterReasoningCodec(),
-    "anthropic": FormatReasoningCodec("anthropic_messages", providers.ANTHROPIC),
-    "gemini": FormatReasoningCodec("gemini_generate", providers.GEMINI),
-    "openai": FormatReasoningCodec("openai_responses", providers.OPENAI_RESPONSES),
-    "azure": FormatReasoningCodec("openai_responses", providers.AZURE_RESPONSES),
-    "xai": FormatReasoningCodec("openai_responses", providers.XAI_RESPONSES),
-    "ollama": FormatReasoningCodec("ollama_chat", providers.OLLAMA),
-    "bedrock": FormatReasoningCodec("bedrock_converse", providers.BEDROCK_PLAIN),
-    "bedrock-claude": FormatReasoningCodec("bedrock_converse", providers.BEDROCK_CLAUDE),
-    "copilot": FormatReasoningCodec("openai_chat", providers.COPILOT),
-    "mistral": FormatReasoningCodec("openai_chat", providers.MISTRAL),
-    "cohere": FormatReasoningCodec("openai_chat", providers.COHERE),
-    "minimax": FormatReasoningCodec("openai_chat", providers.MINIMAX_TAGS),
-    "glm": FormatReasoningCodec("openai_chat", providers.GLM),
-    "qwen": FormatReasoningCodec("openai_chat", providers.QWEN),
-    "perplexity": FormatReasoningCodec("openai_chat", providers.THINK_TAGS),
-    "groq": FormatReasoningCodec("openai_chat", providers.REASONING),
-    "cerebras": FormatReasoningCodec("openai_chat", providers.REASONING),
-    "together": FormatReasoningCodec("openai_chat", providers.REASONING),
-    "vllm": FormatReasoningCodec("openai_chat", providers.REASONING),
-}
-
-_ALIASES = {"google": "gemini", "vertex": "gemini", "zai": "glm", "dashscope": "qwen"}
-_CLAUDE_AT = {"bedrock": "bedrock-claude", "vertex": "anthropic"}
-
 
 def codec_for(provider: str, model: str = "") -> ReasoningCodec:
-    """The codec of a provider. One without a row speaks chat and keeps reasoning in `reasoning_content`."""
-    provider, model = provider.lower(), model.lower()
-    name = _CLAUDE_AT.get(provider, provider) if "claude" in model else provider
-    row = _CODECS.get(_ALIASES.get(name, name))
-    if row is not None:
-        return row
-    families = (dialect for part, dialect in _CHAT_FAMILIES.items() if part in provider or part in model)
-    return FormatReasoningCodec("openai_chat", next(families, providers.REASONING_CONTENT))
+    """The codec of a provider, by its row. One that nobody lists speaks chat, and its model's maker says the rest."""
+    row = host_named(provider)
+    spoken = _format_of(row, model)
+    contract = resolve(Destination(provider, "", model or provider, spoken))
+    if contract.dialect == REASONING_DETAILS:
+        return OpenRouterReasoningCodec()
+    return FormatReasoningCodec(spoken, contract.dialect)
+
+
+def _format_of(row: ProviderRow | None, model: str) -> FormatName:
+    """The format that a provider is asked in first; that of a guest's maker where it has one for guests."""
+    maker = maker_of(model)
+    if row is None or not row.formats:
+        return "openai_chat"
+    return row.guests.get(maker.name, row.formats[0]) if maker is not None else row.formats[0]

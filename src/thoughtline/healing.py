@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import pattern_at
 from thoughtline.lessons import TTL_SECONDS
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target
+from thoughtline.providers import Contract
 from thoughtline.replay.keys import seal_key
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.plans import Policy
 from thoughtline.replay.refusals import Correction, Refusal, also_named, classify, learn
+from thoughtline.values.destination import Destination
 from thoughtline.values.items import seal_of
 from thoughtline.values.records import Key
 
@@ -27,16 +27,16 @@ _MOST_PLACES = 1024
 
 
 class Sent(NamedTuple):
-    """A request as it was refused. `filler` is what stood for reasoning that nobody had, if anything did."""
+    """A request as it was refused. `filler` is the least that stood for reasoning in it, if anything did."""
 
     body: bytes
-    target: Target
+    target: Destination
     contract: Contract
     policy: Policy
     filler: str | None
 
 
-class Mended(NamedTuple):
+class Healed(NamedTuple):
     """What to plan it by instead, and what is worth knowing if that helps."""
 
     contract: Contract
@@ -44,27 +44,29 @@ class Mended(NamedTuple):
     corrections: tuple[Correction, ...]
 
 
-def mend(status: int, answer: bytes, sent: Sent, now: float) -> Mended | None:
-    """What a refusal teaches; None if it is not ours to mend."""
+def heal(status: int, answer: bytes, sent: Sent, now: float) -> Healed | None:
+    """What a refusal teaches; None if it is not ours to heal."""
     refusal = classify(status, answer)
     if refusal is None or refusal.remedy in ("pass_on", "restore_exact"):
         return None
     if refusal.remedy in ("strip_field", "drop_member"):
         return _without_named(also_named(status, answer), sent, now)
-    contract, lessons = _taught(refusal, sent, now, sent.filler)
-    return Mended(contract, _policy(refusal, sent), lessons)
+    contract, lessons = _taught(refusal, sent, now)
+    return Healed(contract, _policy(refusal, sent), lessons)
 
 
-def _taught(
-    refusal: Refusal, sent: Sent, now: float, filler: str | None = None
-) -> tuple[Contract, tuple[Correction, ...]]:
-    """The contract with what the refusal says of this target, and the lesson if it says anything new."""
+def _taught(refusal: Refusal, sent: Sent, now: float) -> tuple[Contract, tuple[Correction, ...]]:
+    """The contract with what the refusal says of this target, and the lesson if it says anything new.
+
+    Where it is known already which turns must have reasoning, it was the filler that did not pass.
+    """
     target = sent.target
-    lesson = learn(refusal, target.provider, target.endpoint, target.model, now, TTL_SECONDS, filler)
-    if lesson is None:
-        return sent.contract, ()
-    contract = corrected(sent.contract, (lesson,), target, now)
-    return contract, (lesson,) if contract != sent.contract else ()
+    for filler in (None, sent.filler):
+        lesson = learn(refusal, target.provider, target.endpoint, target.model, now, TTL_SECONDS, filler)
+        contract = corrected(sent.contract, (lesson,), target, now) if lesson else sent.contract
+        if lesson and contract != sent.contract:
+            return contract, (lesson,)
+    return sent.contract, ()
 
 
 def _policy(refusal: Refusal, sent: Sent) -> Policy:
@@ -81,7 +83,7 @@ def _policy(refusal: Refusal, sent: Sent) -> Policy:
             return sent.policy
 
 
-def _without_named(refusals: tuple[Refusal, ...], sent: Sent, now: float) -> Mended:
+def _without_named(refusals: tuple[Refusal, ...], sent: Sent, now: float) -> Healed:
     """Without the members that are named, each of them learned unless it is only one too many of two."""
     lessons: tuple[Correction, ...] = ()
     for refusal in refusals:
@@ -95,7 +97,7 @@ def _without_named(refusals: tuple[Refusal, ...], sent: Sent, now: float) -> Men
             refusal = replace(refusal, field=pattern)
         contract, more = _taught(refusal, sent, now)
         sent, lessons = sent._replace(contract=contract), (*lessons, *more)
-    return Mended(sent.contract, sent.policy, lessons)
+    return Healed(sent.contract, sent.policy, lessons)
 
 
 def _pattern(refusal: Refusal, body: bytes) -> str | None:
@@ -114,9 +116,7 @@ def _pattern(refusal: Refusal, body: bytes) -> str | None:
 
 def _seals_at(sent: Sent, refusal: Refusal) -> frozenset[Key]:
     """The seals that a refusal is about: those of the element it names, else all that were sent."""
-    bodies = FORMATS[sent.target.format].bodies
-    assert bodies is not None
-    request = bodies.decode_request(sent.body, sent.contract.dialect)
+    request = FORMATS[sent.target.format].bodies.decode_request(sent.body, sent.contract.dialect)
     place = "" if refusal.evidence.is_wrapped else refusal.place
     steps = place.strip("/").split("/")
     at = int(steps[1]) if len(steps) > 1 and steps[1].isdecimal() else None

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target
+from thoughtline.providers import Contract
 from thoughtline.replay.learning import corrected
 from thoughtline.replay.refusals import Correction
-from thoughtline.replay.visible import digest
 from thoughtline.stores import Clock, LayeredStore, Note, Store
+from thoughtline.values.destination import Destination
+from thoughtline.values.digests import digest
 from thoughtline.values.errors import StoreError
 from thoughtline.values.records import Key
 
@@ -46,7 +46,7 @@ class Lessons:
     def corrections(self) -> tuple[Correction, ...]:
         return tuple(one for some in self._corrections.values() for one in some)
 
-    def apply(self, contract: Contract, target: Target) -> Contract:
+    def apply(self, contract: Contract, target: Destination) -> Contract:
         """The contract as far as experience with this very target corrects it."""
         known = self._corrections.get((target.provider, target.endpoint, target.model))
         return corrected(contract, known, target, self._clock()) if known else contract

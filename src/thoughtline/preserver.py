@@ -3,7 +3,7 @@
     response ── extract_… ──> ReasoningDetails ── attach_to_tool_calls ──> calls ── build_… ──> message to send
 
 All of them take and give JSON as Python reads it, and leave what they are given as it was. `preserve_reasoning_content`
-works on the bytes of a whole chat request instead, and changes no byte but those of the messages it mends.
+works on the bytes of a whole chat request instead, and changes no byte but those of the messages it changes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any, TypeAlias, TypedDict, overload
 
 from msgspec import Raw
 
-from thoughtline.formats import openai_chat
 from thoughtline.formats.json_text import element_spans, encode, members, set_members, span_at
+from thoughtline.formats.openai_chat.requests import decode_request
 from thoughtline.formats.reasoning_details import DetailsMerger
+from thoughtline.providers import REASONING_DETAILS, host_named, is_wanted_back
 from thoughtline.replay.inherit import inherit
 from thoughtline.values.errors import DecodeError
 
@@ -55,7 +56,7 @@ def preserve_reasoning_content(request: bytes | None) -> bytes | None:
     if not request:
         return request
     try:
-        turns = openai_chat.decode_request(request).turns
+        turns = decode_request(request).turns
     except DecodeError:
         return request
     start, end = span_at(request, ("messages",)) or (0, 0)
@@ -64,8 +65,8 @@ def preserve_reasoning_content(request: bytes | None) -> bytes | None:
     blank_at = {at for at, (first, last) in enumerate(spans) if _is_null(messages[first:last], "reasoning_content")}
     for position, item in sorted(inherit(turns, blank_at).items(), reverse=True):
         first, last = spans[position]
-        mended = set_members(messages[first:last], [("reasoning_content", encode(item.text))])
-        messages = messages[:first] + mended + messages[last:]
+        changed = set_members(messages[first:last], [("reasoning_content", encode(item.text))])
+        messages = messages[:first] + changed + messages[last:]
     return request[:start] + messages + request[end:]
 
 
@@ -76,22 +77,6 @@ def _is_null(message: bytes, name: str) -> bool:
 
 # --- which models ----------------------------------------------------------------------------------------------------
 
-_GOOGLE = frozenset({"google", "gemini", "vertex"})
-
-# Makers that answer 400 where reasoning is missing or their own API needs it (contracts.md §30), and hosts that pass
-# such refusals on (docs of OmniRoute's reasoning cache); read 2026-11.
-_STRICT_PROVIDERS = _GOOGLE | {
-    *("deepseek", "kimi", "moonshot", "moonshotai", "mimo", "xiaomi", "xiaomi-mimo", "anthropic", "azure"),
-    *("opencode-go", "siliconflow", "nebius", "deepinfra", "sambanova", "fireworks", "together"),
-}
-
-# Servers that refuse a reasoning field in a message, or have no place for one (contracts.md §15-17, §25).
-_REFUSING_PROVIDERS = frozenset({"groq", "cerebras", "mistral", "perplexity"})
-
-_STRICT_MODELS = re.compile(
-    r"gemini|google/|deepseek|kimi|moonshotai/|(^|[/:])mimo[-.]?v\d|xiaomi/|claude|anthropic/"
-    r"|qwq|qwen.*think|glm.*think|(^|/)(o[1-9]|gpt-[5-9]|gpt-oss|codex)"
-)
 _GEMINI_VERSION = re.compile(r"gemini-(\d+)")
 
 
@@ -100,22 +85,24 @@ def requires_reasoning_preservation(model: str, provider: str) -> bool:
 
     A provider that makes its models answers for all of them; elsewhere the model decides.
     """
-    name, provider = model.lower(), provider.lower()
-    if provider in _REFUSING_PROVIDERS:
-        return False
-    if provider == "bedrock":  # Nova and DeepSeek refuse reasoning there, Claude demands it
-        return "claude" in name
-    return provider in _STRICT_PROVIDERS or _STRICT_MODELS.search(name) is not None
+    row = host_named(provider)
+    if (
+        row is not None and row.owns == "bedrock_converse"
+    ):  # Nova and DeepSeek refuse reasoning there, Claude demands it
+        contract = row.row_for(model.lower(), "bedrock_converse")
+        return contract is not None and contract.takes == "own"
+    wants = row.wants_back if row is not None else "by model"
+    return wants == "always" or (wants == "by model" and is_wanted_back(model))
 
 
 def reasoning_request_params(model: str, provider: str, has_tools: bool) -> JsonObject:
     """What to add to a request with tools so that its answer brings reasoning that can be sent back."""
-    provider = provider.lower()
-    if not has_tools or not requires_reasoning_preservation(model, provider):
+    row = host_named(provider)
+    if row is None or not has_tools or not requires_reasoning_preservation(model, provider):
         return {}
-    if provider == "openrouter":
+    if row.dialect == REASONING_DETAILS:
         return {"reasoning": {"max_tokens": THINKING_TOKENS, "exclude": False}}
-    if provider in _GOOGLE:
+    if row.owns == "gemini_generate":
         return {"thinkingLevel": "high"} if _takes_levels(model) else {"thinkingBudget": THINKING_TOKENS}
     return {}
 

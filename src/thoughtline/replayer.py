@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -20,31 +20,32 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from thoughtline.continuity.checkpoints import known_steps, needs_of_all
-from thoughtline.continuity.handover import Handover, carry_on, recall, remember
-from thoughtline.continuity.injection import Quotation, Terms
+from thoughtline.continuity.handover import Handover, Quotation, carry_on
 from thoughtline.continuity.memory import Memory
-from thoughtline.formats import FORMATS, BodyCodec
-from thoughtline.formats.halves import glanced
+from thoughtline.continuity.terms import Terms
+from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import without_members
+from thoughtline.formats.lone_surrogates import peek
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
-from thoughtline.healing import Mended, Sent, mend
+from thoughtline.healing import Healed, Sent, heal
 from thoughtline.lessons import TTL_SECONDS, Lessons
-from thoughtline.providers import Dialect
-from thoughtline.replay.contracts import BY_NAME, UNKNOWN, Contract, Rung
-from thoughtline.replay.detection import Target, as_asked, provider_of, resolve, with_tools
+from thoughtline.providers import CONTRACTS, UNKNOWN, Contract, Dialect, Rung
+from thoughtline.replay.detection import as_asked, host_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.inherit import inheriting
-from thoughtline.replay.keys import Identity, walk
-from thoughtline.replay.learning import told_by_answer
+from thoughtline.replay.keys import walk
+from thoughtline.replay.learning import learned_from_answer
 from thoughtline.replay.matching import Found
-from thoughtline.replay.planner import Issuer, Needs, Plan, Policy, needs, plan
-from thoughtline.replay.plans import Counts
+from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
 from thoughtline.replay.refusals import Correction
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.translation import CallIds, with_opened, with_own_ids
 from thoughtline.translation.tools import NO_NAMES, ToolNames
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
-from thoughtline.values.records import Key, Outcome, Record
+from thoughtline.values.identity import Identity
+from thoughtline.values.outcome import Counts, Outcome
+from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName, Transcript
 from thoughtline.working import Work, at_once
 
@@ -55,24 +56,6 @@ _KEYS_AT_ONCE = 500
 MAX_FINDINGS = 64
 """As many as are told of one exchange."""
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
-
-
-class Destination(Struct, frozen=True, gc=False):
-    """Where a request goes, and on whose account: seals go back only there."""
-
-    provider: str
-    endpoint: str
-    account: str
-    model: str
-    format: FormatName
-
-    @property
-    def target(self) -> Target:
-        return Target(self.provider, self.endpoint, self.model, self.format)
-
-    @property
-    def issuer(self) -> Issuer:
-        return Issuer(self.provider, self.endpoint, self.account, self.model)
 
 
 MemberEdits: TypeAlias = tuple[tuple[str, bytes], ...]
@@ -97,26 +80,27 @@ class ContractBook:
         self._on_miss = on_miss or {}
         self._dialects = dialects or {}
         self._inherits = inherits
-        self._resolved: dict[Target, Contract] = {}
+        self._resolved: dict[tuple[str, str, str, FormatName], Contract] = {}
 
-    def contract_for(self, target: Target) -> Contract:
-        found = self._resolved.get(target)
+    def contract_for(self, target: Destination) -> Contract:
+        key = (target.provider, target.endpoint, target.model, target.format)
+        found = self._resolved.get(key)
         if found is None:
             found = self._resolve(target)
             if len(self._resolved) >= _MAX_RESOLVED:
                 self._resolved.clear()
-            self._resolved[target] = found
+            self._resolved[key] = found
         return self._lessons.apply(found, target)
 
-    def _resolve(self, target: Target) -> Contract:
+    def _resolve(self, target: Destination) -> Contract:
         """A contract that settings give a provider is of one format; in its others detection decides."""
         fixed = self._fixed.get(target.provider)
         found = resolve(target)
         if fixed is not None and fixed.format == target.format:
-            found = with_tools(fixed, provider_of(target))
+            found = with_tools(fixed, host_of(target))
         found = _changed(found, self._overrides.get(found.name))
         dialect = self._dialects.get(target.provider)
-        if dialect is None or target.format != "openai_chat":
+        if dialect is None or "dialects" not in FORMATS[target.format].quirks:
             return found
         may_seal = found.name == UNKNOWN.name  # where a person says which member it is, nothing else is guessed
         return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
@@ -132,7 +116,7 @@ def _changed(found: Contract, override: Contract | None) -> Contract:
     """What settings change of a row, and nothing else: detection has made the row fit its host."""
     if override is None:
         return found
-    row = BY_NAME[found.name]
+    row = CONTRACTS[found.name]
     return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
 
 
@@ -187,7 +171,7 @@ class Prepared(Struct, frozen=True, gc=False):
         return self.plan.counts if self.plan else Counts()
 
     @property
-    def told(self) -> Prepared:
+    def summary(self) -> Prepared:
         """What there is to tell of it, without what was said in it: that may be long, and is sent."""
         plan = replace(self.plan, edits=(), member_edits=()) if self.plan else None
         carried = Carried(findings=self.carried.findings)
@@ -200,14 +184,9 @@ class Prepared(Struct, frozen=True, gc=False):
         counts = self.counts
         planned = self.plan.findings if self.plan else ()
         findings = (*self.carried.findings, *planned, *self.quotation.findings)
+        done = {**counts.counted, "healed": 1 if self.healings else 0, "checkpoints": len(self.quotation.quotes)}
         return Outcome(
-            restored=counts.restored,
-            inherited=counts.inherited,
-            blank=counts.blank,
-            stripped=counts.stripped,
-            missing=counts.missing,
-            healed=1 if self.healings else 0,
-            checkpoints=len(self.quotation.quotes),
+            **done,
             added_chars=len(self.quotation.text),
             findings=tuple((finding.rule, finding.place) for finding in findings[:MAX_FINDINGS]),
         )
@@ -224,15 +203,15 @@ def guess_model(body: bytes) -> str:
     first = first_model(body)
     if first:
         return first
-    asked = glanced(_asked, body)
-    return asked.model if asked is not None else ""
+    named = peek(_named, body)
+    return named.model if named is not None else ""
 
 
-class _Asked(Struct, gc=False):
+class _Named(Struct, gc=False):
     model: str = ""
 
 
-_asked = msgspec.json.Decoder(_Asked)
+_named = msgspec.json.Decoder(_Named)
 
 
 class Replayer:
@@ -247,7 +226,7 @@ class Replayer:
         self._work = work
 
     def contract_for(self, destination: Destination) -> Contract:
-        return self._book.contract_for(destination.target)
+        return self._book.contract_for(destination)
 
     async def prepare(
         self,
@@ -263,16 +242,13 @@ class Replayer:
 
         With `terms`, what other models thought is quoted where this one can't take it natively.
         """
-        contract = self._book.contract_for(destination.target)
-        work = self.work_for(body)
-        contract = await work(partial(as_asked, contract, body))
+        contract = self._book.contract_for(destination)
         try:
-            transcript = await work(partial(decode_bounded, body, destination.format, contract.dialect))
-        except LimitExceeded as problem:
-            if edits or (model and model != first_model(body)):
-                raise  # what is not read can't be changed
-            return Prepared(destination, identity, body, contract, problem=problem)
+            contract, transcript = await self.work_for(body)(partial(_read, body, destination.format, contract))
         except DecodeError as problem:
+            is_changed = edits or (model and model != first_model(body))
+            if is_changed and isinstance(problem, LimitExceeded):
+                raise  # what is not read can't be changed
             return Prepared(destination, identity, body, contract, problem=problem)
         if model and model != transcript.model:
             transcript = transcript.with_member("model", msgspec.json.encode(model))
@@ -290,20 +266,21 @@ class Replayer:
         terms: Terms | None = None,
     ) -> Prepared:
         """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
-        contract = contract or self._book.contract_for(destination.target)
+        contract = contract or self._book.contract_for(destination)
         work = self._work_for(transcript)
-        needed = await work(partial(needs if terms is None else needs_of_all, transcript, contract, identity))
-        found = carried.added_to(await self._found(needed, work))
-        transcript = await work(partial(carried.named, transcript, found))
+        wanted = needs if terms is None else needs_of_all
+        needed, found = await self._found(partial(wanted, transcript, contract, identity), work, carried)
+        if carried.call_ids is not None:
+            transcript = await work(partial(carried.named, transcript, found))
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
         if terms is not None:
-            handover = await recall(self._memory, needed, found, transcript, destination.issuer, terms, work)
+            handover = await self._memory.recall(needed, found, transcript, target=destination, terms=terms, work=work)
             prepared = replace(prepared, handover=handover)
         try:
             prepared = await work(partial(_planned, prepared))
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
-            body = _bodies(transcript.format).encode_request(transcript, contract.dialect)
+            body = FORMATS[transcript.format].bodies.encode_request(transcript, contract.dialect)
             return replace(prepared, body=body, problem=problem)
         self._store.counters.replays += prepared.counts.restored
         return prepared
@@ -311,20 +288,18 @@ class Replayer:
     async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:
         """The record of the model's last turn in a request of any format, whoever made it."""
         work = self._work_for(transcript)
-        steps, end = await work(partial(walk, transcript, identity))
-        needed = Needs(identity, steps[-1:], end)
-        known = known_steps(needed, await self._found(needed, work)) if steps else ()
+        known = known_steps(*await self._found(partial(_last_step, transcript, identity), work))
         return known[-1].record if known else None
 
     async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
-        """The request as it should have been, by what the refusal says; None if it is not ours to mend."""
+        """The request as it should have been, by what the refusal says; None if it is not ours to heal."""
         if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
             return None
         try:
-            mended = mend(status, answer, _sent(prepared), self._clock())
-            if mended is None:
+            healed = heal(status, answer, _sent(prepared), self._clock())
+            if healed is None:
                 return None
-            amended = await self._amended(prepared, mended)
+            amended = await self._amended(prepared, healed)
             again = await self._work_for(prepared.transcript)(partial(_planned, amended))
         except (DecodeError, EncodeError):
             return None
@@ -339,7 +314,7 @@ class Replayer:
     async def keep_quotation(self, prepared: Prepared) -> None:
         """The request was answered: what was quoted in it is quoted again in those that go on from it."""
         if prepared.handover is not None:
-            await remember(self._memory, prepared.handover, prepared.quotation)
+            await self._memory.remember(prepared.handover, prepared.quotation)
 
     async def save(self, records: Sequence[Record], *, learns: bool = False) -> Saved | None:
         """None where the store could not even remember it for now. `learns`: also what answers say of their server."""
@@ -354,8 +329,8 @@ class Replayer:
         now = self._clock()
         for record in records:
             made = record.provenance
-            target = Target(made.provider, made.endpoint, made.model_asked, made.format)
-            lesson = told_by_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
+            target = Destination(made.provider, made.endpoint, made.model_asked, made.format)
+            lesson = learned_from_answer(record, self._book.contract_for(target), now, TTL_SECONDS)
             if lesson is not None:
                 await self._lessons.keep((lesson,), frozenset())
 
@@ -366,12 +341,19 @@ class Replayer:
     def _work_for(self, transcript: Transcript) -> Work:
         return at_once if is_light_conversation(transcript) else self._work
 
-    async def _found(self, needed: Needs, work: Work) -> Found:
+    async def _found(
+        self, wanted: Callable[[], Needs], work: Work, carried: Carried = NOTHING_CARRIED
+    ) -> tuple[Needs, Found]:
         """By lineage first, which is one key a step and nearly always enough; the other keys for what is left."""
+        needed, first = await work(partial(_first, wanted))
+        if not needed.steps:
+            return needed, carried.added_to({})
         tenant = needed.identity.tenant
-        found = await self._find_all(tenant, await work(lambda: needed.first))
-        rest = await work(partial(needed.rest, found))
-        return {**found, **await self._find_all(tenant, rest)} if rest else found
+        found = await self._find_all(tenant, first)
+        settled, rest = await work(partial(_settled, needed, found))
+        if rest:
+            found = {**found, **await self._find_all(tenant, rest)}
+        return (needed, carried.added_to(found)) if carried.records else (settled, found)
 
     async def _find_all(self, tenant: str, keys: Sequence[Key]) -> Found:
         """In slices, with others let in between them."""
@@ -389,13 +371,13 @@ class Replayer:
         except StoreError:
             return {}  # counted and shown by the store itself: a failing store never fails a request
 
-    async def _amended(self, prepared: Prepared, mended: Mended) -> Prepared:
+    async def _amended(self, prepared: Prepared, healed: Healed) -> Prepared:
         """The same request under the contract and policy that the refusal teaches."""
         changed = replace(
             prepared,
-            contract=mended.contract,
-            policy=mended.policy,
-            corrections=(*prepared.corrections, *mended.corrections),
+            contract=healed.contract,
+            policy=healed.policy,
+            corrections=(*prepared.corrections, *healed.corrections),
             healings=prepared.healings + 1,
         )
         return await self._needing(changed)
@@ -406,20 +388,33 @@ class Replayer:
         work = self._work_for(prepared.transcript)
         transcript = await work(partial(_read_again, prepared.transcript, prepared.contract.dialect))
         wanted = needs if prepared.handover is None else needs_of_all
-        needed = await work(partial(wanted, transcript, prepared.contract, prepared.identity))
-        found = prepared.carried.added_to(await self._found(needed, work))
+        wanting = partial(wanted, transcript, prepared.contract, prepared.identity)
+        needed, found = await self._found(wanting, work, prepared.carried)
         return replace(prepared, transcript=transcript, needed=needed, found=found)
 
 
-def _bodies(format: FormatName) -> BodyCodec:
-    bodies = FORMATS[format].bodies
-    if bodies is None:
-        raise ValueError(f"{format} has no requests")
-    return bodies
+def _read(body: bytes, format: FormatName, contract: Contract) -> tuple[Contract, Transcript]:
+    contract = as_asked(contract, body)
+    return contract, decode_bounded(body, format, contract.dialect)
+
+
+def _first(wanted: Callable[[], Needs]) -> tuple[Needs, tuple[Key, ...]]:
+    needed = wanted()
+    return needed, needed.first
+
+
+def _settled(needed: Needs, found: Found) -> tuple[Needs, tuple[Key, ...]]:
+    settled = needed._replace(settled=needed.by_lineage(found))
+    return settled, settled.rest(found)
+
+
+def _last_step(transcript: Transcript, identity: Identity) -> Needs:
+    steps, end = walk(transcript, identity)
+    return Needs(identity, steps[-1:], end)
 
 
 def _read_again(transcript: Transcript, dialect: Dialect) -> Transcript:
-    bodies = _bodies(transcript.format)
+    bodies = FORMATS[transcript.format].bodies
     return bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
 
 
@@ -428,20 +423,19 @@ def _planned(prepared: Prepared) -> Prepared:
     transcript, needed = prepared.transcript, prepared.needed
     assert transcript is not None
     assert needed is not None
-    issuer = prepared.destination.issuer
+    issuer = prepared.destination
     planned = plan(transcript, prepared.contract, needed, prepared.found, issuer, prepared.policy)
     applied, quotation = planned.apply(transcript), Quotation()
     if prepared.handover is not None:
         applied, quotation = carry_on(prepared.handover, applied, prepared.contract)
-    body = _bodies(transcript.format).encode_request(applied, prepared.contract.dialect)
+    body = FORMATS[transcript.format].bodies.encode_request(applied, prepared.contract.dialect)
     body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
     if refused:
-        told = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
-        planned = replace(planned, findings=(*planned.findings, *told))
+        dropped = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
+        planned = replace(planned, findings=(*planned.findings, *dropped))
     return replace(prepared, plan=planned, body=body, quotation=quotation)
 
 
 def _sent(prepared: Prepared) -> Sent:
-    contract = prepared.contract
-    filler = contract.filler if prepared.counts.blank and contract.takes == "text" else None
-    return Sent(prepared.body, prepared.destination.target, contract, prepared.policy, filler)
+    filler = prepared.plan.filler if prepared.plan else None
+    return Sent(prepared.body, prepared.destination, prepared.contract, prepared.policy, filler)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.halves import glanced
-from thoughtline.replay.visible import digest
+from thoughtline.formats.lone_surrogates import peek
+from thoughtline.values.digests import digest
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import Text
-from thoughtline.values.turns import UNTOLD_SESSION, Transcript
+from thoughtline.values.turns import UNNAMED_SESSION, Transcript
 
 MAX_ID_CHARS = 256
 """As many as OpenRouter takes for its `session_id`; what is longer is told by its digest."""
@@ -47,14 +47,7 @@ _AGENTS = (b"x-thoughtline-agent", b"x-claude-code-agent-id")
 _IN_USER_ID = re.compile(r"_session_([0-9a-fA-F-]{36})\Z")
 
 
-class Session(NamedTuple):
-    """What a client says: its session, and which of its agents is speaking."""
-
-    id: str | None
-    agent: str | None
-
-
-class _Said(Struct, gc=False):
+class _Members(Struct, gc=False):
     """The members of a body that may name a session. Raw: none of them is ours to find fault with."""
 
     metadata: Raw = Raw(b"")
@@ -72,55 +65,55 @@ class _Inner(Struct, gc=False):
     id: str = ""
 
 
-_SILENCE = _Said()
-_said = msgspec.json.Decoder(_Said)
+_NOTHING = _Members()
+_members = msgspec.json.Decoder(_Members)
 _inner = msgspec.json.Decoder(_Inner)
 _word = msgspec.json.Decoder(str)
 
 
-def session_of(headers: Mapping[bytes, bytes], body: bytes) -> Session:
-    """What the headers say, else what the body says."""
+def identity_of(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> Identity:
+    """Who asks: the session is what the headers name, else what the body names."""
     agent = next((_name(headers[name].decode("latin-1")) for name in _AGENTS if name in headers), None)
     if not _KNOWN_HEADERS.isdisjoint(headers):
         for name in _HEADERS:
-            told = headers.get(name)
-            if told and told.strip():
-                return Session(_name(told.decode("latin-1")), agent)
-    return Session(_in_body(body), agent)
+            named = headers.get(name)
+            if named and named.strip():
+                return Identity(tenant, _name(named.decode("latin-1")), agent)
+    return Identity(tenant, _in_body(body), agent)
 
 
-def untold_session(transcript: Transcript) -> str:
-    """A name for a conversation whose client names none: how it began. Told apart from all that clients say."""
+def unnamed_session(transcript: Transcript) -> str:
+    """A name for a conversation whose client names none: how it began. No client can name one so."""
     opening = next((turn for turn in transcript.turns if turn.role == "user"), None)
     words = "".join(item.text for item in (opening.items if opening else ()) if isinstance(item, Text))
-    return UNTOLD_SESSION + digest(words.strip().encode("utf-8", "replace")).hex()[:24]
+    return UNNAMED_SESSION + digest(words.strip().encode("utf-8", "replace")).hex()[:24]
 
 
-def _name(told: str) -> str | None:
-    told = told.strip()
-    if len(told) > MAX_ID_CHARS:
-        told = digest(told.encode("utf-8", "replace")).hex()
-    return told.lstrip(UNTOLD_SESSION) or None
+def _name(text: str) -> str | None:
+    text = text.strip()
+    if len(text) > MAX_ID_CHARS:
+        text = digest(text.encode("utf-8", "replace")).hex()
+    return text.lstrip(UNNAMED_SESSION) or None
 
 
 def _in_body(body: bytes) -> str | None:
-    said = glanced(_said, body)
-    return None if said is None or said == _SILENCE else _first_told(said)
+    members = peek(_members, body)
+    return None if members is None or members == _NOTHING else _first_named(members)
 
 
-def _first_told(said: _Said) -> str | None:
-    metadata = _object(said.metadata)
-    told = (
+def _first_named(members: _Members) -> str | None:
+    metadata = _object(members.metadata)
+    names = (
         _in_user_id(metadata.user_id),
-        _string(said.session_id),
+        _string(members.session_id),
         metadata.session_id,
-        _string(said.litellm_session_id),
+        _string(members.litellm_session_id),
         metadata.litellm_session_id,
-        _object(said.client_metadata).session_id,
-        _string(said.prompt_cache_key),
-        _string(said.conversation) or _object(said.conversation).id,
+        _object(members.client_metadata).session_id,
+        _string(members.prompt_cache_key),
+        _string(members.conversation) or _object(members.conversation).id,
     )
-    return next((name for one in told if one and (name := _name(one))), None)
+    return next((name for one in names if one and (name := _name(one))), None)
 
 
 def _in_user_id(user_id: str) -> str:

@@ -16,12 +16,13 @@ from thoughtline.formats.weighing import check_weight
 from thoughtline.replay.capture import captured_at, end_of
 from thoughtline.replay.keys import Spot
 from thoughtline.replayer import Prepared
-from thoughtline.sessions import untold_session
+from thoughtline.sessions import unnamed_session
 from thoughtline.translation import with_made_ids
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.values.items import Item
-from thoughtline.values.records import Outcome, Record
+from thoughtline.values.outcome import Outcome
+from thoughtline.values.records import Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn
 
 MAX_BYTES = 32 * 2**20
@@ -36,7 +37,8 @@ class Watch:
     ) -> None:
         # Of the request, which may be long, only this: it need not stay for as long as it is answered.
         self._format, self._dialect = prepared.destination.format, prepared.contract.dialect
-        self._made = _made(prepared)
+        self.provenance = provenance_of(prepared) if prepared.transcript is not None else None
+        self._spot = _spot(prepared, self.provenance) if self.provenance is not None else None
         self._call_ids = prepared.carried.call_ids
         self._tags: TagMode = tags
         self._shows_seals = shows_seals
@@ -54,25 +56,25 @@ class Watch:
         """Whether a turn has ended whose record was not taken yet."""
         return len(self._ended) > len(self._taken)
 
-    def read_whole(self, body: bytes) -> None:
-        """A response that is one body."""
+    def read_whole(self, body: bytes) -> Reply | None:
+        """A response that is one body; None if it can't be read."""
         wire = FORMATS[self._format]
-        assert wire.bodies is not None
         try:
             if len(body) > self._left:
                 raise LimitExceeded("a response that is too large to remember")
             check_weight(body)
             reply = wire.bodies.decode_response(body, self._dialect)
         except DecodeError as problem:
-            self.problem = problem
-            return
+            self.problem = problem.from_upstream()
+            return None
         self._started = Started(reply.id, reply.model)
         for candidate in reply.candidates:
             self._items[candidate.index] = list(candidate.turn.items)
             self._ended[candidate.index] = candidate.finish
             self._carriers[candidate.index] = candidate.turn.carriers
+        return reply
 
-    def hear(self, events: list[Event]) -> None:
+    def note(self, events: list[Event]) -> None:
         """Events of a stream."""
         for event in events:
             match event:
@@ -100,7 +102,7 @@ class Watch:
         """The records of the turns that have ended since the last time."""
         new = sorted(self._ended.keys() - self._taken)
         self._taken.update(new)
-        if self._made is None or not new:
+        if self._spot is None or self.provenance is None or not new:
             return ()
         candidates = tuple(
             Candidate(self._turn(choice), choice, self._ended[choice])
@@ -108,18 +110,15 @@ class Watch:
             if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
         )
         reply = Reply(self._format, candidates, b"", self._started.id, self._started.model)
-        spot, made = self._made
-        made = replace(made, model_answered=reply.model) if reply.model else made
-        return captured_at(spot, reply, made, now, outcome)
+        made = replace(self.provenance, model_answered=reply.model) if reply.model else self.provenance
+        return captured_at(self._spot, reply, made, now, outcome)
 
 
-def _made(prepared: Prepared) -> tuple[Spot, Provenance] | None:
-    """Where the answer to a request stands, and where it comes from; None if the request could not be read."""
-    if prepared.transcript is None:
-        return None
-    made = provenance_of(prepared)
+def _spot(prepared: Prepared, made: Provenance) -> Spot:
+    """Where the answer to a request stands."""
     end = prepared.needed.end if prepared.needed else None
-    return end or end_of(prepared.transcript, made), made
+    assert prepared.transcript is not None
+    return end or end_of(prepared.transcript, made)
 
 
 def provenance_of(prepared: Prepared) -> Provenance:
@@ -135,13 +134,13 @@ def provenance_of(prepared: Prepared) -> Provenance:
         where.model,
         where.format,
         prepared.contract.dialect.name,
-        who.session or (prepared.handover.session if prepared.handover else untold_session(transcript)),
+        who.session or (prepared.handover.session if prepared.handover else unnamed_session(transcript)),
         who.agent,
     )
 
 
 class StreamWatch(Watch):
-    """A watch on a stream: bytes in, cut anywhere. `unended_bytes` are those since it last heard an event."""
+    """A watch on a stream: bytes in, cut anywhere. `unended_bytes` are those since the last event."""
 
     def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off") -> None:
         super().__init__(prepared, max_bytes, tags, shows_seals=False)  # words come first, their seal behind them
@@ -149,28 +148,37 @@ class StreamWatch(Watch):
         self._decoder = wire.stream_decoder(prepared.contract.dialect)
         self.unended_bytes = 0
 
-    def feed(self, data: bytes) -> bool:
-        """Read on; whether a turn has ended in these bytes."""
-        if self.problem is not None:
-            return False
+    def read(self, data: bytes) -> list[Event]:
+        """What these bytes say. Raises where they can't be read, or are too many; there is nothing to read then."""
         self._left -= len(data)
         if self._left < 0:
-            self.problem = LimitExceeded("a stream that is too long to remember").from_upstream()
-            return False
-        try:
-            events = self._decoder.feed(data)
-        except DecodeError as problem:
-            self.problem = problem
-            return False
+            raise LimitExceeded("a stream that is too long").from_upstream()
+        events = self._decoder.feed(data)
         self.unended_bytes = 0 if events else self.unended_bytes + len(data)
-        self.hear(events)
+        self.note(events)
+        return events
+
+    def end(self) -> list[Event]:
+        """What the end of the stream says."""
+        events = self._decoder.finish()
+        self.note(events)
+        return events
+
+    def feed(self, data: bytes) -> bool:
+        """Read on; whether a turn has ended in these bytes."""
+        if self.problem is None:
+            try:
+                self.read(data)
+            except DecodeError as problem:
+                self.problem = problem
+                return False
         return self.has_news
 
     def finish(self) -> bool:
         """The stream is over; whether that ended a turn."""
         if self.problem is None:
             try:
-                self.hear(self._decoder.finish())
+                self.end()
             except DecodeError as problem:
                 self.problem = problem
         return self.has_news

@@ -28,8 +28,8 @@ from tests.continuity.world import (
     talk,
     thinks,
 )
-from thoughtline.continuity.framing import HEADING, frame
-from thoughtline.continuity.injection import Terms
+from thoughtline.continuity.checkpoints import HEADING, quoted
+from thoughtline.continuity.terms import Terms
 from thoughtline.stores import Filter
 
 EVERY = [DEEPSEEK, CLAUDE, GEMINI, OPENAI, OLLAMA, NOVA]
@@ -60,7 +60,7 @@ async def test_a_model_that_cannot_take_earlier_reasoning_gets_it_quoted(
     asked = await desk.ask(target, request(target.format, [*history, Said("user", "And now?")]))
     system = system_of(target.format, asked.json)
     assert asked.texts == ["thought 1", "thought 2"]
-    assert system == f"Be brief.\n\n{frame(asked.quotation.quotes)}"
+    assert system == f"Be brief.\n\n{quoted(asked.quotation.quotes)}"
 
 
 @pytest.mark.parametrize("model", EVERY, ids=lambda model: model.provider)

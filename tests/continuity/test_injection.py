@@ -168,7 +168,6 @@ CASES: dict[str, tuple[FormatName, Json, Json]] = {
 
 def _injected(format: FormatName, body: Json, text: str) -> bytes:
     row = FORMATS[format]
-    assert row.bodies is not None
     transcript = row.bodies.decode_request(encoded(body), row.dialect)
     return row.bodies.encode_request(inject(transcript, text), row.dialect)
 

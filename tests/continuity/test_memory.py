@@ -6,8 +6,8 @@ import pytest
 
 from tests.continuity.world import CLAUDE, DEEPSEEK, Desk, Said, Ticking, at_desk, request, talk, thinks
 from thoughtline.continuity.checkpoints import Checkpoint
-from thoughtline.continuity.injection import NOTHING_TOLD
-from thoughtline.continuity.memory import MOST_PLACES, MOST_SESSIONS, SESSIONS, TTL_SECONDS, Line, Memory
+from thoughtline.continuity.handover import NOTHING_QUOTED, Line
+from thoughtline.continuity.memory import MOST_PLACES, MOST_SESSIONS, SESSIONS, TTL_SECONDS, Memory
 from thoughtline.stores import Note, Store, open_store
 from thoughtline.values.errors import StoreUnavailable
 from thoughtline.values.records import Key, RecordId
@@ -31,10 +31,10 @@ async def test_the_sessions_used_longest_ago_go_first() -> None:
         await desk.memory.keep(_line("s0", "2"), _quotes(1))
         await desk.memory.keep(_line("new", "1"), _quotes(1))
         assert await desk.memory.sessions() == MOST_SESSIONS
-        assert (await desk.memory.told(_line("s0", "2"))).is_known
-        assert (await desk.memory.told(_line("new", "1"))).is_known
-        assert not (await desk.memory.told(_line("s1", "1"))).is_known
-        assert (await desk.memory.told(_line("s2", "1"))).is_known
+        assert (await desk.memory.quoted(_line("s0", "2"))).is_known
+        assert (await desk.memory.quoted(_line("new", "1"))).is_known
+        assert not (await desk.memory.quoted(_line("s1", "1"))).is_known
+        assert (await desk.memory.quoted(_line("s2", "1"))).is_known
 
 
 async def test_sessions_that_nobody_uses_any_more_are_not_kept() -> None:
@@ -53,7 +53,7 @@ async def test_a_session_keeps_its_last_places() -> None:
         for number in range(50):
             desk.clock.now += 1
             await desk.memory.keep(_line("s", str(number)), _quotes(1))
-        names = [name for name in range(50) if (await desk.memory.told(_line("s", str(name)))).is_known]
+        names = [name for name in range(50) if (await desk.memory.quoted(_line("s", str(name)))).is_known]
         assert names == list(range(50 - MOST_PLACES, 50))
 
 
@@ -72,15 +72,15 @@ async def test_targets_sessions_and_tenants_have_their_own() -> None:
     """What was quoted to one model was not quoted to another."""
     async with at_desk() as desk:
         await desk.memory.keep(_line("s", "1"), _quotes(1))
-        assert (await desk.memory.told(_line("s", "1"))).is_known
-        assert (await desk.memory.told(_line("s", "9", "1"))).is_known, "an earlier place counts"
+        assert (await desk.memory.quoted(_line("s", "1"))).is_known
+        assert (await desk.memory.quoted(_line("s", "9", "1"))).is_known, "an earlier place counts"
         for other in (
             _line("s", "2"),
             _line("x", "1"),
             _line("s", "1", target="c"),
             _line("s", "1")._replace(tenant="u"),
         ):
-            assert await desk.memory.told(other) == NOTHING_TOLD
+            assert await desk.memory.quoted(other) == NOTHING_QUOTED
 
 
 async def test_two_replicas_and_a_restart_quote_the_same(shared_url: str) -> None:
@@ -130,7 +130,7 @@ async def test_an_unreadable_note_says_nothing() -> None:
         name = (await desk.store.notes(SESSIONS))[0].key
         (note,) = await desk.store.notes(f"{SESSIONS}:{name}")
         await desk.store.put_note(Note(note.namespace, note.key, b'{"v":9}', note.expires_at))
-        assert await desk.memory.told(_line("s", "1")) == NOTHING_TOLD
+        assert await desk.memory.quoted(_line("s", "1")) == NOTHING_QUOTED
 
 
 async def test_a_store_that_fails_costs_stability_and_no_request(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,15 @@ def test_untouched_items_are_the_ones_that_came() -> None:
     assert _fed("off", events) == events
 
 
+def test_the_first_text_keeps_the_id_of_its_item() -> None:
+    """Behind lifted reasoning too, and whether it came in pieces or at once."""
+    item = Text("<think>b</think>c<think>d</think>e", id="msg_1")
+    wanted = (ReasoningText("b"), Text("c", id="msg_1"), ReasoningText("d"), Text("e"))
+    assert edit_items((item,), "lift") == wanted
+    out = _fed("lift", [TextDelta(0, 0, item.text, item_id="msg_1"), ItemDone(0, 0, item), FINISH])
+    assert tuple(event.item for event in out if isinstance(event, ItemDone)) == wanted
+
+
 def test_what_is_signed_is_not_touched() -> None:
     """A text with a seal is what was signed, or it is nothing."""
     item = Text("<think>x</think>", seal=Seal("s" * 20))
@@ -102,7 +111,6 @@ def test_whole_bodies_of_every_format(model: Model, mode: TagMode) -> None:
     """Markers go; what is lifted becomes reasoning behind what there was."""
     body = encoded(response(model, Said("assistant", TEXT, "native")))
     row = FORMATS[model.format]
-    assert row.bodies is not None
     reply = row.bodies.decode_response(edit_body(model.format, body, mode), row.dialect)
     items = reply.candidates[0].turn.items
     visible = "".join(item.text for item in items if isinstance(item, Text))

@@ -11,18 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.continuity.streams import STREAMS, Quote, ascii_only, deltas_of, escaped, google, items_of, plain
-from thoughtline.continuity.tagged_streams import LIFTED_IN_PLACE, TaggedStream
+from thoughtline.continuity.tagged_streams import TaggedStream
 from thoughtline.continuity.tags import TagMode, split
+from thoughtline.formats import FORMATS
 from thoughtline.formats.framing import MAX_EVENT_BYTES
 from thoughtline.values.turns import FormatName
 
 TAGGED = 'Well:\n<think a="b">so "it" is\\</THINK> é🧠 `<think>` <'
+LIFTED_IN_PLACE = ("openai_chat", "ollama_chat", "gemini_generate")
 IN_PLACE = {name: row for name, row in STREAMS.items() if row[0] in LIFTED_IN_PLACE}
 QUOTES: dict[str, Quote] = {"plain": plain, "ascii": ascii_only, "google": google}
 
 
+def _stream(format: FormatName, mode: TagMode = "markers") -> TaggedStream:
+    row = FORMATS[format]
+    assert row.texts is not None
+    return TaggedStream(row.texts, mode, row.dialect)
+
+
 def _filtered(format: FormatName, pieces: list[bytes], mode: TagMode = "markers") -> bytes:
-    stream = TaggedStream(format, mode)
+    stream = _stream(format, mode)
     return b"".join([stream.feed(piece) for piece in pieces]) + stream.finish()
 
 
@@ -79,7 +87,7 @@ def test_a_stream_without_tags_keeps_every_byte(format: FormatName, stream: Any)
 @pytest.mark.parametrize(("format", "stream"), STREAMS.values(), ids=list(STREAMS))
 def test_an_event_is_late_only_while_a_tag_may_come(format: FormatName, stream: Any) -> None:
     """Each event goes on in the step that brought it, unless its text ends in what could become a tag."""
-    tagged = TaggedStream(format, "markers")
+    tagged = _stream(format)
     events = stream(["one", "two <b> ", "x<thi", "nk>three", " four<", "5", "end"], plain)
     late = [event for event in events if not tagged.feed(event)]
     assert len(late) == 2
@@ -150,7 +158,7 @@ def test_several_data_lines_are_one_event() -> None:
 
 def test_an_event_beyond_all_bounds_passes_unread() -> None:
     """Memory stays finite, and the client gets its bytes."""
-    stream = TaggedStream("openai_chat", "markers")
+    stream = _stream("openai_chat")
     out = stream.feed(b'data: {"choices":[{"delta":{"content":"a<thi"}}]}\n\n')
     huge = [b"data: " + b"x" * 2**20] + [b"x" * 2**20] * (MAX_EVENT_BYTES // 2**20)
     out += b"".join(stream.feed(piece) for piece in huge) + stream.feed(b"<think>") + stream.finish()
@@ -180,4 +188,4 @@ def test_lifted_text_goes_behind_reasoning_that_is_there() -> None:
 def test_where_reasoning_has_events_of_its_own_it_is_not_lifted_in_place(format: FormatName) -> None:
     """Said at once, not half done."""
     with pytest.raises(ValueError, match="in place"):
-        TaggedStream(format, "lift")
+        _stream(format, "lift")

@@ -91,7 +91,7 @@ def test_what_is_lifted_is_what_stood_between() -> None:
 def _verdicts(mode: TagMode, pieces: list[str]) -> list[Verdict]:
     scanner = Scanner(mode)
     runs = [run for piece in pieces for run in scanner.feed(piece)] + scanner.finish()
-    return [verdict for verdict, count in runs for _ in range(count)]
+    return [verdict for verdict, text in runs for _ in text]
 
 
 @pytest.mark.parametrize("mode", ["markers", "lift"])
@@ -138,7 +138,7 @@ def test_what_could_become_a_tag_is_held(text: str) -> None:
     scanner = Scanner("markers")
     runs = scanner.feed(text)
     assert scanner.waits
-    assert sum(run.chars for run in runs) == text.index("<")
+    assert sum(len(run.text) for run in runs) == text.index("<")
 
 
 def test_a_tag_that_never_ends_is_let_go() -> None:
@@ -147,4 +147,4 @@ def test_a_tag_that_never_ends_is_let_go() -> None:
     scanner.feed('<think a="')
     runs = scanner.feed("x" * MOST_TAG_CHARS)
     assert not scanner.waits
-    assert sum(run.chars for run in runs) == MOST_TAG_CHARS + len('<think a="')
+    assert sum(len(run.text) for run in runs) == MOST_TAG_CHARS + len('<think a="')

@@ -14,15 +14,16 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from thoughtline.continuity.checkpoints import needs_of_all
-from thoughtline.continuity.handover import Handover, carry_on, recall, remember
-from thoughtline.continuity.injection import Quotation, Terms
+from thoughtline.continuity.handover import Handover, Quotation, carry_on
 from thoughtline.continuity.memory import Memory
+from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.replay.capture import capture
-from thoughtline.replay.detection import Target, resolve
-from thoughtline.replay.keys import Identity
-from thoughtline.replay.planner import Issuer, Needs, plan
+from thoughtline.replay.detection import resolve
+from thoughtline.replay.planner import Needs, plan
 from thoughtline.stores import Store, open_store
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.records import Record
 from thoughtline.values.turns import FormatName, Provenance, Transcript
 
@@ -39,8 +40,8 @@ class Model(NamedTuple):
     endpoint: str = "https://host.example"
 
     @property
-    def issuer(self) -> Issuer:
-        return Issuer(self.provider, self.endpoint, self.account, self.name)
+    def issuer(self) -> Destination:
+        return Destination(self.provider, self.endpoint, self.name, self.format, self.account)
 
 
 DEEPSEEK = Model("deepseek", "deepseek-v4-pro")
@@ -117,21 +118,21 @@ class Desk:
         tenant: str = "t",
         agent: str | None = None,
     ) -> Sent:
-        contract = resolve(Target(model.provider, model.endpoint, model.name, model.format))
+        contract = resolve(Destination(model.provider, model.endpoint, model.name, model.format))
         bodies = _bodies(model.format)
         transcript = bodies.decode_request(encoded(request), contract.dialect)
         identity = Identity(tenant, session, agent)
         needed = needs_of_all(transcript, contract, identity)
         found = await self.store.find(tenant, needed.keys)
         planned = plan(transcript, contract, needed, found, model.issuer).apply(transcript)
-        handover = await recall(self.memory, needed, found, transcript, model.issuer, self.terms)
+        handover = await self.memory.recall(needed, found, transcript, target=model.issuer, terms=self.terms)
         continued = carry_on(handover, planned, contract)
         body = bodies.encode_request(continued.transcript, contract.dialect)
         return Sent(model, body, continued.quotation, handover, transcript, needed, identity)
 
     async def answer(self, sent: Sent, response: Json) -> tuple[Record, ...]:
         model = sent.model
-        contract = resolve(Target(model.provider, model.endpoint, model.name, model.format))
+        contract = resolve(Destination(model.provider, model.endpoint, model.name, model.format))
         reply = _bodies(model.format).decode_response(encoded(response), contract.dialect)
         made = Provenance(
             *(sent.identity.tenant, model.provider, model.endpoint, model.account, model.name, model.name),
@@ -140,14 +141,12 @@ class Desk:
         self.clock.now += 1
         records = capture(sent.transcript, reply, made, self.clock(), sent.needed.end)
         await self.store.save(records)
-        await remember(self.memory, sent.handover, sent.quotation)
+        await self.memory.remember(sent.handover, sent.quotation)
         return records
 
 
 def _bodies(format: FormatName) -> BodyCodec:
-    bodies = FORMATS[format].bodies
-    assert bodies is not None
-    return bodies
+    return FORMATS[format].bodies
 
 
 def encoded(value: Json) -> bytes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 from binascii import crc32
 from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thoughtline.formats.aws_event_stream import EventStream, Message, encode_message
+from thoughtline.formats.aws_event_stream import EventStream, encode_message
 from thoughtline.values.errors import DecodeError, LimitExceeded
 
 TYPED = {":message-type": "event", ":event-type": "contentBlockDelta", "é": ""}
@@ -36,9 +37,17 @@ def text_header(name: str, value: str) -> bytes:
     return header(name, 7, struct.pack(">H", len(value.encode())) + value.encode())
 
 
+class Message(NamedTuple):
+    headers: dict[str, str]
+    payload: bytes
+
+
 def messages_of(*pieces: bytes) -> list[Message]:
+    """What the frames say. One behind the other they are the bytes that came."""
     stream = EventStream()
-    return [message for piece in pieces for message in stream.feed(piece)]
+    frames = [frame for piece in pieces for frame in stream.feed(piece)]
+    assert b"".join(frame.raw for frame in frames) + stream.rest() == b"".join(pieces)
+    return [Message(dict(frame.headers), frame.payload) for frame in frames]
 
 
 # --- messages --------------------------------------------------------------------------------------------------------
@@ -84,14 +93,12 @@ def test_messages_cut_at_every_byte() -> None:
     assert messages_of(*(data[at : at + 1] for at in range(len(data)))) == whole
 
 
-def test_a_stream_is_at_rest_between_messages() -> None:
-    """It could end there; in the middle of a message it could not."""
-    stream = EventStream()
-    rests = [stream.is_at_rest]
-    for piece in (GOOD[:5], GOOD[5:20], GOOD[20:], GOOD + GOOD[:1], GOOD[1:]):
-        stream.feed(piece)
-        rests.append(stream.is_at_rest)
-    assert rests == [True, False, False, True, False, True]
+def test_what_is_left_of_a_cut_message_can_be_had() -> None:
+    """Between messages that is nothing."""
+    for left in (b"", GOOD[:1], GOOD[:5], GOOD[:-1]):
+        stream = EventStream()
+        assert len(stream.feed(GOOD + left)) == 1
+        assert (stream.finish(), stream.rest()) == ([], left)
 
 
 header_names = st.text(min_size=1, max_size=20)
@@ -228,7 +235,7 @@ def read_until_error(*pieces: bytes) -> tuple[list[Message], str]:
     messages: list[Message] = []
     try:
         for piece in (*pieces, b""):
-            messages += stream.feed(piece)
+            messages += [Message(dict(frame.headers), frame.payload) for frame in stream.feed(piece)]
     except DecodeError as error:
         return messages, str(error)
     return messages, ""

@@ -12,14 +12,34 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from thoughtline.formats.framing import Framing, JsonArray, JsonLines, ServerSentEvents, one_line, sse
+from thoughtline.formats.framing import (
+    EventsOrArray,
+    Frame,
+    Framing,
+    JsonArray,
+    JsonLines,
+    ServerSentEvents,
+    one_line,
+    sse,
+)
 from thoughtline.values.errors import LimitExceeded
 
 BOM = b"\xef\xbb\xbf"
 
 
+def frames_of(framing: Framing, *pieces: bytes) -> list[Frame]:
+    return [frame for piece in pieces for frame in framing.feed(piece)] + framing.finish()
+
+
 def payloads_of(framing: Framing, *pieces: bytes) -> list[bytes]:
-    return [payload for piece in pieces for payload in framing.feed(piece)] + framing.finish()
+    """What the frames say. One behind the other they are the bytes that came."""
+    frames = frames_of(framing, *pieces)
+    assert b"".join(frame.raw for frame in frames) + framing.rest() == b"".join(pieces)
+    return said(frames)
+
+
+def said(frames: list[Frame]) -> list[bytes]:
+    return [frame.payload for frame in frames if frame.payload]
 
 
 def cut(data: bytes, cuts: list[int]) -> list[bytes]:
@@ -119,13 +139,13 @@ def test_events_after_another_event(name: str) -> None:
 def test_an_event_is_given_as_soon_as_it_ends() -> None:
     """Nobody has to wait for the next event, whichever line ends there are."""
     for end in (b"\n\n", b"\r\n\r\n", b"\r\r"):
-        assert ServerSentEvents().feed(b"data: 1" + end) == [b"1"]
+        assert said(ServerSentEvents().feed(b"data: 1" + end)) == [b"1"]
 
 
 def test_the_line_feed_of_a_cut_line_end_starts_no_event() -> None:
     """CR, then LF in the next piece, is one line end; CR, then a line, is one as well."""
     events = ServerSentEvents()
-    assert [events.feed(piece) for piece in (b"data: 1\r", b"\ndata: 2\r\n\r", b"\ndata: 3\r", b"\r")] == [
+    assert [said(events.feed(piece)) for piece in (b"data: 1\r", b"\ndata: 2\r\n\r", b"\ndata: 3\r", b"\r")] == [
         [],
         [b"1\n2"],
         [],
@@ -257,7 +277,7 @@ def test_elements_of_an_array_byte_by_byte(name: str) -> None:
 
 def test_an_element_is_given_as_soon_as_it_ends() -> None:
     """Nobody has to wait for the comma."""
-    assert [JsonArray().feed(b'[{"a":1}'), JsonArray().feed(b"[[1]")] == [[b'{"a":1}'], [b"[1]"]]
+    assert [said(JsonArray().feed(b'[{"a":1}')), said(JsonArray().feed(b"[[1]"))] == [[b'{"a":1}'], [b"[1]"]]
 
 
 containers: st.SearchStrategy[Any] = st.recursive(
@@ -274,6 +294,46 @@ def test_any_array_cut_anywhere(values: list[Any], indent: int | None, cuts: lis
     spelled = [json.dumps(value, indent=indent).encode() for value in values]
     data = b"[\n" + b" ,\r\n".join(spelled) + b"\n]\n"
     assert payloads_of(JsonArray(), *cut(data, cuts)) == spelled
+
+
+# --- server-sent events, or an array ----------------------------------------------------------------------------------
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    case=st.sampled_from([case for case in (*EVENTS.values(), *ARRAYS.values()) if case[0][:1] != b" "]),
+    white=st.sampled_from([b"", b"\n", b"\r\n "]),
+    cuts=cut_places,
+)
+def test_the_first_byte_says_which_framing_it_is(
+    case: tuple[bytes, list[bytes]], white: bytes, cuts: list[int]
+) -> None:
+    """Whatever white space stands before it, wherever the stream is cut."""
+    data, payloads = case
+    assert payloads_of(EventsOrArray(), *cut(white + data, cuts)) == payloads
+
+
+# --- the parts of a frame ---------------------------------------------------------------------------------------------
+
+PARTS: dict[str, tuple[Framing, bytes, bytes]] = {
+    "one line": (ServerSentEvents(), b"data: {}\n\n", b"data: 1\n\n"),
+    "no space": (ServerSentEvents(), b"data:{}\r\n\r\n", b"data:1\r\n\r\n"),
+    "a name, CRLF": (ServerSentEvents(), b"event: x\r\ndata: {}\r\n\r\n", b"event: x\r\ndata: 1\r\n\r\n"),
+    "lines behind it": (ServerSentEvents(), b"data: {}\n: c\nid: 2\n\n", b"data: 1\n: c\nid: 2\n\n"),
+    "a byte-order mark": (ServerSentEvents(), BOM + b"data: {}\n\n", BOM + b"data: 1\n\n"),
+    "several data lines": (ServerSentEvents(), b"event: x\ndata: {\ndata: }\n\n", b"event: x\ndata: 1\n\n"),
+    "a line of JSON": (JsonLines(), b" {}\r\n", b" 1\r\n"),
+    "an element": (JsonArray(), b"[ {}", b"[ 1"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_another_payload_leaves_what_stands_around_it(name: str) -> None:
+    """Byte for byte; only a payload that is spread over lines is written on one."""
+    framing, data, changed = PARTS[name]
+    frames = frames_of(framing, data)
+    assert b"".join(frame.raw for frame in frames) == data
+    assert b"".join(frame.with_payload(b"1") if frame.payload else frame.raw for frame in frames) == changed
 
 
 # --- bounds ----------------------------------------------------------------------------------------------------------

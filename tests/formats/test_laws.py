@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.describe import describe_reply, json_of
 from tests.wire_cases import REQUESTS, RESPONSES, STREAMS, WireCase, name_of
-from thoughtline.formats import FORMATS, BodyCodec, Format
+from thoughtline.formats import FORMATS, BodyCodec, Wire
 from thoughtline.formats.json_text import span_at
 from thoughtline.replay.capture import fold
 from thoughtline.values.errors import EncodeError
@@ -30,8 +30,7 @@ LIST_MEMBER = {"openai_responses": "input", "gemini_generate": "contents"}
 
 
 def bodies_of(case: WireCase) -> BodyCodec:
-    assert case.format.bodies is not None
-    return case.format.bodies
+    return case.wire.bodies
 
 
 def request_of(case: WireCase) -> tuple[bytes, Transcript]:
@@ -290,14 +289,13 @@ SEALED: dict[str, Item] = {
     "seal on a call": ToolCall("look", "{}", "call_1", seal=Seal(TOKEN, ELSEWHERE)),
     "seal on text": Text("hello", Seal(TOKEN, ELSEWHERE)),
 }
-WITH_BODIES = [row for row in FORMATS.values() if row.bodies is not None]
+WITH_BODIES = list(FORMATS.values())
 
 
 @pytest.mark.parametrize("kind", SEALED)
 @pytest.mark.parametrize("row", WITH_BODIES, ids=lambda row: row.name)
-def test_a_seal_of_one_provider_is_not_written_for_another(row: Format, kind: str) -> None:
+def test_a_seal_of_one_provider_is_not_written_for_another(row: Wire, kind: str) -> None:
     """An encoder refuses a seal that its dialect's provider did not make; the token never reaches the wire."""
-    assert row.bodies is not None
     turns = (Turn("user", (Text("hi"),)), Turn("assistant", (SEALED[kind],)))
     empty = Transcript(row.name, ()).with_turns(turns)
     with pytest.raises(EncodeError) as refused:
@@ -310,9 +308,8 @@ def test_a_seal_of_one_provider_is_not_written_for_another(row: Format, kind: st
 
 @pytest.mark.parametrize("kind", SEALED)
 @pytest.mark.parametrize("row", WITH_BODIES, ids=lambda row: row.name)
-def test_a_foreign_item_with_json_of_another_wire_is_not_passed_on(row: Format, kind: str) -> None:
+def test_a_foreign_item_with_json_of_another_wire_is_not_passed_on(row: Wire, kind: str) -> None:
     """The raw JSON an item carries is used only on the wire it came from."""
-    assert row.bodies is not None
     raw = Raw(json.dumps({"type": "elsewhere", "opaque": TOKEN}).encode())
     empty = Transcript(row.name, ()).with_turns((Turn("assistant", (replace(SEALED[kind], raw=raw),)),))
     with pytest.raises(EncodeError):

@@ -23,8 +23,9 @@ from tests.sim.faces import HTTP
 from tests.sim.serving import NOW, listening
 from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Upstream
 from thoughtline.catalogue import PROVIDERS, ContinuityWord, TagWord
-from thoughtline.continuity.framing import HEADING
-from thoughtline.settings import ContinuitySettings, RouteSettings, Settings
+from thoughtline.continuity.checkpoints import HEADING
+from thoughtline.settings import ContinuitySettings, ReplaySettings, RouteSettings, Settings
+from thoughtline.stores import Store
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.turns import FormatName
 from thoughtline_sim import HttpRequest, HttpResponse, Simulation
@@ -279,6 +280,8 @@ def stage(
     of_route: ContinuityWord | None = None,
     of_provider: Mapping[str, ContinuityWord] | None = None,
     tags: TagWord | None = None,
+    store: Store | None = None,
+    replay: ReplaySettings | None = None,
 ) -> Iterator[Stage]:
     """A gateway before simulators of their own, or before some that are there already."""
     apps = apps or [Watched(one) for one in upstreams]
@@ -299,5 +302,6 @@ def stage(
     route = RouteSettings("team", targets, continuity=of_route)
     kept = StoreSettings(memory_entries=5000)
     settings = Settings(providers=rows, routes={"team": route}, continuity=continuity, tags=tags, store=kept)
-    with running({}, settings, store_url, clock=Ticking()) as gateway:
+    settings = replace(settings, replay=replay or settings.replay)
+    with running({}, settings, store_url, store, clock=Ticking()) as gateway:
         yield Stage(gateway, apps)

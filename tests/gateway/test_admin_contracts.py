@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.gateway.managing import Managed, managed
+from thoughtline import providers
 from thoughtline.audit import audit
 from thoughtline.lessons import key_of
-from thoughtline.replay.contracts import BY_NAME
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.settings import Settings
 from thoughtline.values.records import Key
@@ -36,7 +36,7 @@ STRIPPED = {
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Managed]:
-    changed = replace(BY_NAME["kimi"], filler="…")
+    changed = replace(providers.CONTRACTS["kimi"], filler="…")
     with managed(Settings(contracts={"kimi": changed})) as one:
         yield one
 
@@ -56,11 +56,11 @@ def teach(gateway: Managed, *corrections: Correction, refused: frozenset[Key] = 
 def test_every_contract_is_shown(gateway: Managed) -> None:
     """Each built-in row, and which of them the settings change."""
     rows = gateway.get(CONTRACTS)["contracts"]
-    assert {row["name"] for row in rows} == set(BY_NAME)
+    assert {row["name"] for row in rows} == set(providers.CONTRACTS)
     assert [row["name"] for row in rows if row["isOverridden"]] == ["kimi"]
     deepseek = next(row for row in rows if row["name"] == "deepseek")
     assert (deepseek["kind"], deepseek["carrier"]) == ("presence", "reasoning_content")
-    assert deepseek["ladder"] == list(BY_NAME["deepseek"].ladder)
+    assert deepseek["ladder"] == list(providers.CONTRACTS["deepseek"].ladder)
 
 
 def test_what_was_learned_is_shown_and_reset(gateway: Managed) -> None:

@@ -154,13 +154,32 @@ async def test_keys_make_the_mark_and_the_open_door_takes_it(store: Store, clock
     assert (gateway.are_required, gateway.find(again) is not None, there.is_set) == (True, True, True)
 
 
-async def test_a_mark_that_can_not_be_made(store: Store, clock: Clock, tmp_path: Path) -> None:
-    """Where nothing can be written, keys work all the same; the log says what to set."""
+async def test_a_mark_that_can_not_be_made(
+    store: Store, clock: Clock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where nothing can be written, keys work all the same; the log says once what to set."""
     (tmp_path / "file").touch()
     keys = await ClientKeys.load(store, clock, KeyMark(tmp_path / "file"))
     secret, _ = await keys.add("ann")
     await keys.refresh()
     assert (keys.find(secret) is not None, keys.are_required) == (True, True)
+    assert caplog.text.count("require_client_keys = true") == 1
+
+
+async def test_a_mark_that_can_not_be_looked_at(store: Store, clock: Clock, tmp_path: Path) -> None:
+    """It may be there: the door stays shut."""
+    (tmp_path / "data").symlink_to(tmp_path / "data")  # a path without an end
+    keys = await ClientKeys.load(store, clock, KeyMark(tmp_path / "data"))
+    assert (keys.is_empty, keys.are_required, keys.are_known) == (True, True, False)
+
+
+async def test_a_door_that_was_opened_before_takes_no_later_mark(store: Store, clock: Clock, tmp_path: Path) -> None:
+    """The keys that were made since are lost with the store that had them, and needed all the same."""
+    mark = KeyMark(tmp_path / "data")
+    await (await ClientKeys.load(store, clock)).open_door()
+    mark.set()  # the mark's own time is that of its file, which is later
+    keys = await ClientKeys.load(store, clock, mark)
+    assert (keys.is_empty, keys.are_required, mark.is_set) == (True, True, True)
 
 
 async def test_a_key_expires(store: Store, clock: Clock) -> None:

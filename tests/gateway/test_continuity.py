@@ -5,7 +5,9 @@ What arrived at the strict simulators is compared with what they had said.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import time
 
 import pytest
 from msgspec.structs import replace
@@ -14,9 +16,11 @@ from tests.gateway.handing import BOUND, BY_FORMAT, Stage, Watched, stage
 from tests.gateway.world import running
 from tests.sim.faces import HTTP
 from tests.translation.world import BODY_TYPES, Upstream
-from thoughtline.continuity.framing import HEADING
+from thoughtline.continuity.checkpoints import HEADING
 from thoughtline.gateway.state import with_settings
-from thoughtline.settings import ContinuitySettings, Settings
+from thoughtline.settings import ContinuitySettings, ReplaySettings, Settings
+from thoughtline.stores import Note, StoreSettings
+from thoughtline.stores.memory import MemoryStore
 from thoughtline.values.turns import FormatName
 
 PAIRS = list(itertools.permutations(BY_FORMAT.values(), 2))
@@ -90,6 +94,31 @@ def test_models_that_are_bound_to_their_prefix(pair: tuple[Upstream, Upstream], 
                 assert bound[0].checkpoints > 0
         one.check_seals()
         one.check_answers()
+
+
+class Hanging(MemoryStore):
+    """A store that takes no note of what was quoted, as long as the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(StoreSettings(), time.time)
+        self.hangs = True
+
+    async def put_note(self, note: Note) -> None:
+        while self.hangs and note.namespace.startswith("continuity"):
+            await asyncio.sleep(0.01)
+        await super().put_note(note)
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "stream"])
+def test_notes_of_what_was_quoted_hold_nobody_up(is_streaming: bool) -> None:
+    """A store that never takes them costs the client `hold_ms`, and the note; not the answer."""
+    store = Hanging()
+    with stage(CHAT, MESSAGES, store=store, replay=ReplaySettings(hold_ms=20)) as one:
+        talk = one.begin("openai_chat", 3)
+        talk.step(is_streaming=is_streaming)
+        assert talk.step("deepseek", is_streaming=is_streaming).checkpoints == 1
+        assert "1 saves took longer" in HTTP.get(f"{one.gateway.url}/readyz").json()["detail"]
+        store.hangs = False
 
 
 def _bodies(one: Stage) -> dict[str, list[bytes]]:

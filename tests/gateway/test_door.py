@@ -147,7 +147,9 @@ def test_on_the_network_names_are_checked_where_they_are_listed(hosts: tuple[str
             assert raw(one, "GET", "/api/hello", f"host: {name}") == 200
 
 
-@pytest.mark.parametrize("name", ["authorization", "x-api-key", "x-goog-api-key", "api-key", "origin"])
+@pytest.mark.parametrize(
+    "name", ["authorization", "x-api-key", "x-goog-api-key", "api-key", "origin", "sec-fetch-site"]
+)
 @pytest.mark.parametrize(("method", "path"), PATHS)
 def test_a_credential_is_shown_once(gateway: Managed, method: str, path: str, name: str) -> None:
     """Of two, the gateway would take one for the caller and the provider perhaps the other."""

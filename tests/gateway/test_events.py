@@ -54,7 +54,17 @@ def listening(gateway: Managed) -> Iterator[Heard]:
 
 
 def line(number: int = 0) -> Line:
-    return Line(float(number), f"r{number}", "t", "POST", "generate", "deepseek", "openai_chat", "m", 200)
+    return Line(
+        at=float(number),
+        request=f"r{number}",
+        tenant="t",
+        method="POST",
+        route="generate",
+        provider="deepseek",
+        format="openai_chat",
+        model="m",
+        status=200,
+    )
 
 
 def test_a_line_for_each_request() -> None:

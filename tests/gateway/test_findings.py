@@ -65,15 +65,15 @@ SAYS_HI = {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
 
 @pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
 def test_what_an_answer_lost(is_streaming: bool) -> None:
-    """A Messages client gets the page; that its place in the block and the tokens are lost is in the log, with the
+    """A Messages client gets the page; that its place in the block is lost is in the log, with the
     turn in the admin API, and in the header of an answer that was not on its way when it was known."""
     with citing() as gateway:
         response = ask(gateway, "/v1/messages", SAYS_HI | {"stream": is_streaming})
         assert response.status_code == 200, response.text
         told = CITED_BY["anthropic_messages"](events_of("anthropic_messages", response.content))
         assert told == [(URL, TITLE, WORDS)]
-        assert response.headers.get("x-thoughtline-findings") == (None if is_streaming else "untranslatable=2")
-        lost = [["untranslatable", "answer/notes"]] * 2
+        assert response.headers.get("x-thoughtline-findings") == (None if is_streaming else "untranslatable=1")
+        lost = [["untranslatable", "answer/notes"]]
         assert gateway.gateway.lines[-1]["findings"] == lost
         (turn,) = gateway.get("/api/sessions/mine")["turns"]
         assert [[one["rule"], one["place"]] for one in turn["outcome"]["findings"]] == lost

@@ -17,7 +17,8 @@ from thoughtline.cli import main
 from thoughtline.continuity.handoffs import report
 from thoughtline.settings import ContinuitySettings
 from thoughtline.values.items import ToolCall
-from thoughtline.values.records import Key, Outcome, Record, RecordId
+from thoughtline.values.outcome import Outcome
+from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Provenance
 
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ import pytest
 
 from thoughtline.commands.handoff_eval import decode_conversations, evaluate, shipped, simulated
 from thoughtline.commands.loopback import gateway_before, listening
-from thoughtline.continuity.framing import HEADING
+from thoughtline.continuity.checkpoints import HEADING
 from thoughtline_sim.app import SimulatorApp, simulator_app
 
 Json = dict[str, Any]

@@ -6,16 +6,19 @@ import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import httpx
 import pytest
 from msgspec.structs import replace
 
 from tests.gateway.forgetting import TWO_TURNS, Forgetful, forget_everything
+from tests.gateway.test_translation import lane
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, Body, Case
 from tests.sim.serving import served
+from tests.translation.world import BODY_TYPES, Client, Upstream
 from thoughtline.catalogue import Provider
 from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.values.turns import FormatName
@@ -194,6 +197,7 @@ HISTORY: Body = {
     "tools": [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object", "properties": {}}}}],
 }
 MISSING = b'{"error":{"message":"thinking is enabled but reasoning_content is missing in assistant tool call message"}}'
+PASS_BACK = b'{"error":{"message":"The `reasoning_content` in the thinking mode must be passed back to the API."}}'
 OTHERS = (
     (400, b'{"error":{"message":"max_tokens is too large"}}'),
     (400, b"not json at all \xff\xfe"),
@@ -253,6 +257,68 @@ def test_another_trouble_on_the_second_try() -> None:
         response = httpx.post(f"{gateway.url}/acme/v1/chat/completions", json=HISTORY)
         assert (response.status_code, response.headers["retry-after"]) == (429, "3")
         assert len(up.got) == 2
+
+
+SILENT = """How is the weather? {mark}
+script:
+no-think
+call: weather {{"city": "Bergen"}}
+---
+think: Now I know.
+say: It rains.
+---
+no-think
+say: Good bye.
+---
+think: Again.
+say: Hello.
+"""
+NONBLANK = Upstream("deepseek", "nonblank", "deepseek", "openai_chat", "deepseek-v4-pro", "/chat/completions")
+
+
+@pytest.mark.parametrize("client", BODY_TYPES)
+def test_a_turn_without_reasoning_where_an_empty_text_does_not_pass(client: FormatName) -> None:
+    """One request is healed, whatever the client's format, and it is known from then on."""
+    with lane(NONBLANK, client) as one:
+        for strips in (False, True):
+            talk = Client(one, SILENT.format(mark=strips), strips)  # type: ignore[arg-type]  # by what it does
+            for is_streaming in (False, True, False, True):
+                talk.ask(is_streaming)
+                talk.go_on()
+        assert one.refusals == 1
+
+
+def _says(got: Got) -> list[str]:
+    messages = json.loads(got.body)["messages"]
+    return [message["reasoning_content"] for message in messages if "reasoning_content" in message]
+
+
+@pytest.mark.parametrize(
+    "kept", [{}, {"reasoning_content": ""}, {"reasoning_content": None}], ids=["", "empty", "null"]
+)
+@pytest.mark.parametrize("miss", ["blank", "inherit"])
+def test_a_turn_without_reasoning_where_no_blank_passes(kept: Body, miss: Literal["blank", "inherit"]) -> None:
+    """The next filler up, twice; it takes no other turn's words, and the next request is right at once."""
+    ask, called, result = HISTORY["messages"]
+    opening = [ask, {**called, "reasoning_content": "Two."}, result]
+    silent = {**called, "tool_calls": [{**called["tool_calls"][0], "id": "call_2"}], **kept}
+
+    async def answer(got: Got, out: Out) -> None:
+        if all(map(str.strip, _says(got))) and len(_says(got)) == got.body.count(b'"assistant"'):
+            await out.whole(200, json.dumps({"choices": [{"message": silent, "finish_reason": "tool_calls"}]}).encode())
+        else:
+            await out.whole(400, PASS_BACK)
+
+    with upstream(answer) as up:
+        providers = {"deepseek": Provider("deepseek", up.url, ("openai_chat",))}
+        with running({}, Settings(providers=providers, replay=ReplaySettings(miss=miss))) as gateway:
+            url = f"{gateway.url}/deepseek/v1/chat/completions"
+            body = {**HISTORY, "model": "deepseek-v4-pro", "messages": opening}
+            assert httpx.post(url, json=body).status_code == 200
+            body["messages"] = [*opening, silent, {**result, "tool_call_id": "call_2"}]
+            answers = [httpx.post(url, json=body) for _ in range(2)]
+        assert [(one.status_code, told(one, "healed")) for one in answers] == [(200, 1), (200, 0)]
+        assert [_says(got)[1:] for got in up.got[1:]] == [[""], [" "], ["."], ["."]]
 
 
 MODIFIED = (

@@ -23,7 +23,7 @@ from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP
 from thoughtline.catalogue import Provider
-from thoughtline.gateway import attempt, relay, tagging, translating
+from thoughtline.gateway import attempt, edits, reading, translating
 from thoughtline.gateway.admin.access import make_cookie
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.settings import RouteSettings, Settings
@@ -137,7 +137,7 @@ TAGGED = Settings(tags="markers")
 @pytest.mark.parametrize("headers", [(), (("content-encoding", "compress"),)], ids=["too large", "packed oddly"])
 def test_tags_of_an_answer_that_cannot_be_read(headers: tuple[tuple[str, str], ...]) -> None:
     """What is too large, or packed in a way that nobody here knows, loses its tags' removal and not a byte."""
-    size = 100 if headers else relay.MAX_WHOLE_BYTES + 2**20
+    size = 100 if headers else reading.MAX_WHOLE_BYTES + 2**20
     body = ANSWER.replace(b"hi", b"<think>a</think>" + b"x" * size)
 
     async def answer(got: Got, out: Out) -> None:
@@ -202,7 +202,7 @@ def test_a_fault_in_the_middle_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> 
         await out.end()
 
     with upstream(answer) as up, running(behind(up), TAGGED) as gateway:
-        monkeypatch.setattr(tagging.TaggedAnswer, "feed", lambda self, data: data if b'"a"' in data else 1 // 0)
+        monkeypatch.setattr(edits.EditStream, "feed", lambda self, piece: piece if b'"a"' in piece.data else 1 // 0)
         seen = raw(gateway, posted(CHAT, {**HELLO, "model": "m", "stream": True}))
         assert seen.count(b"HTTP/1.1") == 1
         assert not seen.endswith(b"0\r\n\r\n")

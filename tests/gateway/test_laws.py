@@ -16,6 +16,7 @@ from tests.gateway.forgetting import TEN_TURNS, Forgetful
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import CASES, HTTP, Body, Case, Dialogue
+from thoughtline.values.events import Event
 from thoughtline.values.turns import FormatName
 from thoughtline.watching import StreamWatch
 
@@ -122,13 +123,13 @@ def failing_at(number: int | None) -> Iterator[None]:
     if number is None:
         yield
         return
-    feed, pieces = StreamWatch.feed, itertools.count()
+    read, pieces = StreamWatch.read, itertools.count()
 
-    def fail(watch: StreamWatch, data: bytes) -> bool:
+    def fail(watch: StreamWatch, data: bytes) -> list[Event]:
         if next(pieces) >= number:
             raise RuntimeError("a decoder's fault")
-        return feed(watch, data)
+        return read(watch, data)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StreamWatch, "feed", fail)
+        patch.setattr(StreamWatch, "read", fail)
         yield

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import itertools
 import json
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,8 +17,15 @@ import httpx
 import pytest
 
 from tests.gateway.driver import Process, started
+from tests.gateway.test_bytes import behind
 from tests.gateway.test_faults import CHAT, event
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
+from tests.gateway.world import Running, running
+from tests.sim.faces import HTTP
+from thoughtline.gateway import journal
+from thoughtline.stores import LayeredStore, MemoryStore, Saved, StoreSettings
+from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.records import Record
 
 
 def rss_kilobytes(process: Process) -> int:
@@ -139,3 +149,65 @@ def test_memory_under_floods(name: str, piece: bytes, count: int, capsys: pytest
         sys.stdout.write(f"\n  {name}: {received / MEBI:.0f} MiB passed, memory grew by {most / 1024:.1f} MiB at most")
     assert received >= len(piece) * count
     assert most < 192 * 1024
+
+
+FEW = StoreSettings(memory_entries=20)
+REQUESTS = 50
+ROUNDS = 6
+NUMBERS = itertools.count()
+
+
+class Breakable(MemoryStore):
+    """A store that can be down."""
+
+    is_down = False
+
+    async def save(self, records: Sequence[Record]) -> Saved:
+        if self.is_down:
+            raise StoreUnavailable("down")
+        return await super().save(records)
+
+
+async def thinks(got: Got, out: Out) -> None:
+    """Each answer is another; those to "break" break off."""
+    word = f"{next(NUMBERS)}"
+    await out.stream(EVENTS)
+    await out.chunk(event(word).replace(b'"content"', b'"reasoning_content"'))
+    if b'"break"' in got.body:
+        out.cut()
+        return
+    await out.chunk(event(word, "stop"))
+    await out.end()
+
+
+def converse(gateway: Running, durable: Breakable) -> None:
+    """Each time another caller. The store is down for the first half; one answer in five breaks off and is left."""
+    for number in range(REQUESTS):
+        durable.is_down = number < REQUESTS // 2
+        word = f"{next(NUMBERS)}" if number % 5 else "break"
+        messages = [{"role": role, "content": word} for role in ("user", "assistant", "user")]
+        body = {"model": "deepseek-v4-pro", "stream": True, "messages": messages}
+        with HTTP.stream("POST", gateway.url + CHAT, json=body, headers={"authorization": f"Bearer {word}"}) as answer:
+            if word != "break":
+                answer.read()
+    assert isinstance(gateway.state.store, LayeredStore)
+    gateway.wait_for(gateway.state.store.settled())
+
+
+async def allocated_blocks() -> int:
+    await asyncio.sleep(0)
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
+def test_nothing_stays_of_what_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is bounded is full after two rounds. Later requests leave fewer objects than a line of the log has."""
+    monkeypatch.setattr(journal, "MAX_RECENT", 20)
+    durable = Breakable(FEW, time.time)
+    counts = []
+    with upstream(thinks) as up, running(behind(up), store=LayeredStore(durable, FEW, time.time)) as gateway:
+        for _ in range(ROUNDS):
+            converse(gateway, durable)
+            up.got.clear()
+            counts.append(gateway.wait_for(allocated_blocks()))
+    assert (counts[-1] - counts[1]) / ((ROUNDS - 2) * REQUESTS) < 4

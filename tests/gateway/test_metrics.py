@@ -32,8 +32,20 @@ def figures(text: str) -> dict[tuple[str, ...], float]:
     return {(sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value for sample in samples}
 
 
+NAMES = {
+    "at": 1.0,
+    "request": "r",
+    "tenant": "t",
+    "method": "POST",
+    "route": "generate",
+    "provider": "deepseek",
+    "format": "openai_chat",
+    "model": "m",
+}
+
+
 def line(status: int = 200, **more: float) -> Line:
-    return Line(1.0, "r", "t", "POST", "generate", "deepseek", "openai_chat", "m", status, **more)  # type: ignore[arg-type]
+    return Line(**NAMES, status=status, **more)  # type: ignore[arg-type]
 
 
 def test_requests_are_counted(gateway: Managed) -> None:
@@ -150,7 +162,8 @@ from thoughtline.gateway.journal import Line
 from thoughtline.gateway.metrics import Metrics
 metrics = Metrics()
 for _ in range(int(sys.argv[1])):
-    metrics.count(Line(1.0, "r", "t", "POST", "generate", "deepseek", "openai_chat", "m", 200, restored=2, own_ms=1.0))
+    names = {"request": "r", "tenant": "t", "method": "POST", "route": "generate", "provider": "deepseek"}
+    metrics.count(Line(at=1.0, **names, format="openai_chat", model="m", status=200, restored=2, own_ms=1.0))
 metrics.stream(1)
 sys.stdout.write(metrics.page().decode())
 """

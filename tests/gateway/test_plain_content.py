@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from tests.clients.upstreams import start
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
 from tests.gateway.world import Running, moved, running
-from thoughtline.gateway.edits import Edits
 from thoughtline.gateway.plain_content import PlainContent, is_plain, plain
 from thoughtline.settings import Settings
 
@@ -166,9 +165,9 @@ def test_any_list(parts: list[Any], size: int) -> None:
     thought = "".join(one if isinstance(one, str) else one[0]["text"] for one in thoughts)
     wanted = {"content": words} | ({"reasoning_content": thought} if thought else {})
     whole = json.dumps({"choices": [{"message": {"content": parts}}]}).encode()
-    assert json.loads(PlainContent().whole(whole))["choices"] == [{"message": wanted}]
+    assert json.loads(plain(whole))["choices"] == [{"message": wanted}]
     event = b"data: " + json.dumps({"choices": [{"delta": {"content": parts}}]}).encode() + b"\n\n"
-    stream = Edits([PlainContent()])
+    stream = PlainContent()
     given = b"".join(stream.feed(event[at : at + size]) for at in range(0, len(event), size)) + stream.finish()
     assert json.loads(given[6:])["choices"] == [{"delta": wanted}]
 

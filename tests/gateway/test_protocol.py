@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from tests.gateway.test_bytes import ANSWER, CHAT, behind, say_hi
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
+from thoughtline.gateway.protocol import BoundedProtocol
 from thoughtline.settings import ServerSettings, Settings
 
 QUICK = ServerSettings(head_timeout_seconds=0.5, body_timeout_seconds=0.5)
@@ -52,16 +54,98 @@ def test_who_is_slow_is_not_waited_for(sent: bytes, status: bytes) -> None:
         assert gateway.app.connections.held <= 1
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: " + b"a" * 2**17,
+        b"GET /healthz?" + b"a" * 40_000 + b" HTTP/1.1\r\nhost: localhost\r\nx: " + b"a" * 40_000 + b"\r\n\r\n",
+    ],
+    ids=["without an end", "with its target"],
+)
+def test_a_head_has_an_end(sent: bytes) -> None:
+    """It is not waited for where it is too large already; the target is part of it."""
+    with bounded(ServerSettings()) as gateway, connected(gateway) as connection:
+        connection.sendall(sent)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0)
+
+
+def connections(gateway: Running) -> list[BoundedProtocol]:
+    """The gateway's side of them."""
+    return [one for one in gateway.server.server_state.connections if isinstance(one, BoundedProtocol)]
+
+
+def receiving(gateway: Running) -> BoundedProtocol:
+    """The only connection, when the head of a request has come."""
+    gateway.wait_for(_until(lambda: any(one._is_in_body for one in connections(gateway))))
+    (one,) = connections(gateway)
+    return one
+
+
+async def _is_late(one: BoundedProtocol, arrived: int) -> None:
+    """`body_timeout` is over, when so much of the body has arrived since it was over the last time."""
+    await _until(lambda: one._body_bytes >= arrived)
+    one._late_body()
+
+
+HEAD = b"POST %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+
+
 def test_a_body_that_goes_on_is_waited_for() -> None:
     """As long as some of it comes in time, however long that takes in all."""
     body = b'{"model":"m","messages":[],"x":"' + b"a" * 40_000 + b'"}'
-    server = replace(QUICK, body_timeout_seconds=2.0)
-    with upstream(say_hi) as up, bounded(server, up) as gateway, connected(gateway) as connection:
-        head = b"POST %b HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
-        connection.sendall(head % (CHAT.encode(), len(body)))
-        for start in range(0, len(body), 8_000):
+    with upstream(say_hi) as up, bounded(ServerSettings(), up) as gateway, connected(gateway) as connection:
+        connection.sendall(HEAD % (CHAT.encode(), len(body)))
+        one = receiving(gateway)
+        for start in range(0, 40_000, 8_000):
             connection.sendall(body[start : start + 8_000])
+            gateway.wait_for(_is_late(one, 8_000))
+        connection.sendall(body[40_000:])
         assert to_the_end(connection).endswith(ANSWER)
+
+
+def test_a_trickle_is_not() -> None:
+    """A few bytes now and then would hold a connection for ever."""
+    with bounded(ServerSettings()) as gateway, connected(gateway) as connection:
+        connection.sendall(BEGUN)
+        one = receiving(gateway)
+        connection.sendall(b"a" * 100)
+        gateway.wait_for(_is_late(one, 100))
+        assert one.transport.is_closing()
+        assert to_the_end(connection).startswith(b"HTTP/1.1 408 ")
+
+
+def test_nobody_is_late_while_it_is_us_who_do_not_read() -> None:
+    """What the client has sent may wait in the system."""
+
+    async def busy() -> None:
+        one.flow.pause_reading()
+        one._late_body()
+        one.flow.resume_reading()
+
+    body = b'{"model":"m","messages":[]}'
+    with upstream(say_hi) as up, bounded(ServerSettings(), up) as gateway, connected(gateway) as connection:
+        connection.sendall(HEAD % (CHAT.encode(), len(body)))
+        one = receiving(gateway)
+        gateway.wait_for(busy())
+        connection.sendall(body)
+        assert to_the_end(connection).endswith(ANSWER)
+
+
+def test_who_was_answered_before_its_body_was_there_hears_no_more() -> None:
+    """A body that is too large is refused by its head; then nobody waits for it, and nothing else is said."""
+    server = ServerSettings(max_body_bytes=1000)
+    with bounded(server) as gateway, connected(gateway) as connection:
+        connection.sendall(b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2000\r\n\r\n{" % CHAT.encode())
+        heard = connection.recv(65536)
+        for one in connections(gateway):
+            gateway.wait_for(_is_late(one, 0))
+        heard += to_the_end(connection)
+        assert (heard[:12], heard.count(b"HTTP/1.1 ")) == (b"HTTP/1.1 413", 1)
 
 
 @pytest.mark.parametrize("most", [{"max_connections": 3}, {"max_connections_per_address": 3}])

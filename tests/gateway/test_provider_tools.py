@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.gateway.world import Json, Running, running
 from tests.replay.provider_turns import bare, is_plain
-from tests.replay.test_provider_tools import puts_thoughts_first, puts_tools_last
+from tests.replay.test_provider_tools import puts_thoughts_first, puts_tools_last, unnamed
 from tests.replay.turn_wires import Elements
 from tests.sim.serving import served
 from thoughtline.catalogue import PROVIDERS
@@ -116,7 +117,7 @@ FACES = {
         },
     ),
 }
-SERVED = ("openai", "anthropic", "gemini")
+SERVED = ("openai", "anthropic", "gemini", "azure", "copilot")
 
 
 def keeps_all(turn: Elements) -> Elements:
@@ -201,6 +202,72 @@ def test_the_provider_refuses_the_same_history(name: str, habit: str) -> None:
     assert httpx.post(f"{url}{face.path(False)}", json=later, headers=KEY).status_code == 400
 
 
+AT_ONCE = """Look it up. {mark}
+script:
+think: First.
+hosted: {tool} {{"query": "files"}}
+say: Three.
+---
+think: Good.
+say: I look again.
+hosted: {tool} {{"query": "files"}}
+hosted: {tool} {{"query": "files"}}
+say: Still three.
+---
+think: Done.
+say: Good bye.
+"""
+BOUND = {"openai": "gpt-5.4", "azure": "gpt-5-mini", "copilot": "gpt-5.3-codex"}
+TOOLS = ("web_search", "file_search", "code_interpreter", "image_generation", "mcp", "computer")
+ROWS = [(provider, "web_search") for provider in BOUND] + [("openai", tool) for tool in TOOLS[1:]]
+
+
+def drops_own_names(turn: Elements) -> Elements:
+    return [unnamed(element) if element["type"] == "message" else element for element in bare(turn)]
+
+
+def drops_all_names(turn: Elements) -> Elements:
+    return [unnamed(element) for element in bare(turn)]
+
+
+@pytest.mark.parametrize("is_streaming", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("habit", [bare, drops_own_names, drops_all_names, None])
+@pytest.mark.parametrize(("provider", "tool"), ROWS)
+def test_a_tool_that_goes_by_its_name_has_its_thought(
+    gateway: Running, provider: str, tool: str, habit: Callable[[Elements], Elements] | None, is_streaming: bool
+) -> None:
+    """Words may come of the same thought as a tool of the provider's: a client that drops the thought, and names with
+    it, is not refused. Nor is one that names the response before (no habit), where responses are kept."""
+    if (provider, habit) == ("copilot", None):
+        pytest.skip("Copilot keeps no responses")
+    face = FACES["responses"]._replace(provider=provider)
+    mark = f"{provider} {tool} {getattr(habit, '__name__', '')} {is_streaming}"
+    body = {**face.body(AT_ONCE.format(mark=mark, tool=tool)), "model": BOUND[provider], "store": habit is None}
+    for _ in range(2):
+        turn, previous = ask_for_both(f"{gateway.url}/{provider}", face, body, is_streaming)
+        again = {"role": "user", "content": "And?"}
+        if habit is None:
+            body |= {"input": [again], "previous_response_id": previous}
+        else:
+            body["input"] += [*habit(turn), again]
+    answer = httpx.post(f"{gateway.url}/{provider}/v1/responses", json=body, headers=KEY)
+    assert answer.status_code == 200, answer.text
+    assert "healed=0" in answer.headers["x-thoughtline-replay"]
+    if habit is not None:
+        assert served(provider).app.simulation.log[-1]["verdicts"] == ["whole", "whole"]
+
+
+def ask_for_both(url: str, face: Face, body: Json, is_streaming: bool) -> tuple[Elements, str]:
+    """The turn that a provider answers with, and the name of its response."""
+    answer = httpx.post(f"{url}{face.path(False)}", json={**body, "stream": is_streaming}, headers=KEY)
+    assert answer.status_code == 200, answer.text
+    if not is_streaming:
+        return answer.json()["output"], answer.json()["id"]
+    last = next(line for line in answer.text.splitlines() if line.startswith('data: {"type":"response.completed"'))
+    response = json.loads(last.removeprefix("data: "))["response"]
+    return response["output"], response["id"]
+
+
 def test_a_dropped_result_is_refused() -> None:
     """Anthropic wants the result of each tool that it ran; OpenAI wants the id of each."""
     face = FACES["messages"]
@@ -254,7 +321,6 @@ def chat_calls(answer: httpx.Response, is_streaming: bool) -> list[Json]:
             if isinstance(event, ItemDone)
         ]
     else:
-        assert chat.bodies is not None
         items = [*chat.bodies.decode_response(answer.content, chat.dialect).candidates[0].turn.items]
     calls = [item for item in items if isinstance(item, ToolCall)]
     return [

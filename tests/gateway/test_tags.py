@@ -16,7 +16,9 @@ from tests.gateway.world import running
 from tests.sim.faces import HTTP
 from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
 from thoughtline.catalogue import PROVIDERS, TagWord
-from thoughtline.gateway.tagging import TaggedAnswer
+from thoughtline.formats import FORMATS
+from thoughtline.gateway.pieces import Piece
+from thoughtline.gateway.tagging import tags_in_stream
 from thoughtline.providers import OPENAI_RESPONSES
 from thoughtline.settings import ContinuitySettings, Settings
 from thoughtline.values.items import ReasoningSummary, ReasoningText, Text
@@ -183,8 +185,12 @@ def test_an_element_keeps_its_id_from_its_beginning_to_its_end() -> None:
         events.append({"type": "response.output_item.done", "output_index": at, "item": element})
     events.append({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": elements}})
     stream = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
-    answer = TaggedAnswer("openai_responses", "lift", OPENAI_RESPONSES, is_stream=True)
-    out = answer.feed(stream) + answer.finish()
+    decoder = FORMATS["openai_responses"].stream_decoder(OPENAI_RESPONSES)
+    stage = tags_in_stream("openai_responses", "lift", OPENAI_RESPONSES)
+    said, end = Piece(stream, events=decoder.feed(stream)), Piece(b"", events=decoder.finish())
+    stage.feed(said)
+    stage.end(end)
+    out = said.data + end.ending
     ids: dict[int, set[str]] = {}
     for line in out.splitlines():
         event = json.loads(line[6:]) if line.startswith(b"data: {") else {}

@@ -54,6 +54,10 @@ class GatewayLane:
     def verdicts(self) -> list[str]:
         return list(self._simulation.log[-1]["verdicts"])
 
+    @property
+    def refusals(self) -> int:
+        return sum(entry["status"] != 200 for entry in self._simulation.log)
+
 
 @contextlib.contextmanager
 def lane(upstream: Upstream, client: FormatName) -> Iterator[GatewayLane]:

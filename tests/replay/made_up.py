@@ -22,10 +22,11 @@ from zlib import crc32
 from msgspec import Raw
 from msgspec.structs import replace
 
+from thoughtline.providers import CONTRACTS, Contract
 from thoughtline.replay.capture import capture
-from thoughtline.replay.contracts import BY_NAME, Contract
-from thoughtline.replay.keys import Identity
-from thoughtline.replay.planner import Issuer, Needs, needs, plan
+from thoughtline.replay.planner import Needs, needs, plan
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     ANTHROPIC_CLAUDE_V1,
     KIMI_V1,
@@ -71,8 +72,8 @@ class Maker(NamedTuple):
     is_signed: bool
 
     @property
-    def issuer(self) -> Issuer:
-        return Issuer(self.contract.name, "host", "account", self.model)
+    def issuer(self) -> Destination:
+        return Destination(self.contract.name, "host", self.model, self.contract.format, "account")
 
     def thinks(self, thought: str) -> ReasoningText:
         return ReasoningText(thought, f"signed {thought}" if self.is_signed else None, self.reasoning_format)
@@ -86,8 +87,8 @@ class Maker(NamedTuple):
 
 
 MAKERS = {
-    "kimi": Maker(BY_NAME["kimi"], "kimi-k2.6", KIMI_V1, is_signed=False),
-    "bound claude": Maker(BY_NAME["anthropic-bound"], "claude-opus-5-5", ANTHROPIC_CLAUDE_V1, is_signed=True),
+    "kimi": Maker(CONTRACTS["kimi"], "kimi-k2.6", KIMI_V1, is_signed=False),
+    "bound claude": Maker(CONTRACTS["anthropic-bound"], "claude-opus-5-5", ANTHROPIC_CLAUDE_V1, is_signed=True),
 }
 
 

@@ -68,6 +68,17 @@ TURNS: dict[str, tuple[FormatName, Elements]] = {
         "openai_responses",
         [rs("rs_1", "gA1"), hosted("web_search_call", "ws_1", **SEARCHED), rs("rs_2", "gA2"), msg("msg_1", "Three.")],
     ),
+    "search, then words at once": (
+        "openai_responses",
+        [rs("rs_1", "gA1"), hosted("web_search_call", "ws_1", **SEARCHED), msg("msg_1", "Three.")],
+    ),
+    "words, then search and a call": (
+        "openai_responses",
+        [
+            *(rs("rs_1", "gA1"), msg("msg_1", "I look."), hosted("web_search_call", "ws_1", **SEARCHED)),
+            *(hosted("web_search_call", "ws_2", **SEARCHED), fc("fc_1", "call_aB3dE5gH")),
+        ],
+    ),
     "two equal searches": (
         "openai_responses",
         [
@@ -165,6 +176,10 @@ TURNS: dict[str, tuple[FormatName, Elements]] = {
     "Claude's search, then words": (
         "anthropic_messages",
         [thinking("A", "Es1"), ran_there("srvtoolu_1"), found("srvtoolu_1"), thinking("B", "Es2"), words("Three.")],
+    ),
+    "Claude's search, then words at once": (
+        "anthropic_messages",
+        [thinking("A", "Es1"), ran_there("srvtoolu_1"), found("srvtoolu_1"), words("Three.")],
     ),
     "Claude's two equal searches": (
         "anthropic_messages",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline.replay.contracts import BY_NAME, ROWS
-from thoughtline.replay.detection import ALIASES, HOSTS, Target, family_of, provider_of, resolve
+from thoughtline.providers import CONTRACTS, PROVIDERS, maker_of
+from thoughtline.replay.detection import host_of, resolve
+from thoughtline.values.destination import Destination
 from thoughtline.values.turns import FormatName
 
 CHAT: FormatName = "openai_chat"
@@ -36,6 +37,7 @@ TABLE: list[tuple[str, str, str, FormatName, str]] = [
     ("anthropic", "", "claude-opus-5-5", MESSAGES, "anthropic-bound"),
     ("anthropic", "", "claude-fable-5-1", MESSAGES, "anthropic-bound"),
     ("bedrock", "", "anthropic.claude-sonnet-4-5-20250929-v1:0", "bedrock_converse", "bedrock-claude"),
+    ("bedrock", "", "us.deepseek.r1-v1:0", "bedrock_converse", "bedrock-forbidden"),
     ("bedrock", "", "us.amazon.nova-pro-v1:0", "bedrock_converse", "bedrock-forbidden"),
     ("bedrock", "", "openai.gpt-oss-120b-1:0", "bedrock_converse", "bedrock-plain"),
     ("google", "", "gemini-3-pro-preview", "gemini_generate", "gemini"),
@@ -77,13 +79,13 @@ TABLE: list[tuple[str, str, str, FormatName, str]] = [
 @pytest.mark.parametrize(("provider", "endpoint", "model", "wire", "expected"), TABLE)
 def test_contract_of(provider: str, endpoint: str, model: str, wire: FormatName, expected: str) -> None:
     """Provider, host, model and format tell the contract."""
-    assert resolve(Target(provider, endpoint, model, wire)).name == expected
+    assert resolve(Destination(provider, endpoint, model, wire)).name == expected
 
 
 @pytest.mark.parametrize("provider", ["siliconflow", "nebius", "deepinfra", "sambanova", "fireworks", "together"])
 def test_aggregators_restore_and_make_nothing_up(provider: str) -> None:
     """Of these no refusal is known: a strict model's reasoning is restored there, and a miss is left alone."""
-    contract = resolve(Target(provider, "", "deepseek-v4", CHAT))
+    contract = resolve(Destination(provider, "", "deepseek-v4", CHAT))
     assert contract.kind == "advisory"
     assert contract.takes == "text"
     assert contract.ladder == ()
@@ -91,25 +93,25 @@ def test_aggregators_restore_and_make_nothing_up(provider: str) -> None:
 
 def test_a_model_nobody_knows_is_left_alone() -> None:
     """Nothing is demanded and nothing forbidden for it."""
-    contract = resolve(Target("", "", "brand-new", CHAT))
+    contract = resolve(Destination("", "", "brand-new", CHAT))
     assert (contract.kind, contract.scope, contract.takes, contract.ladder) == ("advisory", "nowhere", "text", ())
 
 
-@pytest.mark.parametrize(("alias", "name"), ALIASES.items())
+@pytest.mark.parametrize(("alias", "name"), [(alias, row.name) for row in PROVIDERS for alias in row.aliases])
 def test_aliases(alias: str, name: str) -> None:
     """A provider goes by several names."""
-    assert provider_of(Target(alias, "", "", CHAT)) == name
+    assert host_of(Destination(alias, "", "", CHAT)).name == name
 
 
 def test_a_host_is_matched_at_its_end_only() -> None:
     """A host that merely mentions another is not it."""
-    assert provider_of(Target("", "https://api.deepseek.com.evil.example/v1", "", CHAT)) == ""
-    assert provider_of(Target("", "https://API.DeepSeek.com:443/v1", "", CHAT)) == "deepseek"
-    assert all(pattern.endswith("$") for pattern, _ in HOSTS)
+    assert host_of(Destination("", "https://api.deepseek.com.evil.example/v1", "", CHAT)).name == ""
+    assert host_of(Destination("", "https://API.DeepSeek.com:443/v1", "", CHAT)).name == "deepseek"
+    assert all(row.hosts.endswith("$") or row.hosts == "(?!)" for row in PROVIDERS)
 
 
 def test_every_row_has_its_source_and_its_format() -> None:
     """A row without a source is a rumour."""
-    assert len(BY_NAME) == len(ROWS)
-    assert all(row.source for row in ROWS)
-    assert family_of("") == ""
+    assert all(contract.source.says for contract in CONTRACTS.values())
+    assert all(bool(contract.source.link) == bool(contract.source.day) for contract in CONTRACTS.values())
+    assert maker_of("") is None

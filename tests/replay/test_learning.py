@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target, resolve
-from thoughtline.replay.keys import Identity
+from thoughtline.providers import Contract
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.learning import corrected
-from thoughtline.replay.planner import Issuer, needs, plan
+from thoughtline.replay.planner import needs, plan
 from thoughtline.replay.refusals import Correction, classify, learn
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 
-HOST = Target("house", "https://llm.house", "house-1", "openai_chat")
+HOST = Destination("house", "https://llm.house", "house-1", "openai_chat")
 DEEPSEEK = b'{"error":{"message":"The `reasoning_content` in the thinking mode must be passed back to the API.",' + (
     b'"type":"invalid_request_error","param":null,"code":"invalid_request_error"}}'
 )
@@ -32,7 +34,7 @@ LOST = {
 }
 
 
-def lesson(body: bytes, sent_filler: str | None = None, target: Target = HOST) -> Correction:
+def lesson(body: bytes, sent_filler: str | None = None, target: Destination = HOST) -> Correction:
     refusal = classify(400, body)
     assert refusal is not None
     found = learn(refusal, target.provider, target.endpoint, target.model, 10.0, 100.0, sent_filler)
@@ -43,9 +45,9 @@ def lesson(body: bytes, sent_filler: str | None = None, target: Target = HOST) -
 def planned(contract: Contract) -> tuple[str | None, Contract]:
     """What goes out as reasoning of a turn nobody knows."""
     row = FORMATS["openai_chat"]
-    assert row.bodies is not None
     request = row.bodies.decode_request(json.dumps(LOST).encode(), contract.dialect)
-    found = plan(request, contract, needs(request, contract, Identity("t")), {}, Issuer("house", "", "", "house-1"))
+    issuer = Destination("house", "", "house-1", "openai_chat")
+    found = plan(request, contract, needs(request, contract, Identity("t")), {}, issuer)
     body = json.loads(row.bodies.encode_request(found.apply(request), contract.dialect))
     return body["messages"][1].get(contract.dialect.carrier), contract
 
@@ -83,8 +85,8 @@ def test_a_lesson_holds_for_its_time_only(now: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [HOST._replace(model="house-2"), HOST._replace(endpoint="https://b"), HOST._replace(provider="c")]
+    "other", [replace(HOST, model="house-2"), replace(HOST, endpoint="https://b"), replace(HOST, provider="c")]
 )
-def test_a_lesson_is_about_its_target_only(other: Target) -> None:
+def test_a_lesson_is_about_its_target_only(other: Destination) -> None:
     """Another model, address or provider is not concerned."""
     assert corrected(resolve(other), [lesson(DEEPSEEK)], other, 20.0) == resolve(other)

@@ -119,6 +119,59 @@ def unnamed(element: Json) -> Json:
     return {key: value for key, value in element.items() if key != "id"} if "type" in element else element
 
 
+BOUND = [name for name, (wire, _) in TURNS.items() if wire == "openai_responses"]
+PAIRED = ("message", "function_call")
+"""Kinds that OpenAI takes without a name."""
+
+
+def drops_own_names(turn: Elements) -> Elements:
+    return [unnamed(element) if element["type"] in PAIRED else element for element in bare(turn)]
+
+
+def drops_all_names(turn: Elements) -> Elements:
+    """But for an output, which is the client's own without one, and a screen, which is known by nothing else."""
+    kept = ("shell_call_output", "computer_call")
+    return [element if element["type"] in kept else unnamed(element) for element in bare(turn)]
+
+
+def named_with_tools(turn: Elements) -> Elements:
+    """The turn with the names of those thoughts that led to a tool of the provider's, and of all that came of them."""
+    stretches: list[Elements] = [[]]
+    for element in turn:
+        stretches += [[]] if is_thought(element) else []
+        stretches[-1].append(element)
+    kept = [any("id" in one and one["type"] not in (*PAIRED, "reasoning") for one in stretch) for stretch in stretches]
+    return [
+        element if is_kept else unnamed(element)
+        for stretch, is_kept in zip(stretches, kept, strict=True)
+        for element in stretch
+    ]
+
+
+@pytest.mark.parametrize("capture", ["whole", "streamed"])
+@pytest.mark.parametrize("habit", [drops_own_names, drops_all_names])
+@pytest.mark.parametrize("name", BOUND)
+def test_the_providers_tools_have_the_thoughts_that_they_need(
+    name: str, habit: Callable[[Elements], Elements], capture: str
+) -> None:
+    """A tool that OpenAI ran goes by its name and needs the thought that led to it, by name too: where a client drops
+    names, those that belong to a tool come back, and no others."""
+    wire, turn = WIRES["openai_responses"], TURNS[name][1]
+    world = answered(wire, turn, capture)
+    sent = world.send(wire.request(wire.ask, *wire.sends(habit(turn)), *wire.back(turn)))
+    assert wire.element(sent.body) == named_with_tools(turn)
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_thoughts_that_a_client_kept_beside_nameless_words(name: str) -> None:
+    """The same for a client that keeps thoughts and tools, and drops the names of words and calls alone."""
+    wire, turn = WIRES["openai_responses"], TURNS[name][1]
+    world = answered(wire, turn, "whole")
+    shown = [unnamed(element) if element["type"] in PAIRED else element for element in turn]
+    sent = world.send(wire.request(wire.ask, *wire.sends(shown), *wire.back(turn)))
+    assert wire.element(sent.body) == named_with_tools(turn)
+
+
 SPLIT = [name for name, (wire, _) in TURNS.items() if wire in ("anthropic_messages", "gemini_generate")]
 
 

@@ -10,15 +10,15 @@ from msgspec.structs import replace
 
 from tests.formats.test_recordings import decode_reply, decode_request, facts
 from tests.recordings import LEFT_OUT, SUPPORTED, Exchange, Recording, name_of, needs_recordings
-from thoughtline.providers import Dialect
+from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target, resolve
-from thoughtline.replay.keys import Identity
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.matching import thought_of
-from thoughtline.replay.planner import Issuer, may_restore, needs, plan
+from thoughtline.replay.planner import may_restore, needs, plan
 from thoughtline.replay.rules import Case, check
 from thoughtline.replay.weaving import without_reasoning
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Unknown, plain_token, seal_of
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Provenance, Transcript
@@ -54,13 +54,13 @@ def model_of(exchange: Exchange) -> str:
     return str(named or (path.split("/models/")[-1].split(":")[0] if "/models/" in path else ""))
 
 
-def issuer_of(exchange: Exchange) -> Issuer:
-    return Issuer(str(exchange.recorded["provider"]), "host", "account", model_of(exchange))
+def issuer_of(exchange: Exchange) -> Destination:
+    return Destination(str(exchange.recorded["provider"]), "host", model_of(exchange), exchange.format.name, "account")
 
 
 def contract_of(exchange: Exchange) -> Contract:
     """The contract of the provider, in the dialect that was recorded."""
-    target = Target(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
+    target = Destination(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
     return replace(resolve(target), dialect=exchange.dialect)
 
 
@@ -88,7 +88,6 @@ def index_of(records: Iterable[Record]) -> dict[Key, list[Record]]:
 def stripped(exchange: Exchange, request: Transcript) -> Transcript:
     """The request as a client that keeps nothing sends it."""
     bodies = exchange.format.bodies
-    assert bodies is not None
     bare = [
         turn.with_items(without_reasoning(turn.items)) if turn.role == "assistant" else turn for turn in request.turns
     ]
@@ -119,7 +118,7 @@ def test_what_was_captured_comes_back(recording: Recording) -> None:
         if earlier.family in LEFT_OUT or later.family in LEFT_OUT or earlier.family != later.family:
             continue
         first, second = decode_request(earlier), decode_request(later)
-        if first is None or second is None or later.format.bodies is None:
+        if first is None or second is None:
             continue
         records = captured(earlier, first)
         sent = facts(tuple(item for record in records for item in record.items))
@@ -161,7 +160,7 @@ def test_a_turn_that_was_changed_gets_nothing(recording: Recording) -> None:
 
 def as_spoken(exchange: Exchange) -> Contract:
     """The contract as the gateway resolves it, in the dialect that was recorded where a recording shows one."""
-    target = Target(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
+    target = Destination(str(exchange.recorded["provider"]), "", model_of(exchange), exchange.format.name)
     contract = resolve(target)
     is_told = exchange.dialect is not exchange.format.dialect
     return replace(contract, dialect=exchange.dialect) if is_told else contract
@@ -188,9 +187,9 @@ def follow_ups(recording: Recording) -> Iterator[Kept]:
     """Each request after the first, planned with all that was captured before it."""
     records: list[Record] = []
     for number, exchange in enumerate(recording.exchanges):
-        bodies = exchange.format.bodies if exchange.family not in LEFT_OUT else None
-        if bodies is None or exchange.request is None:
+        if exchange.family in LEFT_OUT or exchange.request is None:
             continue
+        bodies = exchange.format.bodies
         contract = as_spoken(exchange)
         request = bodies.decode_request(exchange.request, contract.dialect)
         if records and any(turn.role == "assistant" for turn in request.turns):

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from thoughtline.replay.refusal_rows import ROWS, Remedy, Rule
+from thoughtline.providers import refusals
+from thoughtline.providers.refusals import Remedy, Rule
 from thoughtline.replay.refusals import Correction, Evidence, Refusal, classify, learn
 
 
@@ -298,7 +299,7 @@ def test_every_meaning_has_a_case() -> None:
         refusal = classify(case.status, encoded(case.body))
         assert refusal is not None
         read.add((refusal.rule, refusal.family, refusal.remedy))
-    assert {(row.meaning.rule, row.meaning.family, row.meaning.remedy) for row in ROWS} <= read
+    assert {(row.rule, family, row.remedy) for family, row in refusals()} <= read
 
 
 def test_the_same_sentence_about_another_item_is_the_same_evidence() -> None:

@@ -11,8 +11,8 @@ from thoughtline.audit import audit, guess_format
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import capture
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.planner import Issuer
 from thoughtline.replay.rules import RULES
+from thoughtline.values.destination import Destination
 from thoughtline.values.records import Record
 from thoughtline.values.turns import FormatName, Provenance
 
@@ -187,7 +187,6 @@ INTERLEAVED: list[dict[str, Any]] = [
 
 def record_of(body: dict[str, Any], content: list[dict[str, Any]], model: str = "claude-opus-4-1") -> list[Record]:
     row = FORMATS["anthropic_messages"]
-    assert row.bodies is not None
     request = row.bodies.decode_request(json.dumps({**body, "messages": [HI]}).encode(), row.dialect)
     answer = {"id": "msg", "model": model, "content": content, "stop_reason": "tool_use"}
     reply = row.bodies.decode_response(json.dumps(answer).encode(), row.dialect)
@@ -216,7 +215,8 @@ def test_foreign_seal() -> None:
     """The same block, on its way to another model."""
     body = claude({"role": "assistant", "content": [THOUGHT, USE]}, RESULT, model="claude-sonnet-4-5")
     records = record_of(body, [THOUGHT, USE])
-    finding = only(found(body, "anthropic", records=records, issuer=Issuer("anthropic", "", "", "claude-sonnet-4-5")))
+    issuer = Destination("anthropic", "", "claude-sonnet-4-5", "anthropic_messages")
+    finding = only(found(body, "anthropic", records=records, issuer=issuer))
     assert finding.rule == "foreign"
 
 
@@ -247,6 +247,9 @@ def test_every_rule_explains_itself() -> None:
         ({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}, "", "anthropic_messages"),
         ({"messages": []}, "anthropic", "anthropic_messages"),
         ({"messages": [], "inferenceConfig": {}}, "", "bedrock_converse"),
+        ({"messages": []}, "claude", "anthropic_messages"),
+        ({"messages": [], "options": {}}, "ollama", "ollama_chat"),
+        ({"messages": []}, "ollama", "openai_chat"),
         ({"messages": []}, "", "openai_chat"),
     ],
 )

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec import Raw
 
+from thoughtline.providers import CONTRACTS
 from thoughtline.replay import scopes
-from thoughtline.replay.contracts import BY_NAME
 from thoughtline.replay.scopes import required_turns
 from thoughtline.values.items import ToolCall, ToolResult
 from thoughtline.values.turns import Transcript, Turn
@@ -27,7 +27,7 @@ def test_a_long_loop_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     call, result = ToolCall("f", "{}", "1"), ToolResult(Raw(b'"x"'), "1")
     steps = [(Turn("assistant", (call,)), Turn("user", (result,)))] * 99
     transcript = Transcript("anthropic_messages", tuple(turn for step in steps for turn in step), thinking="on")
-    contract = BY_NAME["anthropic"]
+    contract = CONTRACTS["anthropic"]
     assert contract.scope == "loop_head"
     assert required_turns(transcript, contract, range(0, 198, 2)) == (0,)
     assert len(looked) == 1

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from thoughtline.replay import turn_audit
+from thoughtline.providers import PROVIDERS, UNLISTED
 from thoughtline.replay.turn_audit import (
     EmptyCiphertext,
     MissingPairingId,
@@ -86,7 +86,7 @@ def test_what_each_maker_demands(format: ReasoningFormat) -> None:
 def test_every_named_maker_has_a_row() -> None:
     """A maker that gets a constant gets a contract, on purpose."""
     named = {value for name, value in vars(kinds).items() if name.endswith(("_V1", "_V2", "_FORMAT"))}
-    assert named == set(turn_audit._CONTRACTS)
+    assert named == {made for row in (*PROVIDERS, UNLISTED) for made in row.makes}
 
 
 # --- the count -------------------------------------------------------------------------------------------------------

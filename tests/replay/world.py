@@ -19,11 +19,13 @@ from msgspec import Raw
 from msgspec import structs as values
 
 from thoughtline.formats import FORMATS, BodyCodec
+from thoughtline.providers import Contract
 from thoughtline.replay.capture import capture, fold
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target, resolve
-from thoughtline.replay.keys import Identity, evidence_of
-from thoughtline.replay.planner import Issuer, Plan, needs, plan
+from thoughtline.replay.detection import resolve
+from thoughtline.replay.keys import evidence_of
+from thoughtline.replay.planner import Plan, needs, plan
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record, decode_record, encode_record
 from thoughtline.values.turns import FormatName, Provenance, Reply, Transcript
 
@@ -92,7 +94,7 @@ class World:
         return replace(self, provider=provider, model=model, format=format or self.format)
 
     def contract(self) -> Contract:
-        return resolve(Target(self.provider, self.endpoint, self.model, self.format))
+        return resolve(Destination(self.provider, self.endpoint, self.model, self.format))
 
     def answer(
         self,
@@ -155,7 +157,7 @@ class World:
 
     def _planned(self, transcript: Transcript, contract: Contract, who: Identity) -> Plan:
         needed = needs(transcript, contract, who)
-        issuer = Issuer(self.provider, self.endpoint, self.account, self.model)
+        issuer = Destination(self.provider, self.endpoint, self.model, self.format, self.account)
         planned = plan(transcript, contract, needed, self.store.find(needed.keys), issuer)
         found = self.store.find(needed.first)
         found |= self.store.find(needed.rest(found))
@@ -170,9 +172,7 @@ class World:
         return self._bodies().decode_response(encoded(response), dialect)
 
     def _bodies(self) -> BodyCodec:
-        bodies = FORMATS[self.format].bodies
-        assert bodies is not None
-        return bodies
+        return FORMATS[self.format].bodies
 
 
 def encoded(value: Json) -> bytes:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.settings.writing import HOME, NO_FLAGS, loaded, refused
 from thoughtline.catalogue import PROVIDERS, Timeouts
-from thoughtline.replay.contracts import BY_NAME
+from thoughtline.providers import CONTRACTS
 from thoughtline.settings import (
     FILE_NAME,
     Flags,
@@ -282,7 +282,7 @@ def test_contracts_are_changed(write: Path) -> None:
     """An override stands over the built-in row of its name, and says that it does."""
     text = '[contracts."deepseek-v3.2"]\nladder = ["inherit"]\ndialect = "reasoning"\nfiller = ""\nscope = "calls"'
     changed = loaded(write, text).contracts["deepseek-v3.2"]
-    row = BY_NAME["deepseek-v3.2"]
+    row = CONTRACTS["deepseek-v3.2"]
     assert (changed.ladder, changed.dialect.carrier, changed.filler, changed.scope) == (
         ("inherit",),
         "reasoning",
@@ -290,7 +290,7 @@ def test_contracts_are_changed(write: Path) -> None:
         "calls",
     )
     assert (changed.kind, changed.takes, changed.name) == (row.kind, row.takes, row.name)
-    assert changed.source.endswith("changed in settings")
+    assert str(changed.source.says).endswith("changed in settings")
 
 
 def test_the_example_is_true(write: Path) -> None:

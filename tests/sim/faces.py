@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import httpx
 
 from tests.sim.serving import served
-from thoughtline import providers
-from thoughtline.formats import FORMATS, Format
+from thoughtline import formats, providers
+from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
 from thoughtline.replay.capture import fold
 from thoughtline.values.turns import FormatName, Reply
@@ -298,13 +298,12 @@ class Dialogue:
         self.history.extend(self.wire.results(calls) if calls else [self.wire.say(words)])
 
 
-def format_of(case: Case) -> Format:
+def format_of(case: Case) -> formats.Wire:
     return FORMATS[case.format]
 
 
 def decoded(case: Case, body: bytes) -> Reply:
     bodies = format_of(case).bodies
-    assert bodies is not None
     return bodies.decode_response(body, case.dialect)
 
 
@@ -316,7 +315,6 @@ def streamed(case: Case, stream: bytes) -> Reply:
 
 def encoded(case: Case, reply: Reply) -> Body:
     bodies = format_of(case).bodies
-    assert bodies is not None
     body: Body = json.loads(bodies.encode_response(reply, case.dialect))
     return body
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.translation.sdk_types import payloads
-from tests.translation.world import NOW
+from tests.translation.world import NOW, StreamReader
 from thoughtline.formats import FORMATS
 from thoughtline.formats.aws_event_stream import encode_message
-from thoughtline.translation import StreamTranslator, Translated, Way, stream_reply, translate_reply, whole_reply
+from thoughtline.translation import Translated, Way, stream_reply, translate_reply, whole_reply
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.values.turns import FormatName, Reply
 
@@ -23,11 +23,6 @@ WORDS = BEFORE + CITED + AFTER
 URL, TITLE = "https://a.example", "A page"
 START, END = len(BEFORE), len(BEFORE) + len(CITED)
 PLACE = {"start_index": START, "end_index": END}
-LIKELY: list[tuple[str, float]] = [(BEFORE, -0.25), ("Hm", -2.5)]
-TOKENS: list[tuple[str, float, list[tuple[str, float]]]] = [
-    (BEFORE, -0.25, LIKELY),
-    (CITED + AFTER, -0.5, [(CITED + AFTER, -0.5)]),
-]
 
 
 class Source(NamedTuple):
@@ -48,7 +43,6 @@ class Source(NamedTuple):
     @property
     def reply(self) -> Reply:
         bodies = FORMATS[self.format].bodies
-        assert bodies is not None
         return bodies.decode_response(json.dumps(self.body).encode(), FORMATS[self.format].dialect)
 
 
@@ -74,7 +68,7 @@ def made_stream(source: Source, to: FormatName) -> Translated:
 
 
 def stream(source: Source, to: FormatName) -> Translated:
-    translator = StreamTranslator(way_to(source.format, to))
+    translator = StreamReader(way_to(source.format, to))
     chunks = [translator.feed(frame) for frame in source.frames] + [translator.finish()]
     return Translated(b"".join(chunk.data + chunk.ending for chunk in chunks), translator.findings)
 
@@ -92,21 +86,6 @@ STREAMED: tuple[Callable[[Source, FormatName], Translated], ...] = (stream, made
 
 
 # --- what providers send ----------------------------------------------------------------------------------------------
-
-
-def openai_tokens(*numbers: int) -> list[Json]:
-    def shaped(text: str, chance: float) -> Json:
-        return {"token": text, "logprob": chance, "bytes": list(text.encode())}
-
-    told = [TOKENS[number] for number in numbers]
-    return [shaped(text, chance) | {"top_logprobs": [shaped(*one) for one in top]} for text, chance, top in told]
-
-
-def gemini_tokens(*numbers: int) -> Json:
-    told = [TOKENS[number] for number in numbers]
-    tops = [{"candidates": [{"token": one, "logProbability": chance} for one, chance in top]} for _, _, top in told]
-    chosen = [{"token": text, "tokenId": 7, "logProbability": chance} for text, chance, _ in told]
-    return {"chosenCandidates": chosen, "topCandidates": tops}
 
 
 def chat_body(message: Json, **choice: Any) -> Json:
@@ -236,71 +215,10 @@ CITING: dict[FormatName, Source] = {
     "bedrock_converse": converse_source(_web),
 }
 
-_likely = responses_message(logprobs=openai_tokens(0, 1))
-_ollama = {"model": "m", "created_at": "2026-01-01T00:00:00Z"}
-COUNTED: dict[FormatName, Source] = {
-    "openai_chat": Source(
-        "openai_chat",
-        chat_body({}, logprobs={"content": openai_tokens(0, 1), "refusal": None}),
-        [
-            chat_chunk({"content": BEFORE}, logprobs={"content": openai_tokens(0)}),
-            chat_chunk({"content": CITED + AFTER}, logprobs={"content": openai_tokens(1)}),
-            chat_chunk({}, "stop", logprobs=None),
-        ],
-    ),
-    "openai_responses": Source(
-        "openai_responses",
-        responses_body(_likely),
-        responses_stream(
-            _likely,
-            [
-                {"delta": BEFORE, "logprobs": openai_tokens(0)},
-                {"delta": CITED + AFTER, "logprobs": openai_tokens(1)},
-            ],
-        ),
-    ),
-    "gemini_generate": Source(
-        "gemini_generate",
-        gemini_body(finishReason="STOP", logprobsResult=gemini_tokens(0, 1)),
-        [
-            gemini_body(BEFORE, logprobsResult=gemini_tokens(0)),
-            gemini_body(CITED + AFTER, finishReason="STOP", logprobsResult=gemini_tokens(1)),
-        ],
-    ),
-    "ollama_chat": Source(
-        "ollama_chat",
-        _ollama
-        | {
-            "message": {"role": "assistant", "content": WORDS},
-            "done": True,
-            "done_reason": "stop",
-            "logprobs": openai_tokens(0, 1),
-        },
-        [
-            _ollama
-            | {
-                "message": {"role": "assistant", "content": BEFORE},
-                "done": False,
-                "logprobs": openai_tokens(0),
-            },
-            _ollama
-            | {
-                "message": {"role": "assistant", "content": CITED + AFTER},
-                "done": False,
-                "logprobs": openai_tokens(1),
-            },
-            _ollama | {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"},
-        ],
-    ),
-}
-
-
 # --- what clients read ------------------------------------------------------------------------------------------------
 
 Cited = list[tuple[str, str, str]]
 """Address, title, and the words that are cited."""
-
-Counted = list[tuple[str, float, list[tuple[str, float]]]]
 
 
 def events_of(to: FormatName, body: bytes) -> list[Json]:
@@ -380,52 +298,4 @@ CITED_BY: dict[FormatName, Callable[[list[Json]], Cited]] = {
     "openai_responses": _responses_cited,
     "anthropic_messages": _messages_cited,
     "gemini_generate": _gemini_cited,
-}
-
-
-def _openai_counted(tokens: list[Json]) -> Counted:
-    return [
-        (one["token"], one["logprob"], [(like["token"], like["logprob"]) for like in one["top_logprobs"]])
-        for one in tokens
-    ]
-
-
-def _chat_counted(events: list[Json]) -> Counted:
-    told = [choice["logprobs"]["content"] for choice in _choices(events) if choice.get("logprobs")]
-    return _openai_counted([token for some in told for token in some])
-
-
-def _responses_counted(events: list[Json]) -> Counted:
-    last = events[-1].get("response", events[-1])
-    held = [token for element in last["output"] for part in element["content"] for token in part.get("logprobs", ())]
-    for kind in ("delta", "done"):
-        told = [
-            token for one in events if one.get("type") == f"response.output_text.{kind}" for token in one["logprobs"]
-        ]
-        assert told in ([], held)
-    return _openai_counted(held)
-
-
-def _gemini_counted(events: list[Json]) -> Counted:
-    told = [one["logprobsResult"] for event in events for one in event["candidates"] if "logprobsResult" in one]
-    return [
-        (
-            chosen["token"],
-            chosen["logProbability"],
-            [(like["token"], like["logProbability"]) for like in result["topCandidates"][at]["candidates"]],
-        )
-        for result in told
-        for at, chosen in enumerate(result["chosenCandidates"])
-    ]
-
-
-def _ollama_counted(events: list[Json]) -> Counted:
-    return _openai_counted([token for line in events for token in line.get("logprobs", ())])
-
-
-COUNTED_BY: dict[FormatName, Callable[[list[Json]], Counted]] = {
-    "openai_chat": _chat_counted,
-    "openai_responses": _responses_counted,
-    "gemini_generate": _gemini_counted,
-    "ollama_chat": _ollama_counted,
 }

@@ -44,7 +44,6 @@ def test_it_goes_back_to_its_own_format_as_it_came(client: FormatName, body: Jso
     transcript = transcript_of(client, body)
     request = translate_request(transcript, client, BY_FORMAT[client].contract, "m")
     bodies = FORMATS[client].bodies
-    assert bodies is not None
     assert bodies.encode_request(request.transcript, FORMATS[client].dialect) == json.dumps(body).encode()
     assert request.findings == ()
 

@@ -190,7 +190,7 @@ def test_effort_for_a_responses_upstream_stands_in_its_object() -> None:
 def test_a_refusal_keeps_its_status() -> None:
     """Seen elsewhere: an upstream's 400 about reasoning became a 503."""
     status, body = translate_error(
-        400, b'{"error":{"message":"Missing `reasoning_content` field"}}', "anthropic_messages"
+        400, b'{"error":{"message":"Missing `reasoning_content` field"}}', "openai_chat", "anthropic_messages"
     )
     assert status == 400
     assert b"Missing `reasoning_content` field" in body
@@ -316,4 +316,4 @@ def test_summaries_and_ciphertext_of_one_element_stay_together() -> None:
 
 def test_every_format_of_the_table_is_spoken() -> None:
     """Six upstream formats, five client formats: none is missing from the dialogues."""
-    assert {upstream.format for upstream in UPSTREAMS} == set(FORMATS) - {"ai_sdk_ui"}
+    assert {upstream.format for upstream in UPSTREAMS} == set(FORMATS)

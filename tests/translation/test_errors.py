@@ -14,8 +14,7 @@ from google import genai
 from google.genai import errors as google_errors
 
 from tests.translation.world import BODY_TYPES
-from thoughtline.translation import error_body, translate_error
-from thoughtline.values.errors import DecodeError, Untranslatable
+from thoughtline.translation import translate_error
 from thoughtline.values.turns import FormatName
 
 SENTENCE = "The `reasoning_content` in the thinking mode must be passed back to the API."
@@ -60,7 +59,7 @@ def message_of(format: FormatName, body: bytes) -> str:
 @pytest.mark.parametrize("name", ENVELOPES)
 def test_every_envelope_in_every_other(name: str, to: FormatName) -> None:
     """Whichever envelope an error came in, the client reads the provider's sentence in its own."""
-    status, body = translate_error(400, json.dumps(ENVELOPES[name]).encode(), to)
+    status, body = translate_error(400, json.dumps(ENVELOPES[name]).encode(), "openai_chat", to)
     assert status == 400
     assert SENTENCE in message_of(to, body)
 
@@ -78,7 +77,7 @@ def test_every_envelope_in_every_other(name: str, to: FormatName) -> None:
 )
 def test_what_is_no_envelope_at_all(body: bytes, to: FormatName) -> None:
     """A page of a proxy, an empty body, MiMo's stray prefix: still an error the client can read."""
-    status, said = translate_error(502, body, to)
+    status, said = translate_error(502, body, "openai_chat", to)
     assert status == 502
     assert message_of(to, said)
 
@@ -89,7 +88,9 @@ def test_what_is_no_envelope_at_all(body: bytes, to: FormatName) -> None:
 )
 def test_the_openai_sdk_raises_its_own(status: int, raised: type[openai.APIStatusError]) -> None:
     """From Anthropic's envelope to an exception of the openai SDK with the provider's words."""
-    code, body = translate_error(status, json.dumps(ENVELOPES["anthropic"]).encode(), "openai_chat")
+    code, body = translate_error(
+        status, json.dumps(ENVELOPES["anthropic"]).encode(), "anthropic_messages", "openai_chat"
+    )
     client = openai.OpenAI(api_key="k", max_retries=0, http_client=_answers2(code, body))
     with pytest.raises(raised) as caught:
         client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
@@ -98,7 +99,7 @@ def test_the_openai_sdk_raises_its_own(status: int, raised: type[openai.APIStatu
 
 def test_the_anthropic_sdk_raises_its_own() -> None:
     """From OpenAI's envelope to an exception of the anthropic SDK."""
-    code, body = translate_error(529, json.dumps(ENVELOPES["openai"]).encode(), "anthropic_messages")
+    code, body = translate_error(529, json.dumps(ENVELOPES["openai"]).encode(), "openai_chat", "anthropic_messages")
     client = anthropic.Anthropic(api_key="k", max_retries=0, http_client=_answers2(code, body))
     with pytest.raises(anthropic.APIStatusError) as caught:
         client.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": "hi"}])
@@ -111,7 +112,7 @@ def test_the_anthropic_sdk_raises_its_own() -> None:
 
 def test_the_google_sdk_raises_its_own() -> None:
     """From OpenAI's envelope to an exception of the google-genai SDK."""
-    code, body = translate_error(400, json.dumps(ENVELOPES["openai"]).encode(), "gemini_generate")
+    code, body = translate_error(400, json.dumps(ENVELOPES["openai"]).encode(), "openai_chat", "gemini_generate")
     options = genai.types.HttpOptions(httpx_client=_answers(code, body))
     with pytest.raises(google_errors.ClientError) as caught:
         genai.Client(api_key="k", http_options=options).models.generate_content(model="m", contents="hi")
@@ -129,12 +130,3 @@ def _answers2(status: int, body: bytes) -> httpx2.Client:
     return httpx2.Client(
         transport=httpx2.MockTransport(lambda _: httpx2.Response(status, content=body, headers=headers))
     )
-
-
-@pytest.mark.parametrize("to", BODY_TYPES)
-def test_errors_of_ours_name_place_and_remedy(to: FormatName) -> None:
-    """What can't be translated is a 400 in the client's envelope that says where and what to do."""
-    status, body = error_body(Untranslatable("no such tool", "/tools/1", "leave it out"), to)
-    assert status == 400
-    assert message_of(to, body) == "no such tool (at /tools/1); leave it out"
-    assert error_body(DecodeError("not JSON", "byte 4"), to)[0] == 400

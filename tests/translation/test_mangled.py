@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.translation.world import UPSTREAMS, Upstream
 from tests.wire_cases import REQUESTS
 from thoughtline.formats import FORMATS
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.translation import translate_request
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Fault, ThoughtlineError
 from thoughtline.values.turns import FormatName
 
@@ -32,9 +33,7 @@ JUNK: st.SearchStrategy[Any] = st.one_of(
 def carry(format: FormatName, body: bytes, upstream: Upstream) -> None:
     """Into the upstream's format, which must be able to read it; the only way to fail is the client's fault."""
     client, wire = FORMATS[format], FORMATS[upstream.format]
-    assert client.bodies is not None
-    assert wire.bodies is not None
-    contract = resolve(Target(upstream.provider, "https://h", upstream.model, upstream.format))
+    contract = resolve(Destination(upstream.provider, "https://h", upstream.model, upstream.format))
     try:
         asked = client.bodies.decode_request(body, client.dialect)
         request = translate_request(asked, upstream.format, contract, upstream.model, is_streaming=True)
@@ -63,7 +62,7 @@ def test_a_request_with_junk_in_it(upstream: Upstream, data: st.DataObject) -> N
         if places:
             holder, name = data.draw(st.sampled_from(places))
             holder[name] = data.draw(JUNK)
-    carry(case.format.name, json.dumps(body).encode(), upstream)
+    carry(case.wire.name, json.dumps(body).encode(), upstream)
 
 
 MANGLED: list[tuple[FormatName, Any]] = [

@@ -1,4 +1,4 @@
-"""Notes on answers: where words came from and how likely their tokens were, from every upstream to every client."""
+"""Notes on answers: where words came from, from every upstream to every client."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ import pytest
 
 from tests.translation.noted import (
     ANNOTATION,
-    BEFORE,
     CITED,
     CITED_BY,
     CITING,
-    COUNTED,
-    COUNTED_BY,
     GROUNDING,
     LOCATION,
     PLACE,
     STREAMED,
     TITLE,
-    TOKENS,
     URL,
     URL_CITATION,
     WHOLE,
@@ -34,7 +30,6 @@ from tests.translation.noted import (
     gemini_body,
     made_stream,
     messages_source,
-    openai_tokens,
     responses_body,
     responses_message,
     responses_stream,
@@ -67,7 +62,6 @@ NO_CITATIONS = "citations: the words are kept, where they came from is not"
 NO_PLACE = "the place of a citation inside a block"
 NO_QUOTE = "what a cited page says"
 NO_WORDS = "citations whose words are not told, or had gone out"
-NO_TOKENS = "the probabilities of tokens"
 
 
 # --- citations --------------------------------------------------------------------------------------------------------
@@ -221,7 +215,6 @@ CHARACTERS = {
     "end_char_index": 1,
 }
 _filed = responses_message(annotations=[FILE, FILE, URL_CITATION])
-_likely = chat_body({}, logprobs={"content": None, "reasoning_content": openai_tokens(0)})
 OTHERS: dict[str, tuple[Source, str]] = {
     "a file of OpenAI's": (
         Source("openai_responses", responses_body(_filed), responses_stream(_filed, [{"delta": WORDS}])),
@@ -252,26 +245,6 @@ OTHERS: dict[str, tuple[Source, str]] = {
     "a place on Google's maps": (
         grounded(groundingChunks=[{"maps": {"uri": URL}}], groundingSupports=[]),
         "groundingChunks of kind maps",
-    ),
-    "tokens of thinking": (
-        Source(
-            "openai_chat",
-            _likely,
-            [
-                chat_chunk({"content": WORDS}),
-                chat_chunk({"reasoning_content": ""}, logprobs=_likely["choices"][0]["logprobs"]),
-                chat_chunk({}, "stop"),
-            ],
-        ),
-        "probabilities of tokens of reasoning_content",
-    ),
-    "tokens of another shape": (
-        Source(
-            "openai_chat",
-            chat_body({}, logprobs={"content": [1]}),
-            [chat_chunk({"content": WORDS}, logprobs={"content": [1]}), chat_chunk({}, "stop")],
-        ),
-        "probabilities of tokens in a shape of their own",
     ),
     "notes of another shape": (
         Source(
@@ -333,82 +306,6 @@ def test_findings_are_one_for_each_kind(source: FormatName) -> None:
     known = CITING[source]
     twice = [one for one in known.stream for _ in range(2 if "annotations" in str(one.get("choices")) else 1)]
     assert lost(checked("ollama_chat", stream, known._replace(stream=twice))) == [NO_CITATIONS]
-
-
-# --- tokens -----------------------------------------------------------------------------------------------------------
-
-
-@clients
-@writes
-@pytest.mark.parametrize("source", COUNTED)
-def test_tokens_and_their_chances(source: FormatName, write: Write, to: FormatName) -> None:
-    """Tokens, log probabilities and the likeliest others: between all formats that have them, whole and with the
-    words of a stream; a finding where there are none."""
-    if source == to and write in (whole, stream):
-        return  # the provider's own bytes
-    out = checked(to, write, COUNTED[source])
-    if to == "anthropic_messages":
-        assert lost(out) == [NO_TOKENS]
-        return
-    assert COUNTED_BY[to](events_of(to, out.body)) == TOKENS
-    assert lost(out) == []
-
-
-@pytest.mark.parametrize("source", COUNTED)
-@pytest.mark.parametrize("to", COUNTED_BY)
-def test_tokens_come_with_their_words(source: FormatName, to: FormatName) -> None:
-    """In a stream, each chunk of words has the tokens that it is made of: nothing waits for the end."""
-    if source == to:
-        return
-    events = events_of(to, checked(to, stream, COUNTED[source]).body)
-    with_words = [event for event in events if BEFORE in str(event) and WORDS not in str(event)]
-    assert len(with_words) == 1
-    assert "-0.25" in str(with_words[0])
-
-
-@pytest.mark.parametrize("write", WHOLE)
-def test_a_server_that_lists_tokens_of_thinking_too(write: Write) -> None:
-    """vLLM and Ollama list every token: those of the words are told apart by spelling them; the rest is found."""
-    thought = {"token": "hm", "logprob": -1.0, "bytes": list(b"hm"), "top_logprobs": []}
-    tokens = [thought, *openai_tokens(0, 1)]
-    message = {"role": "assistant", "content": WORDS, "thinking": "hm"}
-    base = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop"}
-    line = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": False}
-    source = Source(
-        "ollama_chat",
-        base | {"message": message, "logprobs": tokens},
-        [
-            line | {"message": {"role": "assistant", "content": "", "thinking": "hm"}, "logprobs": [thought]},
-            line | {"message": {"role": "assistant", "content": WORDS}, "logprobs": openai_tokens(0, 1)},
-            base | {"message": {"role": "assistant", "content": ""}},
-        ],
-    )
-    out = checked("openai_chat", write, source)
-    assert COUNTED_BY["openai_chat"](events_of("openai_chat", out.body)) == TOKENS
-    assert lost(out) == ["probabilities of tokens that are no words"]
-
-
-def test_a_token_that_is_half_a_character() -> None:
-    """Its bytes are told, and are the ones that come out; a chunk without words keeps its tokens for the next."""
-    halves = [
-        {"token": "\\xc3", "logprob": -0.5, "bytes": [0xC3], "top_logprobs": []},
-        {"token": "\\xa9", "logprob": -0.1, "bytes": [0xA9], "top_logprobs": []},
-    ]
-    chunks = [chat_chunk({"content": ""}, logprobs={"content": halves[:1]})]
-    chunks += [chat_chunk({"content": "é"}, logprobs={"content": halves[1:]}), chat_chunk({}, "stop")]
-    events = events_of("openai_responses", checked("openai_responses", stream, Source("openai_chat", {}, chunks)).body)
-    (delta,) = [event for event in events if event["type"] == "response.output_text.delta"]
-    assert [one["bytes"] for one in delta["logprobs"]] == [[0xC3], [0xA9]]
-
-
-def test_tokens_of_words_that_a_call_followed() -> None:
-    """The message of a Responses client ends with the call, and has its tokens all the same."""
-    call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    chunks = [chat_chunk({"content": WORDS}, logprobs={"content": openai_tokens(0, 1)})]
-    chunks += [chat_chunk({"tool_calls": [call]}), chat_chunk({}, "tool_calls")]
-    out = checked("openai_responses", stream, Source("openai_chat", {}, chunks))
-    done = [event["item"] for event in events_of("openai_responses", out.body) if event["type"].endswith("item.done")]
-    assert done[0]["content"][0]["logprobs"] == openai_tokens(0, 1)
 
 
 def test_every_answer_has_its_own_notes() -> None:

@@ -8,14 +8,13 @@ from msgspec.structs import replace
 from tests.formats.test_recordings import SEVERAL_RESPONSES_IN_ONE_STREAM, decode_reply, supported
 from tests.recordings import SUPPORTED, Exchange, Recording, name_of, needs_recordings
 from tests.translation.sdk_types import check_body, check_stream
-from tests.translation.world import BODY_TYPES, KEY, NOW, TENANT
+from tests.translation.world import BODY_TYPES, KEY, NOW, TENANT, StreamReader
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, is_json
 from thoughtline.replay.capture import fold
 from thoughtline.replay.visible import canonical_json
-from thoughtline.translation import Sealer, Sealing, StreamTranslator, Way, stream_reply, translate_reply
+from thoughtline.translation import Sealer, Sealing, Way, stream_reply, translate_reply
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.conversation import readable
 from thoughtline.values.items import (
     NO_RAW,
     REASONING_KINDS,
@@ -26,6 +25,7 @@ from thoughtline.values.items import (
     ToolCall,
     Unknown,
     is_envelope,
+    readable_text,
     seal_of,
 )
 from thoughtline.values.turns import FormatName, Provenance, Reply
@@ -54,7 +54,6 @@ def others(exchange: Exchange) -> list[FormatName]:
 
 def decoded(body: bytes, to: FormatName) -> Reply:
     bodies = FORMATS[to].bodies
-    assert bodies is not None
     return bodies.decode_response(body, FORMATS[to].dialect)
 
 
@@ -89,7 +88,7 @@ def said(items: tuple[Item, ...], to: FormatName) -> Said:
             case ReasoningSummary() if to == "openai_responses":
                 told += [("summary", item.summary)] if item.summary else []
             case ReasoningText() | ReasoningSummary():
-                told += [("thought", readable(item))] if readable(item) else []
+                told += [("thought", readable_text(item))] if readable_text(item) else []
             case _:
                 pass
     if to in ("gemini_generate", "openai_responses"):
@@ -206,6 +205,6 @@ def _unkinded(told: Said) -> Said:
 
 
 def _translated(exchange: Exchange, way: Way) -> bytes:
-    translator = StreamTranslator(way)
+    translator = StreamReader(way)
     first, last = translator.feed(exchange.stream or b""), translator.finish()
     return first.data + first.ending + last.data + last.ending

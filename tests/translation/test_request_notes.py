@@ -1,4 +1,4 @@
-"""What a request asks to be noted on its answer, and notes in its history: sent where there is a member, else found."""
+"""What a request asks to be noted on its answer, and notes in its history: found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.translation.noted import ANNOTATION, LOCATION, URL, URL_CITATION, openai_tokens
+from tests.translation.noted import ANNOTATION, LOCATION, URL, URL_CITATION
 from tests.translation.sdk_types import check_request
 from tests.translation.test_requests import BY_FORMAT, body_of, chat, translated, user
 from thoughtline.translation import TranslatedRequest
@@ -25,12 +25,6 @@ ASKING: dict[FormatName, Json] = {
     "gemini_generate": _SAYS_HI | {"generationConfig": {"responseLogprobs": True, "logprobs": 3}},
     "ollama_chat": {"model": "m", "messages": [user("hi")], "logprobs": True, "top_logprobs": 3},
 }
-MODELS: dict[FormatName, tuple[str, str]] = {
-    "openai_chat": ("vllm", "some-model"),
-    "openai_responses": ("openai", "gpt-4.1"),
-}
-"""Models that take the option: those that think refuse it."""
-
 PLACES: dict[FormatName, list[str]] = {
     "openai_chat": ["/logprobs", "/top_logprobs"],
     "openai_responses": ["/include", "/top_logprobs"],
@@ -52,65 +46,28 @@ def sent_logprobs(to: FormatName, body: Json) -> tuple[Any, Any]:
 
 
 def asked(client: FormatName, body: Json, to: FormatName) -> TranslatedRequest:
-    provider, model = MODELS.get(to, (None, None))
-    request = translated(client, body, to, provider, model)
+    request = translated(client, body, to)
     check_request(to, request.transcript.body)
     return request
 
 
 @pytest.mark.parametrize("to", BY_FORMAT)
 @pytest.mark.parametrize("client", ASKING)
-def test_tokens_are_asked_for_where_they_can_be(client: FormatName, to: FormatName) -> None:
-    """Between chat, Responses, Gemini and Ollama, each in its own words; elsewhere both members are found."""
+def test_log_probabilities_are_not_converted(client: FormatName, to: FormatName) -> None:
+    """No other format is asked for them: both members are found in their places."""
     if client == to:
         return
     request = asked(client, ASKING[client], to)
-    found = [finding.place for finding in request.findings if "logprobs" in finding.message]
-    if to in ("anthropic_messages", "bedrock_converse"):
-        assert sent_logprobs(to, body_of(request)) == (None, None)
-        assert found == PLACES[client]
-    else:
-        assert sent_logprobs(to, body_of(request)) == (True, 3)
-        assert found == []
+    assert sent_logprobs(to, body_of(request)) == (None, None)
+    assert [one.place for one in request.findings if "log probabilities" in one.message] == PLACES[client]
 
 
 @pytest.mark.parametrize("to", [to for to in BY_FORMAT if to != "openai_chat"])
-@pytest.mark.parametrize(
-    ("members", "sent", "found"),
-    [
-        ({"logprobs": True}, (True, None), []),
-        ({"logprobs": True, "top_logprobs": 0}, (True, None), []),
-        ({"logprobs": False, "top_logprobs": 0}, (None, None), []),
-        ({"logprobs": None}, (None, None), []),
-        ({"top_logprobs": 2}, (None, None), ["/top_logprobs"]),
-    ],
-)
-def test_the_likeliest_are_asked_for_only_with_the_chosen(
-    members: Json, sent: tuple[Any, Any], found: list[str], to: FormatName
-) -> None:
-    """Upstreams refuse the one without the other; what asks for nothing is not sent and, if it is empty, not found."""
+@pytest.mark.parametrize("members", [{"logprobs": False, "top_logprobs": 0}, {"logprobs": None}])
+def test_members_that_ask_for_no_log_probabilities_are_not_found(members: Json, to: FormatName) -> None:
+    """What asks for nothing loses nothing."""
     request = asked("openai_chat", chat(user("hi"), **members), to)
-    if to in ("anthropic_messages", "bedrock_converse"):
-        sent, found = (None, None), found or (["/logprobs"] if sent[0] else [])
-    assert sent_logprobs(to, body_of(request)) == sent
-    assert [finding.place for finding in request.findings if "logprobs" in finding.message] == found
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "to"),
-    [
-        ("deepseek", "deepseek-v4-pro", "openai_chat"),
-        ("openai", "gpt-5.1", "openai_chat"),
-        ("mistral", "magistral-medium-2509", "openai_chat"),
-        ("cohere", "command-a-reasoning-08-2025", "openai_chat"),
-        ("openai", "gpt-5.1", "openai_responses"),
-    ],
-)
-def test_models_that_refuse_the_question_are_not_asked(provider: str, model: str, to: FormatName) -> None:
-    """DeepSeek's and OpenAI's while they think, Mistral's and Cohere's always: found, and no error of theirs."""
-    request = translated("gemini_generate", ASKING["gemini_generate"], to, provider, model)
-    assert sent_logprobs(to, body_of(request)) == (None, None)
-    assert [one.place for one in request.findings if "logprobs" in one.message] == PLACES["gemini_generate"]
+    assert not any("log probabilities" in one.message for one in request.findings)
 
 
 # --- notes in a history -----------------------------------------------------------------------------------------------
@@ -141,7 +98,6 @@ HISTORIES: dict[str, tuple[FormatName, Json, str]] = {
         "/messages/1/annotations",
     ),
     "annotations of a part": ("openai_responses", _answered(_noted_message(annotations=[URL_CITATION])), "/input/1"),
-    "tokens of a part": ("openai_responses", _answered(_noted_message(logprobs=openai_tokens(0))), "/input/1"),
     "citations of a block": ("anthropic_messages", _cited(LOCATION), "/messages/1/content/0"),
     "citations of a document": ("anthropic_messages", _cited(DOCUMENT), "/messages/1/content/0"),
 }

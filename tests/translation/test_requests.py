@@ -14,11 +14,12 @@ from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
 from tests.wire_cases import REQUESTS, WireCase
 from tests.wire_cases import name_of as case_name
 from thoughtline.formats import FORMATS
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.visible import canonical_json
 from thoughtline.translation import TranslatedRequest, runs, translate_request
 from thoughtline.translation.conversation import refusal_of
 from thoughtline.translation.envelopes import letters_of
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, Untranslatable
 from thoughtline.values.items import Item, Text, ToolCall, Unknown
 from thoughtline.values.turns import FormatName, Transcript
@@ -29,7 +30,6 @@ BY_FORMAT: dict[FormatName, Upstream] = {upstream.format: upstream for upstream 
 
 def transcript_of(format: FormatName, body: Json) -> Transcript:
     bodies = FORMATS[format].bodies
-    assert bodies is not None
     return bodies.decode_request(json.dumps(body).encode(), FORMATS[format].dialect)
 
 
@@ -37,7 +37,7 @@ def translated(
     format: FormatName, body: Json, to: FormatName, provider: str | None = None, model: str | None = None
 ) -> TranslatedRequest:
     upstream = BY_FORMAT[to]
-    target = Target(provider or upstream.provider, "https://h", model or upstream.model, to)
+    target = Destination(provider or upstream.provider, "https://h", model or upstream.model, to)
     return translate_request(
         transcript_of(format, body), to, resolve(target), model or upstream.model, is_streaming=False
     )
@@ -102,8 +102,7 @@ def _custom(transcript: Transcript) -> list[ToolCall]:
 @pytest.mark.parametrize("case", [case for case in REQUESTS if case.format.name in BODY_TYPES], ids=case_name)
 def test_hand_made_requests_say_the_same_everywhere(case: WireCase) -> None:
     """To every upstream: the same words and calls, a body that the SDK's types take, the same bytes each time."""
-    bodies = case.format.bodies
-    assert bodies is not None
+    bodies = case.wire.bodies
     check_pairs(bodies.decode_request(case.bytes_of("request.json") or b"", case.dialect))
 
 

@@ -9,12 +9,11 @@ import pytest
 from msgspec import Raw
 
 from tests.translation.sdk_types import check_body, check_stream, payloads
-from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, NOW, UPSTREAMS, Client, Lane, Upstream
+from tests.translation.world import BODY_TYPES, MORE_UPSTREAMS, NOW, UPSTREAMS, Client, Lane, StreamReader, Upstream
 from thoughtline import providers
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import fold
 from thoughtline.translation import (
-    StreamTranslator,
     Way,
     reply_events,
     stream_reply,
@@ -79,7 +78,7 @@ STREAM = chat_stream(
 
 
 def translated(frames: list[bytes], way: Way) -> bytes:
-    translator = StreamTranslator(way)
+    translator = StreamReader(way)
     chunks = [translator.feed(frame) for frame in frames]
     last = translator.finish()
     return b"".join(chunk.data + chunk.ending for chunk in (*chunks, last))
@@ -125,7 +124,7 @@ def test_nothing_is_held_back(to: FormatName) -> None:
     """Each delta of thinking and words is with the client before the next one is read."""
     if to == "openai_chat":
         return
-    translator = StreamTranslator(way_to(to))
+    translator = StreamReader(way_to(to))
     given = [translator.feed(frame).data for frame in STREAM[1:5]]
     for word, data in zip(("I should ", "look.", "Let me ", "see."), given, strict=True):
         assert json.dumps(word).encode()[1:-1] in data
@@ -136,7 +135,7 @@ def test_the_end_of_a_turn_is_told_apart(to: FormatName) -> None:
     """What tells the client that its turn is over comes as `ending`: it may wait until the turn is saved."""
     if to == "openai_chat":
         return
-    translator = StreamTranslator(way_to(to))
+    translator = StreamReader(way_to(to))
     chunks = [translator.feed(frame) for frame in STREAM]
     last = translator.finish()
     marks = {
@@ -215,7 +214,7 @@ def test_a_stream_that_breaks_off(to: FormatName) -> None:
 @clients
 def test_an_error_of_ours_in_mid_stream(to: FormatName) -> None:
     """Bytes that can't be read end in the client's own error event."""
-    translator = StreamTranslator(way_to(to))
+    translator = StreamReader(way_to(to))
     translator.feed(STREAM[1])
     assert b"went wrong" in translator.fail("the upstream went wrong")
 
@@ -267,7 +266,6 @@ def test_a_whole_answer_made_from_a_stream(to: FormatName) -> None:
     body = whole_reply(events, way).body
     check_body(to, body)
     bodies = FORMATS[to].bodies
-    assert bodies is not None
     reply = bodies.decode_response(body, FORMATS[to].dialect)
     assert kinds(reply)[0] == ("ReasoningText", "I should look.")
     assert [item.name for item in reply.candidates[0].turn.items if isinstance(item, ToolCall)] == ["look", "hear"]
@@ -358,10 +356,9 @@ def test_a_seal_that_comes_after_the_words_stays_with_the_record() -> None:
     lane = Lane(copilot, "anthropic_messages")
     body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}).encode()
     bodies = FORMATS["anthropic_messages"].bodies
-    assert bodies is not None
     asked = bodies.decode_request(body, FORMATS["anthropic_messages"].dialect)
     request = translate_request(asked, "openai_chat", copilot.contract, copilot.model)
-    translator = StreamTranslator(lane.way(request))
+    translator = StreamReader(lane.way(request))
     first, last = translator.feed(stream), translator.finish()
     out = first.data + first.ending + last.data + last.ending
     starts = [line for line in out.splitlines() if line.startswith(b"data") and b"content_block_start" in line]
@@ -400,7 +397,7 @@ def messages_stream(begun: dict[str, Any], ended: dict[str, Any]) -> bytes:
 )
 def test_the_input_that_a_stream_tells_at_its_start_counts(to: FormatName, begun: Any, ended: Any) -> None:
     """Anthropic tells it there, cached input apart; context meters go by it."""
-    translator = StreamTranslator(way_to(to, "anthropic_messages"))
+    translator = StreamReader(way_to(to, "anthropic_messages"))
     first, last = translator.feed(messages_stream(begun, ended)), translator.finish()
     decoder = FORMATS[to].stream_decoder(FORMATS[to].dialect)
     out = first.data + first.ending + last.data + last.ending
@@ -414,7 +411,7 @@ def test_the_input_that_a_stream_tells_at_its_start_counts(to: FormatName, begun
 def test_a_call_without_arguments_has_an_empty_object(to: FormatName) -> None:
     """Clients read the arguments as JSON: streamed, told at the end, and whole."""
     stream = messages_stream({"input_tokens": 1}, {"output_tokens": 1})
-    translator = StreamTranslator(way_to(to, "anthropic_messages"))
+    translator = StreamReader(way_to(to, "anthropic_messages"))
     first, last = translator.feed(stream), translator.finish()
     out = first.data + first.ending + last.data + last.ending
     said = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
@@ -457,7 +454,7 @@ def test_line_breaks_inside_strings_are_escaped(to: FormatName, ensure_ascii: bo
         b"data: " + json.dumps(json.loads(line[6:]), ensure_ascii=ensure_ascii).encode() + b"\n\n"
         for line in chat_stream(*deltas)[:-1]
     ]
-    translator = StreamTranslator(way_to(to))
+    translator = StreamReader(way_to(to))
     said = b"".join(translator.feed(line).data for line in lines)
     ended = translator.finish()
     assert is_on_lines(said + ended.data + ended.ending) is (to != "openai_chat" or ensure_ascii)
@@ -472,5 +469,19 @@ def test_line_breaks_inside_strings_are_escaped(to: FormatName, ensure_ascii: bo
 def test_line_breaks_in_errors_are_escaped(to: FormatName) -> None:
     """Whole, and in the middle of a stream."""
     body = json.dumps({"error": {"message": BREAKS, "type": "x"}}).encode()
-    assert is_on_lines(translate_error(400, body, to)[1])
-    assert is_on_lines(StreamTranslator(way_to(to)).fail(BREAKS))
+    assert is_on_lines(translate_error(400, body, "openai_chat", to)[1])
+    assert is_on_lines(StreamReader(way_to(to)).fail(BREAKS))
+
+
+@pytest.mark.parametrize("arguments", [{"arguments": ""}, {}], ids=["empty", "none"])
+def test_a_chat_call_without_arguments_has_an_empty_object(arguments: dict[str, str]) -> None:
+    """The same for a Responses client of a chat provider."""
+    call = {"index": 0, "id": "c", "type": "function", "function": {"name": "look", **arguments}}
+    translator = StreamReader(way_to("openai_responses"))
+    chunks = [*map(translator.feed, chat_stream({"tool_calls": [call]})), translator.finish()]
+    out = b"".join(chunk.data + chunk.ending for chunk in chunks)
+    said = [json.loads(line[6:]) for line in out.splitlines() if line.startswith(b"data: {")]
+    (done,) = [one["item"] for one in said if one["type"] == "response.output_item.done"]
+    events = [event for chunk in chunks for event in chunk.events]
+    (whole,) = json.loads(whole_reply(events, way_to("openai_responses")).body)["output"]
+    assert (done["arguments"], whole["arguments"]) == ("{}", "{}")

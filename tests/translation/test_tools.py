@@ -10,10 +10,11 @@ import pytest
 from tests.translation.test_requests import BY_FORMAT, body_of, translated
 from tests.translation.world import BODY_TYPES
 from thoughtline.formats import FORMATS
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import adapt
 from thoughtline.translation.tools import names_for, qualified, unwrapped_text, wrapped_text
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import ToolCall
 from thoughtline.values.options import FunctionTool
@@ -25,7 +26,7 @@ LOOK = {"type": "function", "name": "look", "parameters": SCHEMA}
 AGENTS = {"type": "namespace", "name": "agents", "description": "Agents.", "tools": [LOOK | {"name": "spawn"}, LOOK]}
 PATCH = {"type": "custom", "name": "patch", "format": {"type": "grammar", "definition": "start: x"}}
 SEARCH = {"type": "web_search"}
-DEEPSEEK = resolve(Target("deepseek", "https://api.deepseek.com", "deepseek-v4-pro", "openai_responses"))
+DEEPSEEK = resolve(Destination("deepseek", "https://api.deepseek.com", "deepseek-v4-pro", "openai_responses"))
 
 
 def names_in(body: Json) -> list[str]:
@@ -72,11 +73,10 @@ def test_a_tool_of_free_text_is_a_function_with_one_text(to: FormatName) -> None
 def test_openai_itself_takes_free_text_in_chat() -> None:
     """There it goes over as it is."""
     spoken = FORMATS["openai_responses"]
-    assert spoken.bodies is not None
     asked = spoken.bodies.decode_request(
         json.dumps({"model": "m", "input": "hi", "tools": [PATCH]}).encode(), spoken.dialect
     )
-    contract = resolve(Target("openai", "https://api.openai.com", "gpt-5.1", "openai_chat"))
+    contract = resolve(Destination("openai", "https://api.openai.com", "gpt-5.1", "openai_chat"))
     request = translate_request(asked, "openai_chat", contract, "gpt-5.1")
     assert body_of(request)["tools"][0]["type"] == "custom"
 
@@ -105,6 +105,19 @@ def test_a_tool_of_the_provider_goes_where_the_other_one_has_it(
     assert [finding.place for finding in request.findings] == ([] if offered else ["/tools/0"])
 
 
+@pytest.mark.parametrize("to", ["openai_chat", "openai_responses", "ollama_chat", "bedrock_converse"])
+def test_the_search_of_a_messages_client(to: FormatName) -> None:
+    """Cline offers it beside its functions: OpenAI's Responses have it, elsewhere it is left out with a finding."""
+    look = {"name": "look", "input_schema": SCHEMA}
+    tools = [look, {"type": "web_search_20250305", "name": "web_search"}]
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "tools": tools}
+    request = translated("anthropic_messages", body, to)
+    has_search = to == "openai_responses"
+    assert names_in(body_of(request)) == ["look", "web_search"][: 1 + has_search]
+    places = [finding.place for finding in request.findings]
+    assert ("/tools/1" in places) is not has_search
+
+
 def test_gemini_gets_no_search_beside_functions() -> None:
     """It refuses the two together."""
     request = translated("openai_responses", {"model": "m", "input": "hi", "tools": [LOOK, SEARCH]}, "gemini_generate")
@@ -126,7 +139,6 @@ def test_a_setting_refuses_a_tool_that_is_missing(client: FormatName) -> None:
         "gemini_generate": {"contents": [{"parts": [{"text": "hi"}]}], "tools": [{"codeExecution": {}}]},
     }
     spoken = FORMATS[client]
-    assert spoken.bodies is not None
     asked = spoken.bodies.decode_request(json.dumps({"model": "m"} | bodies[client]).encode(), spoken.dialect)
     upstream = BY_FORMAT["bedrock_converse"]
     with pytest.raises(Untranslatable) as refused:
@@ -191,7 +203,7 @@ def test_tools_that_stand_in_the_conversation_are_offered_too() -> None:
 )
 def test_where_all_is_taken_the_bytes_are_the_clients(provider: str, model: str, format: FormatName) -> None:
     """OpenAI's tools at OpenAI, Anthropic's at Anthropic; and where nobody knows."""
-    contract = resolve(Target(provider, "https://host.example", model, format))
+    contract = resolve(Destination(provider, "https://host.example", model, format))
     body = json.dumps({"input": "hi", "tools": [AGENTS, PATCH, SEARCH, {"type": "web_search_20250305"}]}).encode()
     assert adapt(body, format, contract, "leave_out").body is body
 
@@ -200,10 +212,10 @@ def test_what_a_server_has_of_its_own_is_left_alone() -> None:
     """Groq's search, xAI's: kinds that nobody here lists go up."""
     tools = [{"type": "browser_search"}, {"type": "mcp", "server_url": "x"}]
     for provider in ("groq", "xai", "vllm", "openrouter"):
-        contract = resolve(Target(provider, "", "some-model", "openai_responses"))
+        contract = resolve(Destination(provider, "", "some-model", "openai_responses"))
         body = json.dumps({"input": "hi", "tools": tools}).encode()
         assert adapt(body, "openai_responses", contract, "leave_out").body is body
-    contract = resolve(Target("xai", "", "grok-4.7", "openai_responses"))
+    contract = resolve(Destination("xai", "", "grok-4.7", "openai_responses"))
     body = json.dumps({"input": "hi", "tools": [SEARCH, {"type": "x_search"}]}).encode()
     assert adapt(body, "openai_responses", contract, "leave_out").body is body
 
@@ -214,7 +226,7 @@ def test_what_a_server_has_of_its_own_is_left_alone() -> None:
 )
 def test_server_tools_at_other_messages_servers(provider: str, left: list[str]) -> None:
     """What the server has stays, with every byte of it; a choice that names what goes, goes."""
-    contract = resolve(Target(provider, "", "some-model", "anthropic_messages"))
+    contract = resolve(Destination(provider, "", "some-model", "anthropic_messages"))
     look = {"name": "look", "input_schema": SCHEMA, "cache_control": {"type": "ephemeral"}}
     tools: list[Json] = [look, {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}]
     tools.append({"type": "code_execution_20250825", "name": "code_execution"})

@@ -15,27 +15,28 @@ from typing import Any, NamedTuple
 from tests.replay.world import Store
 from tests.sim.faces import TOOLS, WIRES, Call
 from thoughtline.formats import FORMATS
-from thoughtline.providers import Dialect
+from thoughtline.gateway.envelopes import as_declined, envelope
+from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.capture import capture, fold
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, frame_of, walk
-from thoughtline.replay.planner import Issuer, Plan, needs, plan
+from thoughtline.replay.keys import frame_of, walk
+from thoughtline.replay.planner import Plan, needs, plan
 from thoughtline.translation import (
     Sealer,
     Sealing,
     StreamTranslator,
     TranslatedRequest,
     Way,
-    error_body,
     translate_error,
     translate_reply,
     translate_request,
     with_opened,
 )
+from thoughtline.values.destination import Destination
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.events import Event
+from thoughtline.values.identity import Identity
 from thoughtline.values.turns import FormatName, Provenance, Reply
 from thoughtline_sim import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
@@ -70,7 +71,7 @@ class Upstream(NamedTuple):
 
     @property
     def contract(self) -> Contract:
-        return resolve(Target(self.provider, "https://upstream.example", self.model, self.format))
+        return resolve(Destination(self.provider, "https://upstream.example", self.model, self.format))
 
 
 _GENERATE = "/v1beta/models/{model}:generateContent"
@@ -116,6 +117,38 @@ MORE_UPSTREAMS: tuple[Upstream, ...] = (
 )
 
 
+class Chunk(NamedTuple):
+    """What some bytes of an upstream's become, and what they say."""
+
+    data: bytes
+    ending: bytes
+    events: list[Event]
+
+
+class StreamReader:
+    """Bytes of an upstream's stream in, decoded and translated; in one and the same format, the very bytes."""
+
+    def __init__(self, way: Way) -> None:
+        self._is_same = way.source == way.to
+        self._decoder = FORMATS[way.source].stream_decoder(way.source_dialect)
+        self._translator = StreamTranslator(way)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self._translator.findings
+
+    def feed(self, data: bytes) -> Chunk:
+        events = self._decoder.feed(data)
+        return Chunk(data, b"", events) if self._is_same else Chunk(*self._translator.take(events), events)
+
+    def finish(self) -> Chunk:
+        events = self._decoder.finish()
+        return Chunk(b"", b"", events) if self._is_same else Chunk(*self._translator.end(events), events)
+
+    def fail(self, message: str) -> bytes:
+        return self._translator.fail(message)
+
+
 class Answer(NamedTuple):
     """What the client got, and what happened on the way."""
 
@@ -148,7 +181,6 @@ class Lane:
     def exchange(self, body: bytes, is_streaming: bool) -> Answer:
         """What the gateway does with a client's request."""
         spoken = FORMATS[self.client]
-        assert spoken.bodies is not None
         asked = spoken.bodies.decode_request(body, spoken.dialect)
         contract = self.upstream.contract
         who = Identity(TENANT)
@@ -158,10 +190,9 @@ class Lane:
                 is_streaming=is_streaming,
             )
         except ThoughtlineError as error:
-            return Answer(*error_body(error, self.client))
+            return Answer(error.status, envelope(as_declined(error), self.client, "req_1"))
         planned = self._planned(request, contract, who)
         bodies = FORMATS[self.upstream.format].bodies
-        assert bodies is not None
         sent = bodies.encode_request(planned.apply(request.transcript), contract.dialect)
         response = self._send(sent, is_streaming)
         answer = self._answered(request, response, is_streaming)
@@ -170,7 +201,9 @@ class Lane:
     def _planned(self, request: TranslatedRequest, contract: Contract, who: Identity) -> Plan:
         needed = needs(request.transcript, contract, who)
         found = with_opened(self.store.find(needed.keys), request.records)
-        issuer = Issuer(self.upstream.provider, "https://upstream.example", "account", self.upstream.model)
+        issuer = Destination(
+            self.upstream.provider, "https://upstream.example", self.upstream.model, self.upstream.format, "account"
+        )
         return plan(request.transcript, contract, needed, found, issuer)
 
     def _send(self, body: bytes, is_streaming: bool) -> HttpResponse:
@@ -198,18 +231,17 @@ class Lane:
     def _answered(self, request: TranslatedRequest, response: HttpResponse, is_streaming: bool) -> Answer:
         body = b"".join(response.frames)
         if response.status != 200:
-            return Answer(*translate_error(response.status, body, self.client))
+            return Answer(*translate_error(response.status, body, self.upstream.format, self.client))
         if is_streaming:
             return self._streamed(request, response)
         bodies = FORMATS[self.upstream.format].bodies
-        assert bodies is not None
         reply = bodies.decode_response(body, self.upstream.contract.dialect)
         self._capture(request, reply)
         translated = translate_reply(reply, self.way(request))
         return Answer(200, translated.body, findings=translated.findings)
 
     def _streamed(self, request: TranslatedRequest, response: HttpResponse) -> Answer:
-        translator = StreamTranslator(self.way(request))
+        translator = StreamReader(self.way(request))
         events: list[Event] = []
         out: list[bytes] = []
         for frame in response.frames:
@@ -273,7 +305,6 @@ class Client:
         answer = self.lane.exchange(self.body(is_streaming), is_streaming)
         assert answer.status == 200, answer.body
         spoken = FORMATS[self.lane.client]
-        assert spoken.bodies is not None
         if is_streaming:
             decoder = spoken.stream_decoder(spoken.dialect)
             reply = fold([*decoder.feed(answer.body), *decoder.finish()], self.lane.client)

@@ -10,10 +10,13 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from thoughtline.catalogue import PROVIDERS, canonical_name
+from thoughtline import providers
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import editors, libraries, terminal
-from thoughtline.clients.row import Client, Step
-from thoughtline.replay.detection import Target, resolve
+from thoughtline.clients.row import CHAT, Client, Step
+from thoughtline.providers import canonical_name
+from thoughtline.replay.detection import resolve
+from thoughtline.values.destination import Destination
 
 __all__ = [
     "CLIENTS",
@@ -54,29 +57,9 @@ CLIENTS: tuple[Client, ...] = (
     libraries.OPEN_WEBUI,
 )
 
-MODELS: dict[str, str] = {
-    "anthropic": "claude-opus-5-5",
-    "deepseek": "deepseek-v4-pro",
-    "gemini": "gemini-3-pro-preview",
-    "glm": "glm-5",
-    "kimi": "kimi-k2.6",
-    "mimo": "mimo-v2.5-pro",
-    "minimax": "MiniMax-M3",
-    "openai": "gpt-5.1",
-    "openrouter": "deepseek/deepseek-v4-pro",
-    "qwen": "qwen3.7-max",
-    "xai": "grok-4.7",
-}
+
+MODELS: dict[str, str] = dict(sorted((row.name, row.example_model) for row in providers.PROVIDERS if row.example_model))
 """A model of each provider, for a user who names none."""
-
-CONTEXT: dict[str, int] = {
-    "deepseek-v4": 1_000_000,  # https://api-docs.deepseek.com/quick_start/pricing, 2026-11-16
-    "kimi-k2": 262_144,  # https://docs.openclaw.ai/providers/moonshot, 2026-11-16
-    "glm-5.2": 1_048_576,  # https://openrouter.ai/z-ai/glm-5.2, 2026-11-16
-    "glm-5": 200_000,  # https://vercel.com/ai-gateway/models/glm-5, 2026-11-16
-}
-"""How many tokens a model takes, by the beginning of its name, where clients guess wrongly: the first that fits."""
-
 
 _LISTS = (
     "The answers of this provider have a list in `content`. A client that stops at it, or shows `[object Object]`, "
@@ -120,8 +103,10 @@ def address_of(
 
 
 def _context_of(model: str) -> int | None:
+    """How many tokens a model takes, where its row tells: clients guess wrongly there."""
     name = model.rpartition("/")[2].lower()
-    return next((tokens for beginning, tokens in CONTEXT.items() if name.startswith(beginning)), None)
+    every = (context for row in providers.PROVIDERS for context in row.contexts)
+    return next((context.tokens for context in every if name.startswith(context.beginning)), None)
 
 
 def instructions(client: Client, address: Address, key: str = KEY) -> str:
@@ -135,10 +120,8 @@ def _notes_on(client: Client, address: Address) -> tuple[str, ...]:
     """What to know of the provider that it is pointed at."""
     named = address.base.rpartition("/")[2]
     provider, model = (named, address.model) if named in PROVIDERS else _parted(address.model)
-    dialect = resolve(Target(provider, "", model, "openai_chat")).dialect
-    return (
-        (_LISTS,) if "openai_chat" in client.formats and dialect.carrier in ("mistral_chunks", "cohere_chunks") else ()
-    )
+    carrier = resolve(Destination(provider, "", model, CHAT)).dialect.carrier
+    return (_LISTS,) if CHAT in client.formats and carrier in ("mistral_chunks", "cohere_chunks") else ()
 
 
 def _parted(model: str) -> tuple[str, str]:

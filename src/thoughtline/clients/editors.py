@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from thoughtline.clients.row import Client, Step
+from thoughtline.clients.row import CHAT, MESSAGES, RESPONSES, Client, Step
 
 CURSOR = Client(
     "cursor",
     "Cursor",
     (),
-    ("openai_chat",),
+    (CHAT,),
     "deepseek",
     (
         Step(
@@ -33,7 +33,7 @@ VSCODE = Client(
     "vscode-copilot",
     "VS Code Copilot",
     ("vscode", "copilot-chat", "github-copilot"),
-    ("openai_chat", "openai_responses", "anthropic_messages"),
+    (CHAT, RESPONSES, MESSAGES),
     "deepseek",
     (
         Step(
@@ -74,7 +74,7 @@ ZED = Client(
     "zed",
     "Zed",
     (),
-    ("openai_chat",),
+    (CHAT,),
     "deepseek",
     (
         Step(

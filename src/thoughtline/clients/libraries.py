@@ -5,13 +5,13 @@ Settings and habits were seen of the running programs, or read in their makers' 
 
 from __future__ import annotations
 
-from thoughtline.clients.row import Client, Step
+from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, Client, Step
 
 OPENAI_SDK = Client(
     "openai-sdk",
     "OpenAI SDK",
     ("openai", "openai-python"),
-    ("openai_chat", "openai_responses"),
+    (CHAT, RESPONSES),
     "deepseek",
     (
         Step(
@@ -35,7 +35,7 @@ ANTHROPIC_SDK = Client(
     "anthropic-sdk",
     "Anthropic SDK",
     ("anthropic", "anthropic-python"),
-    ("anthropic_messages",),
+    (MESSAGES,),
     "anthropic",
     (
         Step(
@@ -60,7 +60,7 @@ GOOGLE_SDK = Client(
     "google-sdk",
     "Google Gen AI SDK",
     ("google", "google-genai", "genai", "gemini-sdk"),
-    ("gemini_generate",),
+    (GEMINI,),
     "gemini",
     (
         Step(
@@ -85,7 +85,7 @@ LITELLM = Client(
     "litellm",
     "LiteLLM",
     ("litellm-proxy",),
-    ("openai_chat", "anthropic_messages"),
+    (CHAT, MESSAGES),
     "deepseek",
     (
         Step(
@@ -119,7 +119,7 @@ OPEN_WEBUI = Client(
     "open-webui",
     "Open WebUI",
     ("webui",),
-    ("openai_chat",),
+    (CHAT,),
     "deepseek",
     (
         Step("Before its first start:", "shell", "export OPENAI_API_BASE_URL=<base>/v1\nexport OPENAI_API_KEY=<key>"),

@@ -8,6 +8,11 @@ from thoughtline.values.turns import FormatName
 
 Language = Literal["shell", "json", "toml", "yaml", "python", "words"]
 
+CHAT: FormatName = "openai_chat"
+RESPONSES: FormatName = "openai_responses"
+MESSAGES: FormatName = "anthropic_messages"
+GEMINI: FormatName = "gemini_generate"
+
 SHELL = "In the shell that starts it:"
 
 

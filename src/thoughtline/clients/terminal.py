@@ -5,14 +5,13 @@ Settings and habits were seen of the running programs, or read in their makers' 
 
 from __future__ import annotations
 
-from thoughtline.clients.row import SHELL, Client, Step
-from thoughtline.values.turns import FormatName
+from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, SHELL, Client, Step
 
 CLAUDE_CODE = Client(
     "claude-code",
     "Claude Code",
     ("claude", "cc"),
-    ("anthropic_messages",),
+    (MESSAGES,),
     "anthropic",
     (
         Step(
@@ -44,7 +43,7 @@ CODEX = Client(
     "codex",
     "Codex CLI",
     ("openai-codex",),
-    ("openai_responses",),
+    (RESPONSES,),
     "openai",
     (
         Step(
@@ -80,7 +79,7 @@ COPILOT_CLI = Client(
     "copilot-cli",
     "Copilot CLI",
     ("github-copilot-cli",),
-    ("openai_chat", "openai_responses", "anthropic_messages"),
+    (CHAT, RESPONSES, MESSAGES),
     "deepseek",
     (
         Step(
@@ -106,7 +105,7 @@ CLINE = Client(
     "cline",
     "Cline",
     ("cline-cli", "roo-code", "roo"),
-    ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate"),
+    (CHAT, RESPONSES, MESSAGES, GEMINI),
     "deepseek",
     (
         Step("In a shell:", "shell", "cline auth openai -k <key> -m <model> -b <base>/v1"),
@@ -144,12 +143,7 @@ _OPENCODE_LINES = """
   "model": "thoughtline/<model>"
 }
 """
-_OPENCODE_FORMATS: tuple[FormatName, ...] = (
-    "openai_chat",
-    "openai_responses",
-    "anthropic_messages",
-    "gemini_generate",
-)
+_OPENCODE_FORMATS = (CHAT, RESPONSES, MESSAGES, GEMINI)
 _OPENCODE_NOTES = (
     "A second, small model writes titles, on the same provider.",
     "With `@ai-sdk/anthropic` or `@ai-sdk/openai` the base ends in `/v1` too, with `@ai-sdk/google` in `/v1beta`.",
@@ -186,7 +180,7 @@ GEMINI_CLI = Client(
     "gemini-cli",
     "Gemini CLI",
     ("gemini",),
-    ("gemini_generate",),
+    (GEMINI,),
     "gemini",
     (
         Step(
@@ -215,7 +209,7 @@ QWEN_CODE = Client(
     "qwen-code",
     "Qwen Code",
     ("qwen",),
-    ("openai_chat",),
+    (CHAT,),
     "qwen",
     (
         Step(
@@ -242,7 +236,7 @@ CONTINUE = Client(
     "continue",
     "Continue",
     ("continue-dev", "continue-cli"),
-    ("openai_chat", "anthropic_messages"),
+    (CHAT, MESSAGES),
     "deepseek",
     (
         Step(
@@ -271,7 +265,7 @@ AIDER = Client(
     "aider",
     "aider",
     (),
-    ("openai_chat",),
+    (CHAT,),
     "deepseek",
     (
         Step(
@@ -291,7 +285,7 @@ PI = Client(
     "pi",
     "pi",
     ("pi-coding-agent",),
-    ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate"),
+    (CHAT, RESPONSES, MESSAGES, GEMINI),
     "deepseek",
     (
         Step(

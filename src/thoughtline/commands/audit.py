@@ -24,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a request body in JSON; - for standard input")
     parser.add_argument("--provider", default="", help="who would get it; without it the model's name decides")
     parser.add_argument("--model", default="", help="the model, where the body does not name it")
-    names = [name for name, row in FORMATS.items() if row.bodies is not None]
-    parser.add_argument("--format", choices=names, help="the wire format, where the body does not tell")
+    parser.add_argument("--format", choices=list(FORMATS), help="the wire format, where the body does not tell")
     parser.add_argument("--json", action="store_true", help="findings as JSON, one object")
 
 

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from thoughtline.replay.keys import evidence_of
 from thoughtline.values.items import ToolCall, ToolResult
-from thoughtline.values.records import Key, Outcome, Record
+from thoughtline.values.outcome import Outcome
+from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Transcript
 
 NEXT_TURNS = 3

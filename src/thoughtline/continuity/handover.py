@@ -1,37 +1,79 @@
-"""A request that goes on with what other models thought: recalled once, and written into each plan of the request.
+"""A request that goes on with what other models thought: which of it is quoted, in each plan of the request.
 
-handover = await recall(memory, needed, found, transcript, target, terms)
-continued = carry_on(handover, plan.apply(transcript), contract)      pure: planning again carries on again
-…                                                                     the request was answered
-await remember(memory, handover, continued.quotation)
+    handover = await memory.recall(…)                        all that has to be fetched, once
+    continued = carry_on(handover, planned, contract)        pure: planning again carries on again
+    await memory.remember(handover, continued.quotation)     the request was answered
+
+What was quoted in a request is quoted again, identical, in the requests that go on from its answer: `Quoted` says what
+that was. It starts over only where it would grow beyond its bounds.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from thoughtline.continuity.checkpoints import Checkpoint, Known, checkpoints_of, known_steps
-from thoughtline.continuity.injection import NOTHING_TOLD, Quotation, Terms, Told, inject, quote
-from thoughtline.continuity.memory import Line, Memory, line_of
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.matching import Found
+from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, Known, checkpoints_of, quoted
+from thoughtline.continuity.injection import inject
+from thoughtline.continuity.terms import Terms
+from thoughtline.providers import Contract
+from thoughtline.replay.findings import Finding
+from thoughtline.replay.keys import evidence_of
 from thoughtline.replay.planner import Needs
-from thoughtline.replay.plans import Issuer
+from thoughtline.replay.visible import packed
+from thoughtline.sessions import unnamed_session
+from thoughtline.values.destination import Destination
+from thoughtline.values.digests import digest
+from thoughtline.values.identity import Identity
+from thoughtline.values.items import REASONING_KINDS, seal_of
+from thoughtline.values.records import Key
 from thoughtline.values.turns import Transcript
-from thoughtline.working import Work, at_once
+
+
+class Quoted(NamedTuple):
+    """What was quoted in the request whose answer this one goes on from, to the same target.
+
+    `is_known`: there is a note of such a request. `is_whole`: every record that it quoted is still there.
+    """
+
+    quotes: tuple[Checkpoint, ...] = ()
+    is_known: bool = False
+    is_whole: bool = True
+
+
+NOTHING_QUOTED = Quoted()
+
+
+class Quotation(NamedTuple):
+    """What is quoted in a request, oldest first, and what there is to say about it."""
+
+    quotes: tuple[Checkpoint, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return quoted(self.quotes) if self.quotes else ""
+
+
+class Line(NamedTuple):
+    """Where a request stands: whose it is, what it goes to, and the places it has come through, newest first."""
+
+    tenant: str
+    session: str
+    target: str
+    places: tuple[Key, ...]
 
 
 class Handover(NamedTuple):
-    """What is known about a request's turns, and what was quoted before. `session` names the conversation.
+    """What is known about a request's turns, and what was quoted `before`. `session` names the conversation.
 
     `past` is what its session and agent thought last, where no turn of it is left in the request.
     """
 
     known: tuple[Known, ...]
     line: Line
-    told: Told
-    target: Issuer
+    before: Quoted
+    target: Destination
     terms: Terms
     past: tuple[Checkpoint, ...] = ()
 
@@ -47,33 +89,81 @@ class Continued(NamedTuple):
     quotation: Quotation
 
 
-async def recall(
-    memory: Memory,
-    needed: Needs,
-    found: Found,
-    transcript: Transcript,
-    target: Issuer,
-    terms: Terms,
-    work: Work = at_once,
-) -> Handover:
-    """All that has to be fetched. A request that goes on from no known turn, and of no told agent, asks nothing."""
-    known, who = await work(partial(known_steps, needed, found)), needed.identity
-    line = await work(partial(line_of, needed, known, transcript, target))
-    looks_back = not known and terms.after_compaction and who.session is not None and who.agent is not None
-    told = await memory.told(line) if known or looks_back else NOTHING_TOLD
-    past = await memory.past(who, terms) if looks_back and not told.is_known else ()
-    return Handover(known, line, told, target, terms, past)
+def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, target: Destination) -> Line:
+    """The line of a request, by the answers it goes on from, as the client shows them and as they were made."""
+    who = needed.identity
+    places = [needed.end.place()] if needed.end is not None else []
+    made = {one.step.positions: one.record for one in known}
+    for step in reversed(needed.steps):
+        for part in (*reversed(step.parts), step):
+            record = made.get(part.positions)
+            places += [one for one in record.keys if evidence_of(one) == "place"] if record else []
+            places.append(part.spot.place())
+    session = _session_name(who, known, transcript)
+    aim = digest(packed("target", target.provider, target.endpoint, target.account, target.model)).hex()
+    return Line(who.tenant, f"{session}/{who.agent or ''}", aim, tuple(dict.fromkeys(places)))
+
+
+def _session_name(identity: Identity, known: Sequence[Known], transcript: Transcript) -> str:
+    """What the client says; else what the records of its turns say, which outlives a compaction; else how it began."""
+    if identity.session is not None:
+        return identity.session
+    recorded = next((one.record.provenance.session for one in reversed(known) if one.record.provenance.session), None)
+    return recorded or unnamed_session(transcript)
 
 
 def carry_on(handover: Handover, planned: Transcript, contract: Contract) -> Continued:
     """The planned request with what is to be quoted in its system prompt; the very same one if that is nothing."""
     found = checkpoints_of(handover.known, planned, handover.target, handover.terms.max_chars)
-    quotation = quote((*handover.past, *found.taken), handover.told, planned, contract, handover.terms)
-    told = Quotation(quotation.quotes, (*found.findings, *quotation.findings))
-    return Continued(inject(planned, quotation.text), told)
+    wanted = _wanted((*handover.past, *found.taken), handover.terms)
+    if contract.binds_prefix and _has_bound_blocks(planned):
+        quotation = _bound(wanted, handover.before)
+    else:
+        quotation = _grown(wanted, handover.before, handover.terms)
+    quotation = Quotation(quotation.quotes, (*found.findings, *quotation.findings))
+    return Continued(inject(planned, quotation.text), quotation)
 
 
-async def remember(memory: Memory, handover: Handover, quotation: Quotation) -> None:
-    """The request was answered: what was quoted in it is quoted again in those that go on from the answer."""
-    if quotation.quotes:
-        await memory.keep(handover.line, quotation.quotes)
+def _wanted(checkpoints: Sequence[Checkpoint], terms: Terms) -> tuple[Checkpoint, ...]:
+    if terms.mode == "handoff":
+        checkpoints = [one for one in checkpoints if not one.is_carried and not one.is_own]
+    return tuple(checkpoints[-terms.count :])
+
+
+def _grown(wanted: tuple[Checkpoint, ...], before: Quoted, terms: Terms) -> Quotation:
+    """What was quoted before, then what is wanted and new."""
+    quotes = (*before.quotes, *_new(wanted, before))
+    return Quotation(quotes if _is_within(quotes, terms) else wanted)
+
+
+def _new(wanted: Sequence[Checkpoint], before: Quoted) -> list[Checkpoint]:
+    known = {one.record for one in before.quotes}
+    return [one for one in wanted if one.record not in known]
+
+
+def _is_within(quotes: Sequence[Checkpoint], terms: Terms) -> bool:
+    """Whether this may still grow: as many as a session has, as long as `count` of the longest together."""
+    chars = sum(len(one.text) for one in quotes)
+    return len(quotes) <= MOST_CHECKPOINTS and chars <= terms.count * terms.max_chars
+
+
+def _bound(wanted: Sequence[Checkpoint], before: Quoted) -> Quotation:
+    """Blocks are bound to the system prompt they were made under: exactly that one goes out again, or they are lost."""
+    place = "/system"
+    if not before.is_whole:
+        why = "a record that was quoted when these blocks were made is gone"
+        return Quotation((), (Finding("bound-prefix-changed", place, why, "drop the thinking blocks"),))
+    new = _new(wanted, before)
+    if not new:
+        return Quotation(before.quotes)
+    why = f"{len(new)} checkpoints are not quoted: thinking in this request is bound to an unchanged system prompt"
+    return Quotation(before.quotes, (Finding("checkpoint-withheld", place, why, "none is needed"),))
+
+
+def _has_bound_blocks(planned: Transcript) -> bool:
+    return any(
+        isinstance(item, REASONING_KINDS) and seal_of(item) is not None
+        for turn in planned.turns
+        if turn.role == "assistant"
+        for item in turn.items
+    )

@@ -11,23 +11,26 @@ that fails costs stability, never a request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, Known, checkpoint_of
-from thoughtline.continuity.injection import NOTHING_TOLD, Terms, Told
-from thoughtline.replay.keys import Identity, evidence_of
+from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoint_of, known_steps
+from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, Line, Quotation, Quoted, line_of
+from thoughtline.continuity.terms import Terms
+from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
-from thoughtline.replay.plans import Issuer
-from thoughtline.replay.visible import digest, packed
-from thoughtline.sessions import untold_session
+from thoughtline.replay.visible import packed
 from thoughtline.stores import Clock, Filter, Note, Store
+from thoughtline.values.destination import Destination
+from thoughtline.values.digests import digest
 from thoughtline.values.errors import StoreError
+from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Transcript
+from thoughtline.working import Work, at_once
 
 SESSIONS = "continuity"
 MOST_SESSIONS = 1000
@@ -61,39 +64,7 @@ class Noted(Struct, frozen=True, gc=False):
     quotes: tuple[Quote, ...]
 
 
-class Line(NamedTuple):
-    """Where a request stands: whose it is, what it goes to, and the places it has come through, newest first."""
-
-    tenant: str
-    session: str
-    target: str
-    places: tuple[Key, ...]
-
-
 _decoder = msgspec.json.Decoder(Noted)
-
-
-def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, target: Issuer) -> Line:
-    """The line of a request, by the answers it goes on from, as the client shows them and as they were made."""
-    who = needed.identity
-    places = [needed.end.place()] if needed.end is not None else []
-    made = {one.step.positions: one.record for one in known}
-    for step in reversed(needed.steps):
-        for part in (*reversed(step.parts), step):
-            record = made.get(part.positions)
-            places += [one for one in record.keys if evidence_of(one) == "place"] if record else []
-            places.append(part.spot.place())
-    session = session_name(who, known, transcript)
-    aim = digest(packed("target", target.provider, target.endpoint, target.account, target.model)).hex()
-    return Line(who.tenant, f"{session}/{who.agent or ''}", aim, tuple(dict.fromkeys(places)))
-
-
-def session_name(identity: Identity, known: Sequence[Known], transcript: Transcript) -> str:
-    """What the client says; else what the records of its turns say, which outlives a compaction; else how it began."""
-    if identity.session is not None:
-        return identity.session
-    told = next((one.record.provenance.session for one in reversed(known) if one.record.provenance.session), None)
-    return told or untold_session(transcript)
 
 
 class Memory:
@@ -105,17 +76,40 @@ class Memory:
         self._most_sessions = most_sessions
         self._touched: dict[str, float] = {}
 
-    async def told(self, line: Line) -> Told:
+    async def recall(
+        self,
+        needed: Needs,
+        found: Found,
+        transcript: Transcript,
+        *,
+        target: Destination,
+        terms: Terms,
+        work: Work = at_once,
+    ) -> Handover:
+        """All that has to be fetched. A request that goes on from no known turn, and names no agent, asks nothing."""
+        known, who = await work(partial(known_steps, needed, found)), needed.identity
+        line = await work(partial(line_of, needed, known, transcript, target))
+        looks_back = not known and terms.after_compaction and who.session is not None and who.agent is not None
+        before = await self.quoted(line) if known or looks_back else NOTHING_QUOTED
+        past = await self._past(who, terms) if looks_back and not before.is_known else ()
+        return Handover(known, line, before, target, terms, past)
+
+    async def remember(self, handover: Handover, quotation: Quotation) -> None:
+        """The request was answered: what was quoted in it is quoted again in those that go on from the answer."""
+        if quotation.quotes:
+            await self.keep(handover.line, quotation.quotes)
+
+    async def quoted(self, line: Line) -> Quoted:
         """What was quoted in the latest request that this one goes on from."""
         try:
             notes = {note.key: note for note in await self._store.notes(_namespace(line))}
             found = next((note for place in line.places if (note := notes.get(_key(place, line)))), None)
             noted = _decoded(found) if found is not None else None
-            return await self._recalled(line.tenant, noted) if noted is not None else NOTHING_TOLD
+            return await self._recalled(line.tenant, noted) if noted is not None else NOTHING_QUOTED
         except StoreError:
-            return NOTHING_TOLD
+            return NOTHING_QUOTED
 
-    async def past(self, who: Identity, terms: Terms) -> tuple[Checkpoint, ...]:
+    async def _past(self, who: Identity, terms: Terms) -> tuple[Checkpoint, ...]:
         """What a session and agent thought last, oldest first: for a request in which no turn of theirs is left."""
         try:
             page = await self._store.list_entries(Filter(tenant=who.tenant, session=who.session), MOST_LOOKED_AT)
@@ -144,11 +138,11 @@ class Memory:
         """How many sessions have notes."""
         return len(await self._store.notes(SESSIONS))
 
-    async def _recalled(self, tenant: str, noted: Noted) -> Told:
+    async def _recalled(self, tenant: str, noted: Noted) -> Quoted:
         found = await self._store.find(tenant, [quote.key for quote in noted.quotes]) if noted.quotes else {}
         quotes = [_checkpoint(quote, found.get(quote.key, ())) for quote in noted.quotes]
         there = tuple(one for one in quotes if one is not None)
-        return Told(there, True, len(there) == len(quotes))
+        return Quoted(there, True, len(there) == len(quotes))
 
     async def _prune(self, namespace: str) -> None:
         notes = await self._store.notes(namespace)

@@ -1,6 +1,6 @@
 """Thinking tags in typed values: the events of a stream, the items of a turn, a whole reply.
 
-For lanes that are translated, and for formats in which reasoning is an item of its own. Taking markers out changes
+For answers that are translated, and for formats in which reasoning is an item of its own. Taking markers out changes
 texts and nothing else; lifting makes several items of one text, so that positions are counted anew.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from thoughtline.continuity.tagged_streams import LIFTED_IN_PLACE, edit_whole
+from thoughtline.continuity.tagged_streams import edit_whole, edits_in_place
 from thoughtline.continuity.tags import Run, Scanner, TagMode, split
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
@@ -18,19 +18,17 @@ from thoughtline.values.turns import FormatName, Reply
 
 
 class _OpenText:
-    """A text that grows: what is held back of it, and the items it has become so far."""
+    """A text that grows, and the item that is being made of it. The first text alone keeps the id that it came with."""
 
-    def __init__(self, mode: TagMode) -> None:
+    def __init__(self, mode: TagMode, item_id: str | None) -> None:
         self.scanner = Scanner(mode)
-        self.held = ""
-        self.segments = 0
-        self.is_touched = False
+        self.next_id = item_id
+        self.id: str | None = None
+        self.position: int | None = None
         self.words: list[str] = []
         self.is_lifted = False
-        self.position: int | None = None
-        self.item_id: str | None = None
-        self.shown_id: str | None = None
-        self.has_named = False
+        self.is_touched = False
+        self.has_begun = False
 
 
 class TaggedEvents:
@@ -49,7 +47,9 @@ class TaggedEvents:
             return [event]
         match event:
             case TextDelta():
-                return self._delta(event)
+                at = (event.choice, event.position)
+                text = self._texts.setdefault(at, _OpenText(self._mode, event.item_id))
+                return self._told(at, text, text.scanner.feed(event.text))
             case ItemDone(item=Text(seal=None) as item):
                 return self._done(event, item)
             case ReasoningDelta() | CallDelta() | ItemDone():
@@ -80,113 +80,72 @@ class TaggedEvents:
 
     # --- texts --------------------------------------------------------------------------------------------------------
 
-    def _delta(self, event: TextDelta) -> list[Event]:
-        text = self._texts.setdefault((event.choice, event.position), _OpenText(self._mode))
-        text.held += event.text
-        text.item_id = event.item_id
-        return self._settled(event.choice, event.position, text, text.scanner.feed(event.text))
-
-    def _settled(self, choice: int, position: int, text: _OpenText, runs: list[Run]) -> list[Event]:
+    def _told(self, at: tuple[int, int], text: _OpenText, runs: list[Run]) -> list[Event]:
+        """What is decided about a text, as more of the items that it becomes."""
+        choice, position = at
         out: list[Event] = []
-        for verdict, count in runs:
-            words, text.held = text.held[:count], text.held[count:]
+        for verdict, words in runs:
             if verdict == "drop":
                 text.is_touched = True
                 continue
-            is_lifted = verdict == "lift"
-            if text.position is None or is_lifted != text.is_lifted:
+            if text.position is None or (verdict == "lift") != text.is_lifted:
                 out += self._closed(choice, text)
                 text.position = self._fresh(choice) if self._mode == "lift" else position
-                text.is_lifted = is_lifted
-                text.shown_id = None if is_lifted or text.has_named else text.item_id
-                text.has_named = text.has_named or not is_lifted
+                text.has_begun = True
+                text.is_lifted = verdict == "lift"
+                if not text.is_lifted:
+                    text.id, text.next_id = text.next_id, None
             text.words.append(words)
-            delta = ReasoningDelta if is_lifted else TextDelta
-            out.append(delta(choice, text.position, words, item_id=text.shown_id))
+            if text.is_lifted:
+                out.append(ReasoningDelta(choice, text.position, words))
+            else:
+                out.append(TextDelta(choice, text.position, words, item_id=text.id))
         return out
 
-    def _closed(self, choice: int, text: _OpenText, whole: Text | None = None) -> list[Event]:
+    def _closed(self, choice: int, text: _OpenText) -> list[Event]:
         """The item that is being told is whole."""
         if text.position is None:
             return []
         words, position = "".join(text.words), text.position
-        text.words, text.position = [], None
-        text.segments += 1
-        if text.is_lifted:
-            return [ItemDone(choice, position, ReasoningText(words, None, self._format))]
-        named = replace(whole, text=words, raw=NO_RAW) if whole is not None else Text(words)
-        named = replace(named, id=text.shown_id)  # the id that it was announced with, which is the first text's alone
-        return [ItemDone(choice, position, named)]
+        text.words, text.position, text.is_touched = [], None, True
+        made = ReasoningText(words, None, self._format) if text.is_lifted else Text(words, id=text.id)
+        return [ItemDone(choice, position, made)]
 
     def _done(self, event: ItemDone, item: Text) -> list[Event]:
-        text = self._texts.pop((event.choice, event.position), None)
-        if text is None:
-            return self._all_at_once(event, item)
-        out = self._settled(event.choice, event.position, text, text.scanner.finish())
-        if not text.is_touched and text.segments == 0 and text.position is not None:
-            return [*out, ItemDone(event.choice, text.position, item)]
-        if text.position is None and text.segments == 0 and self._mode != "lift":
-            return [*out, ItemDone(event.choice, event.position, replace(item, text="", raw=NO_RAW))]
-        return out + self._closed(event.choice, text, item)
+        at = (event.choice, event.position)
+        text = self._texts.pop(at, None)
+        if text is not None:
+            return [*self._told(at, text, text.scanner.finish()), *self._ended(event, item, text)]
+        if not item.text:
+            return [replace(event, position=self._mapped(*at))]
+        text = _OpenText(self._mode, item.id)
+        told = self._told(at, text, [*text.scanner.feed(item.text), *text.scanner.finish()])
+        return [one for one in (*told, *self._ended(event, item, text)) if isinstance(one, ItemDone)]
 
-    def _all_at_once(self, event: ItemDone, item: Text) -> list[Event]:
-        """A text that came without deltas."""
-        parts = split_item(item, self._mode, self._format)
-        if self._mode != "lift":
-            return [ItemDone(event.choice, event.position, parts[0])]
-        return [ItemDone(event.choice, self._fresh(event.choice), part) for part in parts]
+    def _ended(self, event: ItemDone, item: Text, text: _OpenText) -> list[Event]:
+        """The end of a text, with the item that came if no tag was in it."""
+        if text.position is not None and not text.is_touched:
+            return [replace(event, position=text.position)]
+        if not text.has_begun and self._mode != "lift":
+            return [replace(event, item=replace(item, text="", raw=NO_RAW))]
+        return self._closed(event.choice, text)
 
     def _cut_short(self, choice: int) -> list[Event]:
         out: list[Event] = []
-        for key in [key for key in self._texts if key[0] == choice]:
-            text = self._texts.pop(key)
-            out += self._settled(choice, key[1], text, text.scanner.finish())
+        for at in [at for at in self._texts if at[0] == choice]:
+            text = self._texts.pop(at)
+            out += self._told(at, text, text.scanner.finish())
             out += self._closed(choice, text)
         return out
-
-
-def split_item(item: Text, mode: TagMode, reasoning_format: ReasoningFormat = UNKNOWN_FORMAT) -> tuple[Item, ...]:
-    """One text as the items it becomes: itself if it has no tags."""
-    scanner = Scanner(mode)
-    runs = [*scanner.feed(item.text), *scanner.finish()]
-    if item.seal is not None or all(run.verdict == "keep" for run in runs):
-        return (item,)
-    if mode == "markers":
-        return (replace(item, text=split(item.text, mode).visible, raw=NO_RAW),)
-    found: list[Item] = []
-    at = 0
-    for verdict, count in runs:
-        words = item.text[at : at + count]
-        at += count
-        if verdict == "keep":
-            found.append(replace(item, text=words, raw=NO_RAW, id=None if found else item.id))
-        elif verdict == "lift":
-            found.append(ReasoningText(words, None, reasoning_format))
-    return tuple(_joined(found))
-
-
-def _joined(items: list[Item]) -> list[Item]:
-    """Neighbours of one kind that a marker stood between are one item."""
-    joined: list[Item] = []
-    for item in items:
-        last = joined[-1] if joined else None
-        if (isinstance(item, Text) and isinstance(last, Text)) or (
-            isinstance(item, ReasoningText) and isinstance(last, ReasoningText)
-        ):
-            joined[-1] = replace(last, text=last.text + item.text)
-        else:
-            joined.append(item)
-    return joined
 
 
 def edit_items(
     items: tuple[Item, ...], mode: TagMode, reasoning_format: ReasoningFormat = UNKNOWN_FORMAT
 ) -> tuple[Item, ...]:
     """The items of a turn as a client gets them."""
-    found: list[Item] = []
-    for item in items:
-        found += split_item(item, mode, reasoning_format) if isinstance(item, Text) and mode != "off" else (item,)
-    return tuple(found)
+    tagged = TaggedEvents(mode, reasoning_format)
+    done = [one for at, item in enumerate(items) for one in tagged.feed(ItemDone(0, at, item))]
+    return tuple(one.item for one in done if isinstance(one, ItemDone))
 
 
 def shown_items(items: tuple[Item, ...], mode: TagMode, *, shows_seals: bool = True) -> tuple[Item, ...]:
@@ -218,15 +177,11 @@ def edit_reply(reply: Reply, mode: TagMode, reasoning_format: ReasoningFormat = 
 
 def edit_body(format: FormatName, body: bytes, mode: TagMode, dialect: Dialect | None = None) -> bytes:
     """A whole response that stays in its format: in place where that can be, else read and written again."""
+    row = FORMATS[format]
+    dialect = dialect or row.dialect
     if mode == "off":
         return body
-    dialect = dialect or FORMATS[format].dialect
-    if mode == "markers" or format in LIFTED_IN_PLACE:
-        return edit_whole(
-            format, body, mode, dialect.carrier if dialect.carrier == "reasoning" else "reasoning_content"
-        )
-    bodies = FORMATS[format].bodies
-    if bodies is None:
-        return body
-    edited = edit_reply(bodies.decode_response(body, dialect), mode, dialect.reasoning_format)
-    return bodies.encode_response(edited, dialect) if edited.is_edited else body
+    if edits_in_place(row.texts, mode, is_stream=False):
+        return edit_whole(row.texts, body, mode, dialect)
+    edited = edit_reply(row.bodies.decode_response(body, dialect), mode, dialect.reasoning_format)
+    return row.bodies.encode_response(edited, dialect) if edited.is_edited else body

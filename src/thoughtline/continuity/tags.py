@@ -8,6 +8,7 @@ once, in order, whatever pieces the text comes in; it waits only while the end o
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 TagMode = Literal["off", "markers", "lift"]
@@ -26,7 +27,6 @@ _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_NAME})(?:{_ATTRIBUTE})*\s*(?P<empt
 _COULD_BE = re.compile(
     rf"</?(?:{_PART_OF_NAME})?|</?(?:{_NAME})(?:{_ATTRIBUTE})*(?:{_PART_OF_ATTRIBUTE}|\s*/?)", re.IGNORECASE
 )
-_ENDS_CANDIDATE = re.compile(r"[<>`]")
 _PARTS = re.compile(r"`+|~+|\n|[^`~\n]+")
 _SPECIAL = re.compile(r"[`~\n]")
 _HEAD = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
@@ -34,10 +34,10 @@ _LONGEST_HEAD = 200
 
 
 class Run(NamedTuple):
-    """So many characters with one verdict."""
+    """Characters with one verdict."""
 
     verdict: Verdict
-    chars: int
+    text: str
 
 
 class Code:
@@ -118,92 +118,57 @@ class Code:
 
 
 class Scanner:
-    """Text in, verdicts out: as many as characters came, but for those at the end that could become a tag."""
+    """Text in, verdicts on its characters out, in order; those at the end that could become a tag are held back."""
 
     def __init__(self, mode: TagMode) -> None:
-        self._lifts = mode == "lift"
-        self._is_off = mode == "off"
-        self._code = Code()
-        self._outer = self._code
-        self._candidate = ""
+        self._mode = mode
+        self._code = self._outer = Code()
+        self._held = ""
         self._inside = ""
-        self._runs: list[Run] = []
 
     @property
     def waits(self) -> bool:
         """Whether characters are held back."""
-        return bool(self._candidate)
+        return bool(self._held)
 
     def feed(self, text: str) -> list[Run]:
         """The verdicts that this text makes possible, those on held characters first."""
-        if self._is_off:
-            return [Run("keep", len(text))] if text else []
+        if self._mode == "off":
+            return [Run("keep", text)] if text else []
+        text, self._held = self._held + text, ""
+        runs: list[Run] = []
         at = 0
-        while at < len(text):
-            at = self._grow(text, at) if self._candidate else self._pass(text, at)
-        return self._taken()
+        while (start := text.find("<", at)) >= 0:
+            self._plain(text[at:start], runs)
+            at = start
+            is_code = self._code.is_here()
+            if not is_code and len(text) - at < MOST_TAG_CHARS and _COULD_BE.fullmatch(text, at):
+                self._held = text[at:]
+                return _joined(runs)
+            tag = None if is_code else _TAG.match(text, at, at + MOST_TAG_CHARS)
+            if tag is not None:
+                self._take(tag)
+                runs.append(Run("drop", tag[0]))
+            else:
+                self._plain("<", runs)
+            at = tag.end() if tag is not None else at + 1
+        self._plain(text[at:], runs)
+        return _joined(runs)
 
     def finish(self) -> list[Run]:
         """Nothing more comes: what could have become a tag is text."""
-        self._reject("")
-        return self._taken()
-
-    def _taken(self) -> list[Run]:
-        runs, self._runs = self._runs, []
+        runs: list[Run] = []
+        self._plain(self._held, runs)
+        self._held = ""
         return runs
 
-    def _say(self, verdict: Verdict, count: int) -> None:
-        if self._runs and self._runs[-1].verdict == verdict:
-            count += self._runs.pop().chars
-        if count:
-            self._runs.append(Run(verdict, count))
-
-    def _plain(self, text: str) -> None:
+    def _plain(self, text: str, runs: list[Run]) -> None:
         if text:
             self._code.hear(text)
-            self._say("lift" if self._inside else "keep", len(text))
-
-    def _pass(self, text: str, at: int) -> int:
-        """Text up to the next bracket that may open a tag."""
-        found = text.find("<", at)
-        self._plain(text[at:] if found < 0 else text[at:found])
-        if found < 0:
-            return len(text)
-        if self._code.is_here():
-            self._plain("<")
-        else:
-            self._candidate = "<"
-        return found + 1
-
-    def _grow(self, text: str, at: int) -> int:
-        """More of what could be a tag: it is one, it is none, or it is still to be seen."""
-        found = _ENDS_CANDIDATE.search(text, at)
-        grown = self._candidate + text[at : found.start() if found else len(text)]
-        if found is None:
-            if len(grown) < MOST_TAG_CHARS and _COULD_BE.fullmatch(grown):
-                self._candidate = grown
-            else:
-                self._reject(text[at:])
-            return len(text)
-        tag = _TAG.fullmatch(grown + ">") if found[0] == ">" and len(grown) < MOST_TAG_CHARS else None
-        if tag is not None:
-            self._take(tag)
-            return found.end()
-        self._reject(text[at : found.start()])
-        return found.start() if found[0] != ">" else self._end_plain(found.end())
-
-    def _end_plain(self, at: int) -> int:
-        self._plain(">")
-        return at
-
-    def _reject(self, more: str) -> None:
-        candidate, self._candidate = self._candidate, ""
-        self._plain(candidate + more)
+            runs.append(Run("lift" if self._inside else "keep", text))
 
     def _take(self, tag: re.Match[str]) -> None:
-        self._candidate = ""
-        self._say("drop", len(tag[0]))
-        if not self._lifts or tag["empty"]:
+        if self._mode != "lift" or tag["empty"]:
             return
         name = tag["name"].lower()
         if tag["close"]:
@@ -211,6 +176,14 @@ class Scanner:
                 self._inside, self._code = "", self._outer
         elif not self._inside:
             self._inside, self._code = name, Code()
+
+
+def _joined(runs: list[Run]) -> list[Run]:
+    """Neighbours of one verdict are one run."""
+    if len(runs) < 2:
+        return runs
+    grouped = groupby(runs, lambda run: run.verdict)
+    return [Run(verdict, "".join(run.text for run in some)) for verdict, some in grouped]
 
 
 class Split(NamedTuple):
@@ -223,9 +196,8 @@ class Split(NamedTuple):
 def split(text: str, mode: TagMode) -> Split:
     """A text that is whole."""
     scanner = Scanner(mode)
-    kept: dict[Verdict, list[str]] = {"keep": [], "drop": [], "lift": []}
-    at = 0
-    for verdict, count in (*scanner.feed(text), *scanner.finish()):
-        kept[verdict].append(text[at : at + count])
-        at += count
-    return Split("".join(kept["keep"]), "".join(kept["lift"]))
+    runs = [*scanner.feed(text), *scanner.finish()]
+    return Split(
+        "".join(run.text for run in runs if run.verdict == "keep"),
+        "".join(run.text for run in runs if run.verdict == "lift"),
+    )

@@ -8,10 +8,10 @@ the conversations it had go to the others until then. Keys are known by a digest
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 
 from thoughtline.failover.choosing import Affinity, ranked
 from thoughtline.failover.failures import Failure
+from thoughtline.values.digests import secret_digest
 
 REJECTED_SECONDS = 600.0
 """How long a key that was refused is left alone: somebody has to pay a bill or change a setting."""
@@ -64,4 +64,4 @@ class KeyRing:
 
 
 def _name(provider: str, key: str) -> str:
-    return f"{provider}:{sha256(key.encode('utf-8', 'replace')).hexdigest()[:32]}"
+    return f"{provider}:{secret_digest(key).hex()[:32]}"

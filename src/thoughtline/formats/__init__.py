@@ -1,19 +1,19 @@
-"""How bytes look: one module (or package) per wire format, each with the same six names.
+"""How bytes look: one package per wire format, each ending in one value that says all that differs, its `Wire`.
 
     request   bytes ── decode_request ──> Transcript ── encode_request ──> bytes
     response  bytes ── decode_response ─> Reply ─────── encode_response ─> bytes
-    stream    bytes ── StreamDecoder ───> events ────── StreamEncoder ───> bytes
+    stream    bytes ── stream_decoder ──> events ────── stream_encoder ──> bytes
+    error     bytes ── read_error ──────> ErrorReply ── write_error ─────> bytes
 
 A format knows typed turns and nothing else: no provider's rules, no other format. What differs between servers of one
-format is a `Dialect`, which every one of the six takes. Below the formats stand what they share: `json_text` (reading
-JSON with places, splicing it), `conversation` (edited turns back into their body), `framing`, `aws_event_stream`,
-`streaming`, `think_tags` and `reasoning_details`.
+format is a `Dialect`. Below the formats stand what they share: `wire` (what a format must say of itself), `paths`,
+`errors`, `json_text` (reading JSON with places, splicing it), `conversation` (edited turns back into their body),
+`framing`, `aws_event_stream`, `streaming`, `texts`, `think_tags` and `reasoning_details`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
 
 from thoughtline.formats import (
     ai_sdk_ui,
@@ -24,128 +24,25 @@ from thoughtline.formats import (
     openai_chat,
     openai_responses,
 )
-from thoughtline.formats.halves import reading, writing
-from thoughtline.providers import (
-    AI_SDK,
-    ANTHROPIC,
-    BEDROCK_CLAUDE,
-    GEMINI,
-    OLLAMA,
-    OPENAI_RESPONSES,
-    REASONING_CONTENT,
-    Dialect,
+from thoughtline.formats.wire import BodyCodec, StreamWire, Wire
+from thoughtline.values.turns import FormatName, StreamName
+
+__all__ = ["FORMATS", "STREAM_FORMATS", "USUAL", "BodyCodec", "StreamWire", "Wire"]
+
+_WIRES = (
+    openai_chat.WIRE,
+    openai_responses.WIRE,
+    anthropic_messages.WIRE,
+    gemini_generate.WIRE,
+    ollama_chat.WIRE,
+    bedrock_converse.WIRE,
 )
-from thoughtline.values.events import Event
-from thoughtline.values.turns import FormatName, Reply, Transcript
 
+FORMATS: Mapping[FormatName, Wire] = {wire.name: wire for wire in _WIRES}
+"""Every format that clients and providers speak."""
 
-class DecodesStream(Protocol):
-    """Bytes cut anywhere in, events out."""
+STREAM_FORMATS: Mapping[StreamName, StreamWire] = {wire.name: wire for wire in (*_WIRES, ai_sdk_ui.WIRE)}
+"""Every format that a stream can be read and written in."""
 
-    def feed(self, data: bytes) -> list[Event]: ...
-
-    def finish(self) -> list[Event]: ...
-
-
-class EncodesStream(Protocol):
-    """Events in, bytes out."""
-
-    def encode(self, event: Event) -> bytes: ...
-
-    def finish(self) -> bytes: ...
-
-
-class BodyCodec(NamedTuple):
-    """The four functions for whole bodies."""
-
-    decode_request: Callable[[bytes, Dialect], Transcript]
-    encode_request: Callable[[Transcript, Dialect], bytes]
-    decode_response: Callable[[bytes, Dialect], Reply]
-    encode_response: Callable[[Reply, Dialect], bytes]
-
-
-class Format(NamedTuple):
-    """A row of the table: how to read and write one wire format."""
-
-    name: FormatName
-    dialect: Dialect
-    stream_decoder: Callable[[Dialect], DecodesStream]
-    stream_encoder: Callable[[Dialect], EncodesStream]
-    bodies: BodyCodec | None
-
-
-FORMATS: dict[FormatName, Format] = {
-    "openai_chat": Format(
-        "openai_chat",
-        REASONING_CONTENT,
-        openai_chat.StreamDecoder,
-        openai_chat.StreamEncoder,
-        BodyCodec(
-            reading(openai_chat.decode_request),
-            writing(openai_chat.encode_request),
-            openai_chat.decode_response,
-            openai_chat.encode_response,
-        ),
-    ),
-    "openai_responses": Format(
-        "openai_responses",
-        OPENAI_RESPONSES,
-        openai_responses.StreamDecoder,
-        openai_responses.StreamEncoder,
-        BodyCodec(
-            reading(openai_responses.decode_request),
-            writing(openai_responses.encode_request),
-            openai_responses.decode_response,
-            openai_responses.encode_response,
-        ),
-    ),
-    "anthropic_messages": Format(
-        "anthropic_messages",
-        ANTHROPIC,
-        anthropic_messages.StreamDecoder,
-        anthropic_messages.StreamEncoder,
-        BodyCodec(
-            reading(anthropic_messages.decode_request),
-            writing(anthropic_messages.encode_request),
-            anthropic_messages.decode_response,
-            anthropic_messages.encode_response,
-        ),
-    ),
-    "gemini_generate": Format(
-        "gemini_generate",
-        GEMINI,
-        gemini_generate.StreamDecoder,
-        gemini_generate.StreamEncoder,
-        BodyCodec(
-            reading(gemini_generate.decode_request),
-            writing(gemini_generate.encode_request),
-            gemini_generate.decode_response,
-            gemini_generate.encode_response,
-        ),
-    ),
-    "ollama_chat": Format(
-        "ollama_chat",
-        OLLAMA,
-        ollama_chat.StreamDecoder,
-        ollama_chat.StreamEncoder,
-        BodyCodec(
-            reading(ollama_chat.decode_request),
-            writing(ollama_chat.encode_request),
-            ollama_chat.decode_response,
-            ollama_chat.encode_response,
-        ),
-    ),
-    "bedrock_converse": Format(
-        "bedrock_converse",
-        BEDROCK_CLAUDE,
-        bedrock_converse.StreamDecoder,
-        bedrock_converse.StreamEncoder,
-        BodyCodec(
-            reading(bedrock_converse.decode_request),
-            writing(bedrock_converse.encode_request),
-            bedrock_converse.decode_response,
-            bedrock_converse.encode_response,
-        ),
-    ),
-    "ai_sdk_ui": Format("ai_sdk_ui", AI_SDK, ai_sdk_ui.StreamDecoder, ai_sdk_ui.StreamEncoder, None),
-}
+USUAL: Wire = openai_chat.WIRE
+"""The format of whoever says nothing of it."""

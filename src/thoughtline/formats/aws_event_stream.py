@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import struct
 from binascii import crc32
-from typing import NamedTuple
 
+from thoughtline.formats.framing import Frame
 from thoughtline.values.errors import DecodeError, LimitExceeded
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
@@ -26,15 +26,8 @@ _FIXED_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 _BYTES_TYPE = 6
 
 
-class Message(NamedTuple):
-    """One message: its string headers and its payload."""
-
-    headers: dict[str, str]
-    payload: bytes
-
-
 class EventStream:
-    """Bytes cut anywhere in, whole messages out."""
+    """Bytes cut anywhere in, whole messages out, as `framing.Framing` has it. Only string headers are given."""
 
     def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._buffer = bytearray()
@@ -42,12 +35,12 @@ class EventStream:
         self._given = 0
         self._failure: DecodeError | None = None
 
-    def feed(self, data: bytes) -> list[Message]:
+    def feed(self, data: bytes) -> list[Frame]:
         """The messages that are whole. Those before a broken one are given first; the error comes next."""
+        self._buffer += data
         if self._failure is not None:
             raise self._failure
-        self._buffer += data
-        messages: list[Message] = []
+        messages: list[Frame] = []
         position = 0
         try:
             while (size := self._size_at(position)) is not None and len(self._buffer) - position >= size:
@@ -61,10 +54,14 @@ class EventStream:
         self._given += position
         return messages
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether the stream could end here without cutting a message."""
-        return not self._buffer
+    def finish(self) -> list[Frame]:
+        """A message that was cut says nothing."""
+        return []
+
+    def rest(self) -> bytes:
+        data = bytes(self._buffer)
+        self._buffer.clear()
+        return data
 
     def _size_at(self, position: int) -> int | None:
         if len(self._buffer) - position < _PRELUDE.size:
@@ -80,12 +77,13 @@ class EventStream:
         return int(total)
 
 
-def _decode_message(message: bytes) -> Message:
+def _decode_message(message: bytes) -> Frame:
     _, headers_size, _ = _PRELUDE.unpack_from(message)
     if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
         raise DecodeError("event stream message fails its checksum")
-    body = _PRELUDE.size + headers_size
-    return Message(_decode_headers(message[_PRELUDE.size : body]), message[body:-4])
+    start = _PRELUDE.size + headers_size
+    headers = _decode_headers(message[_PRELUDE.size : start])
+    return Frame(message[:start], message[start:-4], message[-4:], headers=headers)
 
 
 def _decode_headers(data: bytes) -> dict[str, str]:

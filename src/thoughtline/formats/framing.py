@@ -1,13 +1,19 @@
-"""Where one event of a text stream ends and the next begins: server-sent events, lines of JSON, a growing JSON array.
+"""Where one event of a stream ends and the next begins: server-sent events, lines of JSON, a growing JSON array.
 
-Each decoder takes bytes cut anywhere and gives the payloads that are complete, in the same pieces however the bytes
-were cut. SSE event names and ids are not given: in every format we read, the payload says what it is.
+Each framing takes bytes cut anywhere and gives frames: the frames of a stream, one behind the other, are its bytes, and
+the payloads are the same however the bytes were cut. Names and ids of server-sent events are not read: in every
+format, the payload says what it is. `aws_event_stream` has the same interface.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Protocol
+
+from msgspec import Struct
 
 from thoughtline.formats.json_text import escape_line_breaks
 from thoughtline.values.errors import LimitExceeded
@@ -17,224 +23,308 @@ MAX_EVENT_BYTES = 32 * 1024 * 1024
 must not fill the memory."""
 
 _BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_DATA_LINE = re.compile(rb"(?:\A|(?<=[\r\n]))data: ?([^\r\n]*)")
+_BLANK_LINE = re.compile(rb"(\r\n\r\n|\r\n\n|\r\n\r|\n\r\n|\n\n|\n\r|\r\r\n|\r\r)")
+_OUTSIDE_STRING = re.compile(rb'["\[\]{}]')
+_INSIDE_STRING = re.compile(rb'["\\]')
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class Frame(Struct, frozen=True, gc=False):
+    """One event as it came: what stands before its payload, the payload, what stands behind it.
+
+    What says nothing (comments, white space) has no payload. A payload that is spread over several `data` lines is
+    joined; `spread` are the bytes of such an event. `headers` are those of Amazon's framing.
+    """
+
+    head: bytes = b""
+    payload: bytes = b""
+    tail: bytes = b""
+    spread: bytes = b""
+    headers: Mapping[str, str] = _NO_HEADERS
+
+    @property
+    def raw(self) -> bytes:
+        return self.spread or self.head + self.payload + self.tail
+
+    def with_payload(self, payload: bytes) -> bytes:
+        """The bytes of the event with another payload."""
+        return self.head + one_line(payload) + self.tail
 
 
 class Framing(Protocol):
-    """Bytes in, whole payloads out."""
+    """Bytes in, frames out."""
 
-    def feed(self, data: bytes) -> list[bytes]: ...
+    def feed(self, data: bytes) -> list[Frame]:
+        """The events that are whole. Those before one beyond the bound are given first; the error comes next."""
+        ...
 
-    def finish(self) -> list[bytes]:
+    def finish(self) -> list[Frame]:
         """What is left when the stream has ended: a last event without its end mark counts."""
         ...
 
+    def rest(self) -> bytes:
+        """The bytes that were taken in and not given."""
+        ...
 
-class _Pending:
+
+class _Held(ABC):
     """Bytes of an event that has not ended yet. Joined only when it ends: a long event costs what it is long."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
+        self._limit = limit
         self._pieces: list[bytes] = []
         self._size = 0
-        self._limit = limit
-        self.is_exceeded = False
+        self._is_exceeded = False
 
-    def __len__(self) -> int:
-        return self._size
-
-    def add(self, data: bytes) -> None:
-        """More of an event that has not ended."""
-        self.check()
-        if data:
-            self._size += len(data)
-            if self._size > self._limit:
-                self.is_exceeded = True
-                self.check()
-            self._pieces.append(data)
-
-    def check(self) -> None:
-        """Once beyond the bound, always beyond it."""
-        if self.is_exceeded:
+    def feed(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
+        if not self._is_exceeded:
+            data = self._cut(data, frames)
+        self._hold(data)
+        if self._is_exceeded and not frames:
             raise LimitExceeded(f"an event is longer than {self._limit} bytes")
+        return frames
 
-    def within(self, payloads: list[bytes], rest: bytes) -> list[bytes]:
-        """The payloads up to one beyond the bound, whose error comes with the next call; `rest` is not ended yet."""
-        long = next((at for at, payload in enumerate(payloads) if len(payload) > self._limit), None)
-        if long is None and len(rest) <= self._limit:
-            self.add(rest)
-            return payloads
-        self.is_exceeded = True
-        if not payloads[:long]:
-            self.check()
-        return payloads[:long]
+    def finish(self) -> list[Frame]:
+        if self._is_exceeded:
+            raise LimitExceeded(f"an event is longer than {self._limit} bytes")
+        data = self.rest()
+        return self._last(data) if data else []
 
-    def end(self, data: bytes) -> bytes:
-        """All of the event, with the piece that ends it."""
-        self._pieces.append(data)
-        return self.take()
-
-    def last_byte(self) -> bytes:
-        return self._pieces[-1][-1:] if self._pieces else b""
-
-    def take(self) -> bytes:
+    def rest(self) -> bytes:
         joined = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._size = 0
         return joined
 
+    @abstractmethod
+    def _cut(self, data: bytes, frames: list[Frame]) -> bytes:
+        """Give the events that end in these bytes; what is left of them."""
 
-class ServerSentEvents:
-    """The `data` of each event of a `text/event-stream` (WHATWG HTML, 9.2): comments, CRLF and CR line ends, several
-    `data` lines, no space after the colon, a byte-order mark, and a last event that no blank line ends."""
+    @abstractmethod
+    def _last(self, data: bytes) -> list[Frame]:
+        """What was held when the stream ended."""
+
+    def _hold(self, data: bytes) -> None:
+        if data:
+            self._pieces.append(data)
+            self._size += len(data)
+            self._is_exceeded = self._is_exceeded or self._size > self._limit
+
+    def _give(self, found: list[Frame], frames: list[Frame], size: int) -> bytes:
+        """Give these events of so many bytes, up to one beyond the bound; what is left of them."""
+        if size <= self._limit:
+            frames += found
+            return b""
+        long = next((at for at, frame in enumerate(found) if len(frame.payload) > self._limit), len(found))
+        self._is_exceeded = long < len(found)
+        frames += found[:long]
+        return b"".join(frame.raw for frame in found[long:])
+
+
+class ServerSentEvents(_Held):
+    """The events of a `text/event-stream` (WHATWG HTML, 9.2): comments, CRLF and CR line ends, several `data` lines, no
+    space after the colon, a byte-order mark, and a last event that no blank line ends."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
-        self._pending = _Pending(limit)
-        self._limit = limit
+        super().__init__(limit)
+        self._is_first = True
         self._ended_in_cr = False
-        self._head: bytes | None = b""
-        self._is_between_events = False
 
-    def feed(self, data: bytes) -> list[bytes]:
+    def feed(self, data: bytes) -> list[Frame]:
         # Nearly every piece of nearly every stream is one event of one line: seen at a glance, it need not be cut.
-        is_one = self._is_between_events and data[:6] == b"data: " and data.find(10) == len(data) - 2
+        is_one = not self._pieces and data[:6] == b"data: " and data.find(10) == len(data) - 2
         if is_one and data[-1] == 10 and 13 not in data and 8 < len(data) <= self._limit:
-            return [data[6:-2]]
-        self._pending.check()
-        payloads = self._feed(data)
-        is_waiting = self._pending or self._ended_in_cr or self._head is not None
-        self._is_between_events = not (is_waiting or self._pending.is_exceeded)
-        return payloads
+            self._is_first = self._ended_in_cr = False
+            return [Frame(b"data: ", data[6:-2], b"\n\n")]
+        return super().feed(data)
 
-    def _feed(self, data: bytes) -> list[bytes]:
-        if self._head is not None:
-            data = self._without_bom(data)
-        if self._ended_in_cr or 13 in data:
-            data = self._with_plain_line_ends(data)
-        if b"\n\n" not in data and not (data[:1] == b"\n" and self._pending.last_byte() == b"\n"):
-            self._pending.add(data)
-            return []
-        if self._pending:
-            data = self._pending.end(data)
-        whole, rest = data.rsplit(b"\n\n", 1)
-        lines = whole.split(b"\n")
-        if any(lines[1::2]):
-            payloads = [payload for event in whole.split(b"\n\n") for payload in _data_lines(event)]
-        else:
-            payloads = [
-                payload
-                for line in lines[::2]
-                for payload in ((line[6:],) if line[:6] == b"data: " and len(line) > 6 else _data_lines(line))
-            ]
-        return self._pending.within(payloads, rest)
-
-    def finish(self) -> list[bytes]:
-        self._pending.check()
-        head, self._head = self._head, None
-        if head:
-            self._pending.add(head)
-        return _data_lines(self._pending.take()) if self._pending else []
-
-    def _without_bom(self, data: bytes) -> bytes:
-        """The mark may come in three pieces: hold what could still become one."""
-        seen = (self._head or b"") + data
-        if len(seen) < len(_BOM) and _BOM.startswith(seen):
-            self._head = seen
-            return b""
-        self._head = None
-        return seen.removeprefix(_BOM)
-
-    def _with_plain_line_ends(self, data: bytes) -> bytes:
-        if self._ended_in_cr and data[:1] == b"\n":
-            data = data[1:]
+    def _cut(self, data: bytes, frames: list[Frame]) -> bytes:
+        if self._ended_in_cr and data:
             self._ended_in_cr = False
-        if data:
-            self._ended_in_cr = data.endswith(b"\r")
-        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            if data[:1] == b"\n":  # it belongs to the line end before it, whose event was given
+                frames.append(Frame(b"\n"))
+                data = data[1:]
+        if self._pieces:
+            seen = self._pieces[-1][-1:] + data
+            if b"\n\n" not in seen and (13 not in seen or _BLANK_LINE.search(seen) is None):
+                return data
+            data = self.rest() + data
+        if self._is_first and (b"\n" in data or b"\r" in data):
+            data = self._without_mark(data, frames)
+        if 13 in data:
+            *parts, rest = _BLANK_LINE.split(data)
+            events = list(zip(parts[::2], parts[1::2], strict=True))
+        else:
+            *parts, rest = data.split(b"\n\n")
+            events = [(body, b"\n\n") for body in parts]
+        self._ended_in_cr = not rest and data.endswith(b"\r")
+        return self._give([_event(body, end) for body, end in events], frames, len(data)) + rest
+
+    def _last(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
+        body = self._without_mark(data, frames)
+        return [*frames, _event(body, b"")]
+
+    def _without_mark(self, data: bytes, frames: list[Frame]) -> bytes:
+        """A byte-order mark at the head of a stream is given by itself."""
+        is_marked = self._is_first and data.startswith(_BOM)
+        self._is_first = False
+        frames += [Frame(_BOM)] if is_marked else []
+        return data[len(_BOM) :] if is_marked else data
 
 
-def _data_lines(event: bytes) -> list[bytes]:
-    """The `data` of one event, or of none if it has no such line."""
-    lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
-    return [b"\n".join(lines)] if any(lines) else []
+def _event(body: bytes, end: bytes) -> Frame:
+    """An event of one `data` line in its parts; one of several as if it were one."""
+    at = 0 if body[:5] == b"data:" else body.find(b"\ndata:") + 1 or len(body)
+    if len(body) > at + 6 and body.find(10, at) < 0 and 13 not in body:
+        # Nearly always it is the last line, and the only one of them.
+        start = at + 6 if body[at + 5] == 32 else at + 5
+        return Frame(body[:start], body[start:], end)
+    found = list(_DATA_LINE.finditer(body))
+    if not any(line[1] for line in found):
+        return Frame(body + end)
+    if len(found) == 1:
+        first, last = found[0].span(1)
+        return Frame(body[:first], body[first:last], body[last:] + end)
+    others = [line for line in _LINE_END.split(body) if not line.startswith(b"data:")]
+    head = b"".join(line + b"\n" for line in others) + b"data: "
+    return Frame(head, b"\n".join(line[1] for line in found), end or b"\n\n", body + end)
 
 
-class JsonLines:
+class JsonLines(_Held):
     """One JSON value a line (NDJSON)."""
 
-    def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
-        self._pending = _Pending(limit)
-
-    def feed(self, data: bytes) -> list[bytes]:
-        self._pending.check()
+    def _cut(self, data: bytes, frames: list[Frame]) -> bytes:
         if b"\n" not in data:
-            self._pending.add(data)
-            return []
-        if self._pending:
-            data = self._pending.end(data)
-        whole, rest = data.rsplit(b"\n", 1)
-        lines = [line for line in map(bytes.strip, whole.split(b"\n")) if line]
-        return self._pending.within(lines, rest)
+            return data
+        data = self.rest() + data
+        *lines, rest = data.split(b"\n")
+        return self._give([_line(line, b"\n") for line in lines], frames, len(data)) + rest
 
-    def finish(self) -> list[bytes]:
-        self._pending.check()
-        line = self._pending.take().strip() if self._pending else b""
-        return [line] if line else []
+    def _last(self, data: bytes) -> list[Frame]:
+        return [_line(data, b"")]
 
 
-_OUTSIDE = re.compile(rb'["\[\]{}]')
-_INSIDE_STRING = re.compile(rb'["\\]')
+def _line(line: bytes, end: bytes) -> Frame:
+    payload = line.strip()
+    if len(payload) == len(line):
+        return Frame(b"", line, end)
+    start = line.find(payload)
+    return Frame(line[:start], payload, line[start + len(payload) :] + end)
 
 
-class JsonArray:
+class JsonArray(_Held):
     """The elements of one JSON array that arrives in pieces: Gemini's stream without `alt=sse`."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
-        self._pending = _Pending(limit)
+        super().__init__(limit)
         self._depth = 0
+        self._head = 0
         self._in_string = False
         self._is_escaped = False
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """The elements that are whole. Those before one beyond the bound are given first; the error comes next."""
-        payloads: list[bytes] = []
-        self._pending.check()
-        try:
-            self._feed(data, payloads)
-        except LimitExceeded:
-            if not payloads:
-                raise
-        return payloads
-
-    def _feed(self, data: bytes, payloads: list[bytes]) -> None:
+    def _cut(self, data: bytes, frames: list[Frame]) -> bytes:
         start = position = 0
-        while (found := self._next_mark(data, position)) is not None:
-            mark, position = data[found : found + 1], found + 1
-            if self._in_string:
-                self._in_string = mark != b'"'
-                self._is_escaped = mark == b"\\"
-            elif mark == b'"':
-                self._in_string = True
-            elif mark in b"[{":
-                self._depth += 1
-                if self._depth == 2:
-                    start = found
-            else:
-                self._depth -= 1
-                if self._depth == 1:
-                    self._pending.add(data[start:position])
-                    payloads.append(self._pending.take())
+        while (at := self._next_mark(data, position)) is not None:
+            position = at + 1
+            depth = self._depth
+            self._step(data[at:position])
+            if depth == 1 and self._depth == 2:
+                self._head = at - start
+            elif depth == 2 and self._depth == 1:
+                whole = self.rest() + data[start:position]
+                if left := self._give(self._last(whole), frames, len(whole)):
+                    return left + data[position:]
+                start = position
         if self._depth >= 2:
-            self._pending.add(data[start:])
+            return data[start:]
+        frames += [Frame(data[start:])] if data[start:] else []
+        return b""
+
+    def _step(self, mark: bytes) -> None:
+        if self._in_string:
+            self._in_string = mark != b'"'
+            self._is_escaped = mark == b"\\"
+        elif mark == b'"':
+            self._in_string = True
+        else:
+            self._depth += 1 if mark in b"[{" else -1
 
     def _next_mark(self, data: bytes, position: int) -> int | None:
         if self._is_escaped and position < len(data):
             position += 1
             self._is_escaped = False
-        found = (_INSIDE_STRING if self._in_string else _OUTSIDE).search(data, position)
+        found = (_INSIDE_STRING if self._in_string else _OUTSIDE_STRING).search(data, position)
         return found.start() if found else None
 
-    def finish(self) -> list[bytes]:
-        self._pending.check()
-        return [self._pending.take()] if self._pending else []
+    def _last(self, data: bytes) -> list[Frame]:
+        return [Frame(data[: self._head], data[self._head :])]
+
+
+class EventsOrArray:
+    """Server-sent events or a JSON array, whichever the first byte says."""
+
+    def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
+        self._limit = limit
+        self._chosen: Framing | None = None
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if self._chosen is not None:
+            return self._chosen.feed(data)
+        begun = data.lstrip()
+        white = [Frame(data[: len(data) - len(begun)])] if len(begun) < len(data) else []
+        if not begun:
+            return white
+        self._chosen = JsonArray(self._limit) if begun[:1] == b"[" else ServerSentEvents(self._limit)
+        return white + self._chosen.feed(begun)
+
+    def finish(self) -> list[Frame]:
+        return self._chosen.finish() if self._chosen is not None else []
+
+    def rest(self) -> bytes:
+        return self._chosen.rest() if self._chosen is not None else b""
+
+
+class EditedStream(ABC):
+    """A stream that is passed on frame by frame: bytes in, bytes out.
+
+    An event beyond all bounds passes as it is, and so does all that follows.
+    """
+
+    def __init__(self, framing: Framing) -> None:
+        self._framing = framing
+        self._gave_up = False
+
+    def feed(self, data: bytes) -> bytes:
+        """What can go on."""
+        if self._gave_up:
+            return data
+        try:
+            return b"".join(map(self._edit, self._framing.feed(data)))
+        except LimitExceeded:
+            self._gave_up = True
+            return self._held() + self._framing.rest()
+
+    def finish(self) -> bytes:
+        """Nothing more comes: what is left, as it is."""
+        if self._gave_up:
+            return b""
+        try:
+            out = b"".join(map(self._edit, self._framing.finish()))
+        except LimitExceeded:
+            out = b""
+        return out + self._held() + self._framing.rest()
+
+    @abstractmethod
+    def _edit(self, frame: Frame) -> bytes:
+        """What goes on when this event came."""
+
+    def _held(self) -> bytes:
+        """What was held back, when there is nothing left to wait for."""
+        return b""
 
 
 def sse(payload: bytes, name: str = "") -> bytes:

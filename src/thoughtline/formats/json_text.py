@@ -290,6 +290,23 @@ def replace_at(text: bytes, path: Path, value: bytes) -> bytes:
     return text[: found[0]] + value + text[found[1] :]
 
 
+def decode_each(raws: Iterable[Raw], decode: Callable[[Raw], T], place: str) -> tuple[T, ...]:
+    """Every element of a list; what is wrong with one is told with its place."""
+    found = []
+    for position, raw in enumerate(raws):
+        try:
+            found.append(decode(raw))
+        except DecodeError as error:
+            raise error.within(f"{place}/{position}") from None
+    return tuple(found)
+
+
+def arguments_text(raw: Raw) -> str:
+    """Call arguments of a wire that holds them as JSON."""
+    text = bytes(raw)
+    return "{}" if text == b"null" else str(text, "utf-8", "replace")
+
+
 def arguments_object(text: str) -> bytes:
     """Call arguments for a wire that holds them as JSON. Those of a call that was cut short are none."""
     if not is_json(text or "{}"):
@@ -313,8 +330,3 @@ def array(values: Iterable[Json]) -> bytes:
 def object_of(values: Iterable[tuple[str, Json | None]]) -> bytes:
     """An object of values that are JSON text already; those that are None are left out."""
     return b"{" + b",".join(encode(key) + b":" + bytes(value) for key, value in values if value is not None) + b"}"
-
-
-def own(raw: Raw) -> Raw:
-    """The same JSON without the body it is a view of, for keeping beyond the exchange."""
-    return raw.copy()

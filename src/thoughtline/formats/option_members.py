@@ -1,26 +1,54 @@
 """Reading and writing the options of a request: which members were read, which options could be written.
 
-A `Reader` takes members by name and remembers where they stood; what nobody took is left over. A `Writer` collects
-members; an option that is set and that nobody wrote is dropped, and says so.
+A format lists the members that are one option each; the rest it reads and writes itself. A `Reader` takes members by
+name and remembers where they stood; what nobody took is left over. A `Writer` collects members; an option that is set
+and that nobody wrote is dropped, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from thoughtline.formats.json_text import decode, encode, is_given, members, pointer
-from thoughtline.values.items import Unknown
-from thoughtline.values.options import Media, Options, ReadOptions, ResultContent, WrittenOptions
+from thoughtline.formats.json_text import NULL, decode, encode, is_given, members, object_of, pointer
+from thoughtline.formats.thinking import thinking_switch
+from thoughtline.values.options import (
+    EFFORTS,
+    CustomTool,
+    Effort,
+    FunctionTool,
+    Options,
+    ReadOptions,
+    StructuredOutput,
+    WrittenOptions,
+)
+from thoughtline.values.turns import ThinkingSwitch
 
 T = TypeVar("T")
 _NO_OPTIONS = Options()
 _APART = frozenset({"model", "is_streaming", "wants_usage", "thinking"})
 """Options that somebody else writes: the address, the framing, the table of efforts."""
+
+ANY_OBJECT = b'{"type":"object","properties":{}}'
+"""The schema of a function that says nothing of its parameters, for formats that insist on one."""
+
+
+class Member(NamedTuple):
+    """A member that is an option: of its names the first is written, all are read."""
+
+    option: str
+    kind: Any
+    names: tuple[str, ...]
+
+
+def member(option: str, kind: Any, *names: str) -> Member:
+    """A row of a table. `kind` is a type, `tuple` for a list of strings, `Raw` for JSON that is passed on; without a
+    name the member has that of the option."""
+    return Member(option, kind, names or (option,))
 
 
 @cache
@@ -65,6 +93,18 @@ class Reader:
             return (decode(_decoder(str), value, self.places[field]),)
         return tuple(decode(_decoder(list[str]), value, self.places[field]))
 
+    def read(self, rows: Iterable[Member]) -> dict[str, Any]:
+        """The options of these rows that are set."""
+        found = {row.option: self._read(row) for row in rows}
+        return {option: value for option, value in found.items() if value is not None}
+
+    def _read(self, row: Member) -> Any:
+        if row.kind is Raw:
+            return self.raw(row.option, *row.names)
+        if row.kind is tuple:
+            return self.names(row.option, *row.names)
+        return self.take(row.kind, row.option, *row.names)
+
     def elements(self, field: str, *names: str) -> tuple[Raw, ...]:
         value = self.raw(field, *names)
         return () if value is None else tuple(decode(_decoder(list[Raw]), value, self.places[field]))
@@ -77,6 +117,11 @@ class Reader:
             if value is not None and bytes(value)[:1] == b"{":
                 return Reader(value, self._place + pointer([name]), self.places)
         return Reader(b"{}", self._place, self.places)
+
+    def switch(self, *names: str) -> ThinkingSwitch:
+        """What these members say about thinking."""
+        raws = [self.raw("thinking", name) for name in names]
+        return thinking_switch(*(NULL if raw is None else raw for raw in raws))
 
     def skip(self, *names: str) -> None:
         """Members that are read elsewhere."""
@@ -110,22 +155,27 @@ class Writer:
         """A member that is JSON text already."""
         self._members.append((name, value))
 
-    def same(self, *fields: str) -> None:
-        """Options whose members have their very names."""
-        for field in fields:
-            self.put(field, field, getattr(self._options, field))
+    def put_object(self, name: str, value: bytes) -> None:
+        """An object, if anything is in it."""
+        if value != b"{}":
+            self.put_json(name, value)
+
+    def write(self, rows: Iterable[Member]) -> None:
+        """The members of these rows."""
+        for row in rows:
+            self.put(row.option, row.names[0], getattr(self._options, row.option))
+
+    def inner(self, rows: Iterable[Member], *rest: tuple[str, object]) -> bytes:
+        """An object with the members of these rows, and some more, to be put into this one."""
+        inner = Writer(self._options)
+        inner.write(rows)
+        self.carry(*inner._carried)
+        inner._members += [(key, encode(value)) for key, value in rest]
+        return object_of(inner._members)
 
     def carry(self, *fields: str) -> None:
         """Options that were written by other means."""
         self._carried.update(fields)
-
-    def drop(self, *fields: str) -> None:
-        """Options that could not be written after all."""
-        self._carried.difference_update(fields)
-
-    @property
-    def members(self) -> list[tuple[str, bytes]]:
-        return self._members
 
     def done(self) -> WrittenOptions:
         unwritten = [name for name in Options.__struct_fields__ if name not in self._carried]
@@ -133,45 +183,22 @@ class Writer:
         return WrittenOptions(tuple(self._members), tuple(dropped))
 
 
-# --- data addresses and results --------------------------------------------------------------------------------------
+def given(raw: Raw) -> Raw | None:
+    """A member that is passed on; None if it is not there."""
+    return raw if is_given(raw) else None
 
 
-def split_data_url(url: str) -> tuple[str, str] | None:
-    """Media type and base64 text of a `data:` address."""
-    head, comma, data = url.partition(",")
-    if not head.startswith("data:") or not comma or not head.endswith(";base64"):
-        return None
-    return head.removeprefix("data:").removesuffix(";base64").split(";")[0], data
+def effort_named(word: str | None) -> Effort | None:
+    return next((effort for effort in EFFORTS if effort == word), None)
 
 
-def data_url(media: Media) -> str:
-    """The address of a medium: its own, or one that holds its bytes."""
-    return media.url if media.url is not None else f"data:{media.media_type};base64,{media.data or ''}"
+def described(tool: FunctionTool | CustomTool, *rest: tuple[str, bytes | Raw | None]) -> bytes:
+    """The object of a tool: its name, what is said of it, and what its format adds."""
+    description = encode(tool.description) if tool.description is not None else None
+    return object_of([("name", encode(tool.name)), ("description", description), *rest])
 
 
-def text_of(content: ResultContent) -> str:
-    """The text and JSON of a result, one part a line."""
-    texts = [part if isinstance(part, str) else bytes(part.value).decode() for part in _said(content)]
-    return "\n".join(texts)
-
-
-def _said(content: ResultContent) -> Sequence[Any]:
-    return [part for part in content.parts if not isinstance(part, Media)]
-
-
-def media_of(content: ResultContent) -> tuple[Media, ...]:
-    return tuple(part for part in content.parts if isinstance(part, Media))
-
-
-def said_of(content: ResultContent) -> str:
-    """The text of a result for a wire that has no mark for a tool that failed."""
-    return f"Error: {text_of(content)}" if content.is_error else text_of(content)
-
-
-def hold_media(
-    content: ResultContent, encode_media: Callable[[Media], Unknown | None]
-) -> tuple[list[Raw], tuple[Media, ...]]:
-    """The media of a result that a wire has a place for, as its JSON; and those it has none for."""
-    encoded = [(media, encode_media(media)) for media in media_of(content)]
-    held = [part.raw for _, part in encoded if part is not None]
-    return held, tuple(media for media, part in encoded if part is None)
+def schema_members(output: StructuredOutput) -> dict[str, object]:
+    """How OpenAI's formats tell the schema of an answer."""
+    told: dict[str, object] = {"name": output.name or "answer", "schema": output.schema}
+    return told | ({"description": output.description} if output.description is not None else {})

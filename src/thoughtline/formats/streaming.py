@@ -7,6 +7,7 @@ otherwise does not change what a reader sees. A decoder that has failed stays fa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
 import msgspec
 
@@ -15,6 +16,7 @@ from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded
 from thoughtline.values.events import Event, ItemDone
 
 _END_MARKS = (b"[DONE]", b"")
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError)
 
 
 class PayloadStreamDecoder(ABC):
@@ -25,7 +27,7 @@ class PayloadStreamDecoder(ABC):
 
     def __init__(self, framing: Framing) -> None:
         self._framing = framing
-        self._payloads_of = framing.feed
+        self._frames_of = framing.feed
         self._failure: DecodeError | None = None
 
     def feed(self, data: bytes) -> list[Event]:
@@ -34,13 +36,15 @@ class PayloadStreamDecoder(ABC):
             raise self._failure
         events: list[Event] = []
         try:
-            for payload in self._payloads_of(data):
+            for frame in self._frames_of(data):
+                payload = frame.payload
                 try:
-                    self._take(payload, events)
+                    if payload:
+                        self._take(payload, events)
                 except msgspec.DecodeError:
-                    if not self._is_end_mark(payload):
+                    if not (self.has_end_mark and is_end_mark(payload)):
                         raise
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError) as error:
+        except _UNREADABLE as error:
             self._failure = _named(error)
             if not events:
                 raise self._failure from None
@@ -51,26 +55,18 @@ class PayloadStreamDecoder(ABC):
         if self._failure is not None:
             raise self._failure
         events: list[Event] = []
-        for payload in self._rest():
-            try:
-                self._take(payload, events)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError):
-                if not self._is_end_mark(payload):
-                    break  # cut in the middle of an event: the missing finish says so
         try:
+            for frame in self._framing.finish():
+                if frame.payload:
+                    self._take_last(frame.payload, events)
             self._close(events)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError) as error:
+        except _UNREADABLE as error:
             raise _named(error) from None
         return events
 
-    def _is_end_mark(self, payload: bytes) -> bool:
-        return self.has_end_mark and is_end_mark(payload)
-
-    def _rest(self) -> list[bytes]:
-        try:
-            return self._framing.finish()
-        except DecodeError as error:
-            raise _named(error) from None
+    def _take_last(self, payload: bytes, events: list[Event]) -> None:
+        with suppress(*_UNREADABLE):  # cut in the middle of an event: the missing finish says so
+            self._take(payload, events)
 
     @abstractmethod
     def _take(self, payload: bytes, events: list[Event]) -> None:

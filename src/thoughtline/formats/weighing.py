@@ -75,10 +75,7 @@ def check_turns(transcript: Transcript) -> None:
 
 def decode_bounded(body: bytes, format: FormatName, dialect: Dialect) -> Transcript:
     """A request that is small enough to be planned. Raises `LimitExceeded` where it is not."""
-    bodies = FORMATS[format].bodies
-    if bodies is None:
-        raise ValueError(f"{format} has no requests")
     check_weight(body)
-    transcript = bodies.decode_request(body, dialect)
+    transcript = FORMATS[format].bodies.decode_request(body, dialect)
     check_turns(transcript)
     return transcript

@@ -6,7 +6,6 @@ only a known key gets in, and the providers' keys stay inside.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -16,6 +15,7 @@ from thoughtline.gateway.client_keys import ClientKey, has_checksum
 from thoughtline.gateway.door import check_head, is_direct, is_this_machine, is_website, peer_of
 from thoughtline.gateway.headers import credentials_of
 from thoughtline.settings import ServerSettings, Settings
+from thoughtline.values.digests import named_digest
 from thoughtline.values.errors import Declined
 
 
@@ -183,4 +183,4 @@ def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
 
 def _hashed(purpose: bytes, value: str) -> str:
     # Keys of providers are long and random, so a plain digest can't be undone by guessing.
-    return hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=16, person=purpose[:16]).hexdigest()
+    return named_digest(value, purpose).hex()

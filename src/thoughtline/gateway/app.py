@@ -21,7 +21,7 @@ from thoughtline.gateway.checking import checked
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
-from thoughtline.gateway.relay import tell
+from thoughtline.gateway.reading import log_problem
 from thoughtline.gateway.routing import MAX_PATH_BYTES, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State, with_shared
@@ -91,7 +91,7 @@ class Gateway:
             await _upgrade(state, scope, receive, send)
             return
         route = route_of(method, raw.decode("latin-1"), state.settings.providers)
-        await Exchange(state, scope, route).run(receive, send)
+        await Exchange(state, scope, receive, route).run(send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -165,4 +165,4 @@ class Gateway:
             try:
                 await self.refresh()
             except Exception as problem:  # whatever it is: who stopped looking would never hear of a revoked key
-                tell("what other replicas did could not be taken over", problem)
+                log_problem("what other replicas did could not be taken over", problem)

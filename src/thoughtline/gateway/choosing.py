@@ -5,50 +5,44 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from thoughtline.catalogue import Provider, canonical_name
+from thoughtline.catalogue import Provider
 from thoughtline.continuity.handoffs import failed_results
 from thoughtline.failover.health import Health
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import Caller, keys_for
 from thoughtline.gateway.routing import Route
-from thoughtline.replayer import Replayer
-from thoughtline.sessions import untold_session
+from thoughtline.providers import canonical_name
+from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError
 from thoughtline.values.turns import FormatName, Provenance
 
 if TYPE_CHECKING:
-    from thoughtline.gateway.attempt import Incoming
-    from thoughtline.gateway.state import State
+    from thoughtline.gateway.incoming import Incoming
 
 
 MAX_MODEL_CHARS = 512
 """Names are kept in memory, in the journal and in a header; the longest known, an ARN of AWS, is below 200."""
 
 
-class Choice(NamedTuple):
-    """Where a request goes: the provider, the model as the provider names it, the format it is asked in."""
+class Target(NamedTuple):
+    """Whom to ask: the provider, the model as the provider names it, the format it is asked in.
+
+    `health_name` is what its health is known by; `route` is empty where no route led to it. `is_callers`: the caller's
+    own credential may go there.
+    """
 
     provider: Provider
     model: str
     format: FormatName
+    health_name: str = ""
+    route: str = ""
+    is_callers: bool = True
 
     @property
     def name(self) -> str:
         return f"{self.provider.name}/{self.model}"
-
-
-class Target(NamedTuple):
-    """A choice under the name by which its health is known; `route` is empty where no route led to it.
-
-    `is_callers`: the caller's own credential may go there.
-    """
-
-    name: str
-    choice: Choice
-    route: str = ""
-    is_callers: bool = True
 
 
 class Conversation(NamedTuple):
@@ -81,30 +75,33 @@ class Choices(NamedTuple):
 
     @property
     def are_several(self) -> bool:
-        return len(self.targets) > 1 or len(self.targets[0].choice.provider.api_keys) > 1 or bool(self.targets[0].route)
+        first = self.targets[0]
+        return len(self.targets) > 1 or len(first.provider.api_keys) > 1 or bool(first.route)
 
     def ordered(self, conversation: Conversation, health: Health, now: float) -> list[Target]:
         """The one to ask first in front."""
-        by_name = {target.name: target for target in self.targets}
-        made_by = next((name for name, one in by_name.items() if one.choice.name == conversation.made_by), None)
+        if len(self.targets) == 1:
+            return [*self.targets]
+        by_name = {target.health_name: target for target in self.targets}
+        made_by = next((name for name, one in by_name.items() if one.name == conversation.made_by), None)
         names = health.targets(self.targets[0].route, list(by_name), self.weights, conversation.name, now, made_by)
         return [by_name[name] for name in names]
 
 
-def choices_of(settings: Settings, incoming: Incoming) -> Choices:
+def choices_of(incoming: Incoming) -> Choices:
     """By the model's name and the address."""
-    route, spoken = incoming.route, incoming.route.format
-    assert spoken is not None
+    route, settings = incoming.route, incoming.state.settings
+    assert route.format is not None
     model = route.model or incoming.model
     if len(model) > MAX_MODEL_CHARS:
         raise Declined(400, "model_too_long", f"A model's name has at most {MAX_MODEL_CHARS} characters.")
     if route.provider is None and model in settings.routes:
-        return _of_route(settings, settings.routes[model], incoming, spoken)
-    choice = _choose(settings, route, spoken, model)
-    return Choices((Target(_health_name(choice.name, choice, incoming), choice),))
+        return _of_route(settings, settings.routes[model], incoming, route.format)
+    target = _choose(settings, route, route.format, model)
+    return Choices((target._replace(health_name=_health_name(target.name, target, incoming)),))
 
 
-def _of_route(settings: Settings, row: RouteSettings, incoming: Incoming, spoken: FormatName) -> Choices:
+def _of_route(settings: Settings, row: RouteSettings, incoming: Incoming, format: FormatName) -> Choices:
     """The targets of a route. A caller's own key is one for the first of them, and no other provider's business.
 
     So targets of others are asked with keys of the gateway's, and left out where there are none. One that wants no key
@@ -113,14 +110,16 @@ def _of_route(settings: Settings, row: RouteSettings, incoming: Incoming, spoken
     targets: list[Target] = []
     weights: list[int] = []
     skipped: list[str] = []
-    choices = [_by_prefix(settings, name, spoken) for name in row.targets]
-    can_ask = [_can_ask(choice.provider, choices[0].provider, incoming.caller) for choice in choices]
-    for at, (name, choice) in enumerate(zip(row.targets, choices, strict=True)):
+    all_targets = [_by_prefix(settings, name, format) for name in row.targets]
+    first = all_targets[0].provider
+    can_ask = [_can_ask(target.provider, first, incoming.caller) for target in all_targets]
+    for at, (name, target) in enumerate(zip(row.targets, all_targets, strict=True)):
         if any(can_ask) and not can_ask[at]:
             skipped.append(name)
             continue
-        is_callers = choice.provider.name == choices[0].provider.name
-        targets.append(Target(_health_name(name, choice, incoming), choice, row.name, is_callers))
+        known_as = _health_name(name, target, incoming)
+        is_callers = target.provider.name == first.name
+        targets.append(target._replace(health_name=known_as, route=row.name, is_callers=is_callers))
         weights += row.weights[at : at + 1]
     return Choices(tuple(targets), tuple(weights), tuple(skipped))
 
@@ -132,48 +131,48 @@ def _can_ask(provider: Provider, first: Provider, caller: Caller) -> bool:
     return caller.key is None and (provider.name == first.name or not caller.credential)
 
 
-def _health_name(target: str, choice: Choice, incoming: Incoming) -> str:
+def _health_name(name: str, target: Target, incoming: Incoming) -> str:
     """A target asked with the caller's own key is the caller's own: what it did to its quota is nobody else's loss."""
-    return target if choice.provider.api_keys else f"{target} for {incoming.caller.tenant}"
+    return name if target.provider.api_keys else f"{name} for {incoming.caller.tenant}"
 
 
-async def conversation_of(choices: Choices, incoming: Incoming, replayer: Replayer) -> Conversation:
-    """Which conversation a request goes on with: asked only where there is a choice."""
-    wire = FORMATS[incoming.route.format] if incoming.route.format else None
-    if not choices.are_several or wire is None or wire.bodies is None:
-        return Conversation(skipped=choices.skipped)
+async def conversation_of(choices: Choices, incoming: Incoming) -> Conversation:
+    """Which conversation a request goes on with: worth knowing only where there is a choice."""
+    assert incoming.route.format is not None
+    wire, replayer = FORMATS[incoming.route.format], incoming.state.replayer
     try:
         work = replayer.work_for(incoming.body)
         transcript = await work(partial(decode_bounded, incoming.body, wire.name, wire.dialect))
     except DecodeError:
-        return Conversation(f"{incoming.caller.tenant}/{incoming.session.id or ''}", skipped=choices.skipped)
+        return Conversation(f"{incoming.caller.tenant}/{incoming.identity.session or ''}", skipped=choices.skipped)
     latest = await replayer.latest(transcript, incoming.identity)
-    name = f"{incoming.caller.tenant}/{incoming.session.id or untold_session(transcript)}"
+    name = f"{incoming.caller.tenant}/{incoming.identity.session or unnamed_session(transcript)}"
     return Conversation(name, latest.provenance if latest else None, failed_results(transcript), choices.skipped)
 
 
-async def keys_to_ask_with(state: State, caller: Caller, conversation: Conversation, provider: Provider) -> list[str]:
+async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
     """The keys to ask a provider with. Raises where this caller may not ask it."""
+    state, caller, conversation = incoming.state, incoming.caller, incoming.conversation
     is_near = caller.key is None and not caller.is_local and await state.upstreams.neighbours.has(provider)
     account = conversation.made.account if conversation.made else ""
     return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
 
 
-def _choose(settings: Settings, route: Route, format: FormatName, model: str) -> Choice:
+def _choose(settings: Settings, route: Route, format: FormatName, model: str) -> Target:
     """By the provider in the address, else by the model's name: `provider/model`, or the default's own."""
     if route.provider is not None:
-        return _spoken(settings.providers[route.provider], model, format)
+        return _target(settings.providers[route.provider], model, format)
     if settings.default_provider is not None and not _is_configured(settings, model):
-        return _spoken(settings.providers[settings.default_provider], model, format)
+        return _target(settings.providers[settings.default_provider], model, format)
     return _by_prefix(settings, model, format)
 
 
-def _by_prefix(settings: Settings, model: str, format: FormatName) -> Choice:
+def _by_prefix(settings: Settings, model: str, format: FormatName) -> Target:
     prefix, _, rest = model.partition("/")
     provider = settings.providers.get(canonical_name(prefix)) if rest else None
     if provider is None:
         raise _unknown(settings, model)
-    return _spoken(provider, rest, format)
+    return _target(provider, rest, format)
 
 
 def named_provider(settings: Settings, route: Route) -> Provider:
@@ -196,9 +195,9 @@ def _is_configured(settings: Settings, model: str) -> bool:
     return bool(rest) and name in settings.configured and name != settings.default_provider
 
 
-def _spoken(provider: Provider, model: str, format: FormatName) -> Choice:
+def _target(provider: Provider, model: str, format: FormatName) -> Target:
     """In the client's own format where the provider has it, else in the provider's first."""
-    return Choice(provider, model, format if format in provider.formats else provider.formats[0])
+    return Target(provider, model, format if format in provider.formats else provider.formats[0])
 
 
 def _unknown(settings: Settings, model: str) -> Declined:

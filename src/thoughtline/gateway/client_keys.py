@@ -13,7 +13,6 @@ once (`key_mark`); else nobody needs one.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import time
 import zlib
@@ -29,6 +28,7 @@ from thoughtline.catalogue import ContentWord
 from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.settings import Settings, check_exposure
 from thoughtline.stores import Clock, LayeredStore, Note, Store
+from thoughtline.values.digests import secret_digest
 
 NAMESPACE = "client-keys"
 PREFIX = "tl-"
@@ -85,7 +85,7 @@ def has_checksum(credential: str) -> bool:
 
 
 def digest_of(credential: str) -> str:
-    return hashlib.sha256(credential.encode("utf-8", "surrogatepass")).hexdigest()
+    return secret_digest(credential).hex()
 
 
 def _checksum(body: str) -> str:

@@ -15,6 +15,7 @@ import string
 
 import msgspec
 
+from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members
 from thoughtline.values.turns import FormatName
 
@@ -50,8 +51,7 @@ def counted_request(body: bytes) -> bytes:
 
 def estimate_body(body: bytes, format: FormatName) -> bytes:
     """The answer of a counter to a client of this format."""
-    name = "totalTokens" if format == "gemini_generate" else "input_tokens"
-    return encode({name: estimate_tokens(body)})
+    return encode({FORMATS[format].count_member: estimate_tokens(body)})
 
 
 def estimate_tokens(body: bytes) -> int:

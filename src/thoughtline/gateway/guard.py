@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import secrets
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from thoughtline.values.digests import secret_digest
 from thoughtline.values.errors import Declined
 
 FREE_TRIES = 10
@@ -84,7 +84,7 @@ class Guard:
 
     def use_link(self, token: str) -> bool:
         """Whether a login link with this in it is used for the first time since the start."""
-        name = hashlib.sha256(b"link " + token.encode("utf-8", "replace")).hexdigest()
+        name = secret_digest(f"link {token}").hex()
         if self._folder is None:
             is_first = name not in self._used
             self._used.add(name)

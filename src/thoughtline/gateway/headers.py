@@ -9,8 +9,9 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
+from thoughtline.formats import FORMATS
 from thoughtline.gateway.encodings import ACCEPTED
-from thoughtline.values.records import Outcome
+from thoughtline.values.outcome import Outcome
 from thoughtline.values.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -51,13 +52,13 @@ def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
 
 def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
     """All that a client shows who it is with. Some send a placeholder beside their key."""
-    told = [headers[name].decode("latin-1").strip() for name in CREDENTIALS if name in headers]
+    shown = [headers[name].decode("latin-1").strip() for name in CREDENTIALS if name in headers]
     if b"authorization" in headers:
-        scheme, _, rest = told[0].partition(" ")
-        told[0] = rest.strip() if scheme.lower() == "bearer" else told[0]
+        scheme, _, rest = shown[0].partition(" ")
+        shown[0] = rest.strip() if scheme.lower() == "bearer" else shown[0]
     if query:
-        told += query_keys(query)
-    return [one for one in dict.fromkeys(told) if one]
+        shown += query_keys(query)
+    return [one for one in dict.fromkeys(shown) if one]
 
 
 def query_keys(query: str) -> list[str]:
@@ -104,9 +105,7 @@ _OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
 def translated_headers(headers: Iterable[tuple[bytes, bytes]], format: FormatName) -> Headers:
     """A client's headers for a provider that speaks another format."""
     kept = [(name, value) for name, value in headers if not name.startswith(_OF_A_FORMAT) and name != b"accept"]
-    if format == "anthropic_messages":
-        kept.append((b"anthropic-version", b"2023-06-01"))
-    return kept
+    return [*kept, *FORMATS[format].headers]
 
 
 def without_credentials(headers: Iterable[tuple[bytes, bytes]], shown: Iterable[str] = ()) -> Headers:
@@ -144,14 +143,14 @@ FINDINGS = b"x-thoughtline-findings"
 def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
     """These headers with more findings counted, rule by rule, among those that they tell of."""
     counts: Counter[str] = Counter()
-    told_before = next((value for name, value in reversed(headers) if name == FINDINGS), b"")
-    for part in told_before.decode("latin-1").split(", "):
+    before = next((value for name, value in reversed(headers) if name == FINDINGS), b"")
+    for part in before.decode("latin-1").split(", "):
         rule, _, count = part.partition("=")
         counts[rule] += int(count) if count.isdecimal() else 0
     counts.update(rules)
-    told = ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
+    summary = ", ".join(f"{rule}={count}" for rule, count in counts.items() if count)
     others = [(name, value) for name, value in headers if name != FINDINGS]
-    return [*others, (FINDINGS, told.encode())] if told else headers
+    return [*others, (FINDINGS, summary.encode())] if summary else headers
 
 
 REPLAY = b"x-thoughtline-replay"
@@ -159,18 +158,15 @@ REPLAY = b"x-thoughtline-replay"
 
 def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
     """What was done about reasoning, and how the store is unless it is well. `is_unread`: the request was too much."""
-    told = (
-        f"restored={done.restored}, inherited={done.inherited}, blank={done.blank}, stripped={done.stripped}, "
-        f"missing={done.missing}, healed={done.healed}, checkpoints={done.checkpoints}"
-    )
-    told += ", unread=1" if is_unread else ""
-    return REPLAY, (told if store == "ok" else f"{told}, store={store}").encode()
+    summary = ", ".join([f"{name}={count}" for name, count in done.counted.items()])
+    summary += ", unread=1" if is_unread else ""
+    return REPLAY, (summary if store == "ok" else f"{summary}, store={store}").encode()
 
 
 def with_store(headers: Headers, word: str) -> Headers:
     """These headers with a word on how the store is, unless they have one."""
-    told = b", store=" + word.encode()
-    return [(name, value + told if name == REPLAY and b", store=" not in value else value) for name, value in headers]
+    part = b", store=" + word.encode()
+    return [(name, value + part if name == REPLAY and b", store=" not in value else value) for name, value in headers]
 
 
 @lru_cache(1024)
@@ -215,11 +211,11 @@ def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
 
 def _codings(headers: Iterable[tuple[bytes, bytes]]) -> str:
     """What the client takes and we can read: a response is passed on as it came, and read beside that."""
-    told = [value for name, value in headers if name == b"accept-encoding"]
-    return _readable(b",".join(told)) if told else "identity"
+    accepted = [value for name, value in headers if name == b"accept-encoding"]
+    return _readable(b",".join(accepted)) if accepted else "identity"
 
 
 @lru_cache(256)
-def _readable(told: bytes) -> str:
-    parts = [part.strip() for part in told.decode("latin-1").split(",")]
+def _readable(accepted: bytes) -> str:
+    parts = [part.strip() for part in accepted.decode("latin-1").split(",")]
     return ", ".join(part for part in parts if part.split(";")[0].strip().lower() in ACCEPTED) or "identity"

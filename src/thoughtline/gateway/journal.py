@@ -8,15 +8,13 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import BinaryIO, Protocol
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from thoughtline.values.records import Outcome
+from thoughtline.values.outcome import Counts
 
 MAX_WAITING = 256
 """Lines that a slow listener may be behind; then it loses the oldest, and is told how many."""
@@ -24,7 +22,7 @@ MAX_RECENT = 500
 _FLUSH_SECONDS = 0.2
 
 
-class Line(Struct, frozen=True, gc=False):
+class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
     """One request. Times are in milliseconds; `at` is in seconds since the epoch.
 
     `via` is the route that led to the target, `handoff` the target that made the turn before if it was another one,
@@ -44,13 +42,6 @@ class Line(Struct, frozen=True, gc=False):
     session: str | None = None
     agent: str | None = None
     is_streaming: bool = False
-    restored: int = 0
-    inherited: int = 0
-    blank: int = 0
-    stripped: int = 0
-    missing: int = 0
-    healed: int = 0
-    checkpoints: int = 0
     via: str = ""
     handoff: str = ""
     added_chars: int = 0
@@ -65,25 +56,6 @@ class Line(Struct, frozen=True, gc=False):
     late: int = 0
     code: str = ""
     note: str = ""
-
-    def after(self, outcome: Outcome) -> Line:
-        """The line with what was done to the request."""
-        return replace(
-            self,
-            restored=outcome.restored,
-            inherited=outcome.inherited,
-            blank=outcome.blank,
-            stripped=outcome.stripped,
-            missing=outcome.missing,
-            healed=outcome.healed,
-            checkpoints=outcome.checkpoints,
-            via=outcome.route,
-            handoff=outcome.handoff,
-            added_chars=outcome.added_chars,
-            findings=outcome.findings,
-            upstream_ms=outcome.upstream_ms,
-            own_ms=outcome.own_ms,
-        )
 
 
 class Listener:
@@ -175,17 +147,10 @@ class Journal:
         self._meter = meter
         self.follow(meter.count)
 
-    @contextmanager
-    def streaming(self) -> Iterator[None]:
-        """A stream is open for as long as this lasts."""
-        if self._meter is None:
-            yield
-            return
-        self._meter.stream(1)
-        try:
-            yield
-        finally:
-            self._meter.stream(-1)
+    def stream(self, change: int) -> None:
+        """A stream has begun (1) or ended (-1)."""
+        if change and self._meter is not None:
+            self._meter.stream(change)
 
     def hear(self, lines: Iterable[Line], lost: int) -> None:
         """Lines of another worker: for listeners alone, its own log and counters have them."""

@@ -20,9 +20,10 @@ from thoughtline.gateway.processes import is_alive
 from thoughtline.lessons import Lessons
 from thoughtline.stores import LayeredStore, Store
 from thoughtline.stores.base import Health
+from thoughtline.values.outcome import COUNTED
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-OUTCOMES = ("restored", "inherited", "blank", "stripped", "missing", "healed", "checkpoints", "captured")
+OUTCOMES = (*COUNTED, "captured")
 _numbers = attrgetter(*OUTCOMES)
 OWN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 UPSTREAM_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)

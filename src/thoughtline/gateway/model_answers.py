@@ -11,21 +11,15 @@ from typing import NamedTuple
 from thoughtline.addresses import models_address
 from thoughtline.catalogue import Provider
 from thoughtline.clients import MODELS
+from thoughtline.formats import FORMATS
 from thoughtline.gateway.access import keys_for
-from thoughtline.gateway.attempt import Attempt, Incoming
-from thoughtline.gateway.choosing import Choice, Target
+from thoughtline.gateway.attempt import Attempt
+from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.headers import CREDENTIALS, Headers, translated_headers
-from thoughtline.gateway.model_lists import Shape, models_body, names_in, paged, read_list, shape_for, shape_of
+from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.model_lists import format_for, names_in, paged, read_list
 from thoughtline.gateway.state import State
-from thoughtline.gateway.upstream import UpstreamCut
 from thoughtline.translation import translate_error
-from thoughtline.values.turns import FormatName
-
-_FORMATS: dict[Shape, FormatName] = {
-    "openai": "openai_chat",
-    "anthropic": "anthropic_messages",
-    "gemini": "gemini_generate",
-}
 
 
 class ModelsAnswer(NamedTuple):
@@ -39,19 +33,19 @@ class ModelsAnswer(NamedTuple):
 async def models_answer(state: State, incoming: Incoming, attempts: list[Attempt]) -> ModelsAnswer | None:
     """None if the provider's own answer is what the client reads."""
     settings, route = state.settings, incoming.route
-    shape = shape_for(route.path, incoming.headers)
+    client = format_for(route.path, incoming.headers)
     name = route.provider or settings.default_provider
     if name is not None and route.provider is not None:
         return await _list_of(settings.providers[name], state, incoming, attempts)
     listed = await state.models.listed(settings, state.upstreams, without=name)
     if name is None:
         names = listed.names or _suggested(state, incoming)
-        return ModelsAnswer(200, models_body(names, shape), listed.silent)
+        return ModelsAnswer(200, client.models.encode(names), listed.silent)
     own = await _list_of(settings.providers[name], state, incoming, attempts, is_fetched=bool(listed.names))
     if own is None or own.status != 200:
         return own
     names = (*listed.names, *(names_in(own.body) or ()))
-    return ModelsAnswer(200, models_body(names, shape), listed.silent)
+    return ModelsAnswer(200, client.models.encode(names), listed.silent)
 
 
 def _suggested(state: State, incoming: Incoming) -> tuple[str, ...]:
@@ -64,27 +58,26 @@ def _suggested(state: State, incoming: Incoming) -> tuple[str, ...]:
 async def _list_of(
     provider: Provider, state: State, incoming: Incoming, attempts: list[Attempt], *, is_fetched: bool = False
 ) -> ModelsAnswer | None:
-    shape = shape_for(incoming.route.path, incoming.headers)
-    if not is_fetched and shape == shape_of(provider) and _reads_key(provider, incoming):
+    client, own = format_for(incoming.route.path, incoming.headers), FORMATS[provider.formats[0]]
+    if not is_fetched and client.models == own.models and _reads_key(provider, incoming):
         return None
     key = keys_for(incoming.caller, provider, "", state.health, state.clock())[0]
-    attempt = Attempt(state, incoming, Target("", Choice(provider, "", provider.formats[0])), key)
+    attempt = Attempt(incoming, Target(provider, "", provider.formats[0]), key)
     attempts.append(attempt)
     received: Headers = translated_headers(incoming.scope["headers"], provider.formats[0])
     received = [pair for pair in received if pair[0] != b"accept-encoding"]
     url = paged(provider, models_address(provider))
-    response = await attempt.send_up(provider, "GET", url, key or incoming.caller.credential, received, b"")
+    key = key or incoming.caller.credential
+    response = await attempt.send_up(provider, "GET", url, key=key, received=received, body=b"")
     try:
         body = await read_list(response)
-    except UpstreamCut:
-        body = b""
     finally:
         await response.close()
     names = names_in(body) if response.status == 200 else None
     if names is None:
         status = response.status if response.status != 200 else 502
-        return ModelsAnswer(*translate_error(status, body, _FORMATS[shape]))
-    return ModelsAnswer(200, models_body(names, shape))
+        return ModelsAnswer(*translate_error(status, body, own.name, client.name))
+    return ModelsAnswer(200, client.models.encode(names))
 
 
 def _reads_key(provider: Provider, incoming: Incoming) -> bool:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider
-from thoughtline.formats.json_text import encode
+from thoughtline.formats import FORMATS, USUAL, Wire
 from thoughtline.gateway.headers import request_headers
-from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse, Upstreams
+from thoughtline.gateway.upstream import UpstreamResponse, Upstreams
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock
 from thoughtline.values.errors import ThoughtlineError
-from thoughtline.values.turns import FormatName
 
 TIMEOUT_SECONDS = 5.0
 FRESH_SECONDS = 60.0
@@ -25,11 +24,6 @@ MAX_LIST_BYTES = 4 * 2**20
 MAX_NAMES = 5000
 
 Json: TypeAlias = Any
-Shape = Literal["openai", "anthropic", "gemini"]
-_SHAPES: dict[FormatName, Shape] = {"anthropic_messages": "anthropic", "gemini_generate": "gemini"}
-_GEMINI_PATH = re.compile(r"/v1(beta|alpha)")
-# A page as large as each allows, so that one is enough: Anthropic's default is 20, Google's 50.
-_LARGE_PAGES = {"anthropic_messages": "limit=1000", "gemini_generate": "pageSize=1000"}
 
 
 class Listed(NamedTuple):
@@ -82,7 +76,7 @@ async def fetch_names(provider: Provider, upstreams: Upstreams) -> tuple[str, ..
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             return names_in(await _fetch(provider, upstreams))
-    except (ThoughtlineError, UpstreamCut, TimeoutError):
+    except (ThoughtlineError, TimeoutError):
         return None
 
 
@@ -90,9 +84,7 @@ async def _fetch(provider: Provider, upstreams: Upstreams) -> bytes:
     url, key = paged(provider, models_address(provider)), next(iter(provider.api_keys), "")
     if key and provider.auth == "query":
         url = with_query_key(url, key)
-    headers = request_headers([], provider, key)
-    if provider.formats[0] == "anthropic_messages":
-        headers.append(("anthropic-version", "2023-06-01"))
+    headers = request_headers(FORMATS[provider.formats[0]].headers, provider, key)
     response = await upstreams.send(provider, "GET", url, headers, b"")
     try:
         return await read_list(response) if response.status == 200 else b""
@@ -101,67 +93,31 @@ async def _fetch(provider: Provider, upstreams: Upstreams) -> bytes:
 
 
 def paged(provider: Provider, url: str) -> str:
-    page = _LARGE_PAGES.get(provider.formats[0])
-    return f"{url}?{page}" if page else url
+    query = FORMATS[provider.formats[0]].models.query
+    return f"{url}?{query}" if query else url
 
 
 async def read_list(response: UpstreamResponse) -> bytes:
     """All of a list, or of the error in place of it; nothing if that is too long."""
-    pieces: list[bytes] = []
-    size = 0
-    while (piece := await response.read()) is not None:
-        pieces.append(piece)
-        size += len(piece)
-        if size > MAX_LIST_BYTES:
-            return b""
-    return b"".join(pieces)
+    body, is_whole = await response.read_all(MAX_LIST_BYTES)
+    return body if is_whole else b""
 
 
 def names_in(body: bytes) -> tuple[str, ...] | None:
     """The names in a list of models: OpenAI's and Anthropic's `data`, Google's and Cohere's `models`, a bare list."""
     try:
-        told: Json = msgspec.json.decode(body)
+        read: Json = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    rows = told.get("data", told.get("models")) if isinstance(told, dict) else told
+    rows = read.get("data", read.get("models")) if isinstance(read, dict) else read
     if not isinstance(rows, list):
         return None
     names = [row.get("id") or row.get("name") for row in rows if isinstance(row, dict)]
     return tuple(name.removeprefix("models/") for name in names[:MAX_NAMES] if isinstance(name, str) and name)
 
 
-def shape_for(path: str, headers: Mapping[bytes, bytes]) -> Shape:
-    """Which shape a client reads: by its path, or by the header that only Anthropic's clients send."""
-    if _GEMINI_PATH.match(path):
-        return "gemini"
-    return "anthropic" if b"anthropic-version" in headers else "openai"
-
-
-def shape_of(provider: Provider) -> Shape:
-    """The shape of a provider's own list."""
-    return _SHAPES.get(provider.formats[0], "openai")
-
-
-def models_body(names: tuple[str, ...], shape: Shape) -> bytes:
-    match shape:
-        case "gemini":
-            return encode({"models": [_gemini(name) for name in names]})
-        case "anthropic":
-            ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
-            return encode({"data": [_anthropic(name) for name in names], "has_more": False, **ends})
-        case "openai":
-            return encode({"object": "list", "data": [_openai(name) for name in names]})
-
-
-def _openai(name: str) -> Json:
-    owner = name.partition("/")[0] if "/" in name else "thoughtline"
-    return {"id": name, "object": "model", "created": 0, "owned_by": owner}
-
-
-def _anthropic(name: str) -> Json:
-    return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
-
-
-def _gemini(name: str) -> Json:
-    methods = ["generateContent", "streamGenerateContent", "countTokens"]
-    return {"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods}
+def format_for(path: str, headers: Mapping[bytes, bytes]) -> Wire:
+    """Whose list a client reads: by its path, or by a header that only its clients send."""
+    wires = [wire for wire in FORMATS.values() if wire.models.path and re.match(wire.models.path, path)]
+    wires += [wire for wire in FORMATS.values() if wire.models.header in headers]
+    return wires[0] if wires else USUAL

@@ -13,10 +13,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.catalogue import ContentWord
-from thoughtline.continuity.raw_events import RawEvent, splitter_for
-from thoughtline.formats.framing import one_line
+from thoughtline.formats.framing import EditedStream, Frame, ServerSentEvents
 from thoughtline.formats.json_text import NULL, encode, is_array, is_given, members, replace_at, set_members
-from thoughtline.values.errors import LimitExceeded
 
 HEADER = b"x-thoughtline-content"
 """`native` or `plain`; anything else says nothing."""
@@ -24,8 +22,8 @@ HEADER = b"x-thoughtline-content"
 
 def is_plain(header: bytes, *settings: ContentWord | None) -> bool:
     """Whether an answer is to have plain content: its request says so, else the first of the settings that says it."""
-    told = header.strip().lower().decode("latin-1")
-    return next((word for word in (told, *settings) if word in ("native", "plain")), "native") == "plain"
+    wanted = header.strip().lower().decode("latin-1")
+    return next((word for word in (wanted, *settings) if word in ("native", "plain")), "native") == "plain"
 
 
 class _Choice(Struct, gc=False):
@@ -53,18 +51,18 @@ def plain(payload: bytes) -> bytes:
     try:
         choices = _choices.decode(payload).choices
         for number, choice in enumerate(choices):
-            for name, said in (("message", choice.message), ("delta", choice.delta)):
-                if is_given(said) and is_array(members(said).get("content", NULL)):
-                    payload = replace_at(payload, ("choices", number, name), _plain_message(said))
+            for name, message in (("message", choice.message), ("delta", choice.delta)):
+                if is_given(message) and is_array(members(message).get("content", NULL)):
+                    payload = replace_at(payload, ("choices", number, name), _plain_message(message))
     except _UNREADABLE:
         return payload
     return payload
 
 
-def _plain_message(said: Raw) -> bytes:
-    text, thought = _read(_parts.decode(members(said)["content"]))
+def _plain_message(message: Raw) -> bytes:
+    text, thought = _read(_parts.decode(members(message)["content"]))
     changes = [("content", encode(text)), *([("reasoning_content", encode(thought))] if thought else [])]
-    return set_members(said, changes)
+    return set_members(message, changes)
 
 
 def _read(parts: list[Raw]) -> tuple[str, str]:
@@ -80,30 +78,12 @@ def _read(parts: list[Raw]) -> tuple[str, str]:
     return "".join(texts), "".join(thoughts)
 
 
-class PlainContent:
+class PlainContent(EditedStream):
     """An answer on its way to such a client."""
 
     def __init__(self) -> None:
-        self._splitter = splitter_for("openai_chat")
-        self._gave_up = False
+        super().__init__(ServerSentEvents())
 
-    def whole(self, body: bytes) -> bytes:
-        return plain(body)
-
-    def feed(self, data: bytes) -> bytes:
-        """What can go on. An event beyond all bounds passes as it is, and so does all that follows."""
-        if self._gave_up:
-            return data
-        try:
-            return b"".join(map(_edited, self._splitter.feed(data)))
-        except LimitExceeded:
-            self._gave_up = True
-            return self._splitter.rest()
-
-    def finish(self) -> bytes:
-        return b"" if self._gave_up else b"".join(map(_edited, self._splitter.finish())) + self._splitter.rest()
-
-
-def _edited(event: RawEvent) -> bytes:
-    payload = plain(event.payload) if event.payload else event.payload
-    return event.raw if payload is event.payload else event.head + one_line(payload) + event.tail
+    def _edit(self, frame: Frame) -> bytes:
+        payload = plain(frame.payload) if frame.payload else frame.payload
+        return frame.raw if payload is frame.payload else frame.with_payload(payload)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.continuity.raw_events import RawEvent, splitter_for
+from thoughtline.formats.framing import EditedStream, Frame, ServerSentEvents
 from thoughtline.formats.json_text import NULL, array, elements, encode, is_given, members, object_of, set_members
 from thoughtline.translation.tools import ToolNames
-from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.items import ToolCall
 
 _MARK = b"function_call"
@@ -41,15 +40,14 @@ _event_decoder = msgspec.json.Decoder(_Event)
 _call_decoder = msgspec.json.Decoder(_Call)
 
 
-class RenamedCalls:
+class RenamedCalls(EditedStream):
     """A Responses answer, whole or as a stream, with its calls under the client's names."""
 
     def __init__(self, names: ToolNames) -> None:
+        super().__init__(ServerSentEvents())
         self._names = names
-        self._splitter = splitter_for("openai_responses")
         self._texts: dict[int, ToolCall] = {}
         self._number: int | None = None
-        self._gave_up = False
 
     def whole(self, body: bytes) -> bytes:
         """A body that can't be read goes on as it came."""
@@ -58,21 +56,9 @@ class RenamedCalls:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return body
 
-    def feed(self, data: bytes) -> bytes:
-        if self._gave_up:
-            return data
-        try:
-            return b"".join(map(self._event, self._splitter.feed(data)))
-        except LimitExceeded:
-            self._gave_up = True
-            return self._splitter.rest()
-
-    def finish(self) -> bytes:
-        return b"" if self._gave_up else b"".join(map(self._event, self._splitter.finish()))
-
     # --- events -------------------------------------------------------------------------------------------------------
 
-    def _event(self, event: RawEvent) -> bytes:
+    def _edit(self, event: Frame) -> bytes:
         if _MARK not in event.payload:
             return event.raw
         try:
@@ -92,7 +78,7 @@ class RenamedCalls:
             case _:
                 return event.raw
 
-    def _item_event(self, event: RawEvent, known: _Event) -> bytes:
+    def _item_event(self, event: Frame, known: _Event) -> bytes:
         item, call = self._element(known.item)
         if call is None:
             return event.raw
@@ -100,17 +86,17 @@ class RenamedCalls:
             self._texts[known.output_index] = call
         return _with_payload(event, [("item", bytes(item))])
 
-    def _grown(self, event: RawEvent, known: _Event) -> bytes:
+    def _grown(self, event: Frame, known: _Event) -> bytes:
         text = self._texts.get(known.output_index)
         if text is None:
             tool = self._names.client.get(known.name)
             return _with_payload(event, [("name", encode(tool.name))]) if tool is not None else event.raw
         name = next(name for name, tool in self._names.client.items() if tool == (text.name, text.namespace, True))
-        said = encode(self._names.called(ToolCall(name, known.arguments)).arguments)
+        text_input = encode(self._names.called(ToolCall(name, known.arguments)).arguments)
         number = self._number if self._number is not None else known.sequence_number
         here = [("item_id", encode(known.item_id)), ("output_index", encode(known.output_index))]
-        delta = object_of([*_numbered(f"{_TEXT}.delta", number), *here, ("delta", said)])
-        done = object_of([*_numbered(f"{_TEXT}.done", known.sequence_number), *here, ("input", said)])
+        delta = object_of([*_numbered(f"{_TEXT}.delta", number), *here, ("delta", text_input)])
+        done = object_of([*_numbered(f"{_TEXT}.done", known.sequence_number), *here, ("input", text_input)])
         return _renamed(event, f"{_TEXT}.delta", delta) + _renamed(event, f"{_TEXT}.done", done)
 
     # --- elements -----------------------------------------------------------------------------------------------------
@@ -145,9 +131,9 @@ def _numbered(name: str, number: int | None) -> list[tuple[str, bytes | None]]:
     return [("type", encode(name)), ("sequence_number", None if number is None else encode(number))]
 
 
-def _with_payload(event: RawEvent, changes: list[tuple[str, bytes | None]]) -> bytes:
-    return event.head + set_members(event.payload, changes) + event.tail
+def _with_payload(event: Frame, changes: list[tuple[str, bytes | None]]) -> bytes:
+    return event.with_payload(set_members(event.payload, changes))
 
 
-def _renamed(event: RawEvent, name: str, payload: bytes) -> bytes:
+def _renamed(event: Frame, name: str, payload: bytes) -> bytes:
     return event.head.replace(_GROWN.encode(), name.encode()) + payload + event.tail

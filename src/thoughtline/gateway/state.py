@@ -7,30 +7,26 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from thoughtline import providers as dialects
 from thoughtline.catalogue import Provider
 from thoughtline.failover.health import Health
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
-from thoughtline.gateway.departure import Abandoned
+from thoughtline.gateway.disconnect import Abandoned
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
-from thoughtline.gateway.late_saves import LateSaves
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
-from thoughtline.providers import Dialect
-from thoughtline.replay.contracts import BY_NAME, Contract
+from thoughtline.providers import CONTRACTS, DIALECTS, Contract
 from thoughtline.replayer import ContractBook, Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
 from thoughtline.working import InThreads
-
-_DIALECTS = {value.name: value for value in vars(dialects).values() if isinstance(value, Dialect)}
 
 
 class Signals(NamedTuple):
@@ -84,14 +80,14 @@ class State(NamedTuple):
 def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
     """The contracts as the settings have them."""
     fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
-    kept_in = {name: _DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
+    kept_in = {name: DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
     replay = settings.replay
     return ContractBook(lessons, settings.contracts, fixed, replay.on_miss, kept_in, inherits=replay.miss == "inherit")
 
 
 def _fixed(provider: Provider) -> Contract | None:
     """The contract that a provider's settings name."""
-    return BY_NAME[provider.contract] if provider.contract is not None else None
+    return CONTRACTS[provider.contract] if provider.contract is not None else None
 
 
 def make_state(

@@ -1,69 +1,85 @@
-"""Thinking tags in an answer on its way to the client: taken out of its bytes, or lifted into its reasoning."""
+"""Thinking tags in an answer on its way to the client: taken out of its bytes, or lifted into its reasoning.
+
+What stays in its format is edited in place where that can be. Elsewhere reasoning is an item of its own, or frames are
+binary: then the answer is written again, from what was read of it.
+"""
 
 from __future__ import annotations
 
-from thoughtline.continuity.tagged_events import TaggedEvents, edit_body
-from thoughtline.continuity.tagged_streams import LIFTED_IN_PLACE, FiltersStream, TaggedStream
+from functools import partial
+
+from thoughtline.continuity.tagged_events import TaggedEvents, edit_body, edit_reply
+from thoughtline.continuity.tagged_streams import TaggedStream, edits_in_place
 from thoughtline.continuity.tags import TagMode
 from thoughtline.formats import FORMATS
+from thoughtline.gateway.edits import EditStream, EditWhole
+from thoughtline.gateway.pieces import Piece, Stage
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError
+from thoughtline.values.events import Event
 from thoughtline.values.turns import FormatName
 
 
-class TaggedAnswer:
-    """An answer of one format: whole, or as a stream."""
-
-    def __init__(self, format: FormatName, mode: TagMode, dialect: Dialect, *, is_stream: bool) -> None:
-        self._format = format
-        self._mode: TagMode = mode
-        self._dialect = dialect
-        self._stream = _stream(format, mode, dialect) if is_stream else None
-
-    def whole(self, body: bytes) -> bytes:
-        """A body that can't be read goes on as it came."""
-        try:
-            return edit_body(self._format, body, self._mode, self._dialect)
-        except DecodeError:
-            return body
-
-    def feed(self, data: bytes) -> bytes:
-        return self._stream.feed(data) if self._stream is not None and data else data
-
-    def finish(self) -> bytes:
-        return self._stream.finish() if self._stream is not None else b""
+def tags_in_stream(format: FormatName, mode: TagMode, dialect: Dialect) -> Stage:
+    """For a stream that stays in its format."""
+    texts = FORMATS[format].texts
+    if texts is not None and edits_in_place(texts, mode, is_stream=True):
+        return EditStream(TaggedStream(texts, mode, dialect))
+    return _RewriteStream(format, mode, dialect)
 
 
-def _stream(format: FormatName, mode: TagMode, dialect: Dialect) -> FiltersStream:
-    if format != "bedrock_converse" and (mode == "markers" or format in LIFTED_IN_PLACE):
-        field = dialect.carrier if dialect.carrier == "reasoning" else "reasoning_content"
-        return TaggedStream(format, mode, field)
-    return _Rewritten(format, mode, dialect)
+def tags_in_body(format: FormatName, mode: TagMode, dialect: Dialect) -> Stage:
+    """For a whole answer that stays in its format."""
+    texts = FORMATS[format].texts
+    if texts is None or edits_in_place(texts, mode, is_stream=False):
+        return EditWhole(partial(_in_place, format, mode, dialect))
+    return _RewriteWhole(format, mode, dialect)
 
 
-class _Rewritten:
-    """A stream whose reasoning has events of its own, or whose frames are binary: read, changed, and written again."""
+def _in_place(format: FormatName, mode: TagMode, dialect: Dialect, body: bytes) -> bytes:
+    """A body that can't be read goes on as it came."""
+    try:
+        return edit_body(format, body, mode, dialect)
+    except DecodeError:
+        return body
+
+
+class _RewriteStream:
+    """Writes a stream again from the events that were read of it. Once it could not be read it goes on as it comes."""
 
     def __init__(self, format: FormatName, mode: TagMode, dialect: Dialect) -> None:
-        wire = FORMATS[format]
-        self._decoder = wire.stream_decoder(dialect)
-        self._encoder = wire.stream_encoder(dialect)
+        self._encoder = FORMATS[format].stream_encoder(dialect)
         self._events = TaggedEvents(mode, dialect.reasoning_format)
-        self._gave_up = False
 
-    def feed(self, data: bytes) -> bytes:
-        if self._gave_up:
-            return data
-        try:
-            events = self._decoder.feed(data)
-        except DecodeError:
-            self._gave_up = True
-            return data
-        told = [one for event in events for one in self._events.feed(event)]
-        return b"".join(map(self._encoder.encode, told))
+    def feed(self, piece: Piece) -> None:
+        if piece.events is None:
+            return
+        written = self._written([one for event in piece.events for one in self._events.feed(event)])
+        piece.data, piece.ending = (b"", written) if piece.ending else (written, b"")
 
-    def finish(self) -> bytes:
-        if self._gave_up:
-            return b""
-        told = [one for event in self._decoder.finish() for one in self._events.feed(event)]
-        return b"".join([*map(self._encoder.encode, [*told, *self._events.finish()]), self._encoder.finish()])
+    def end(self, piece: Piece) -> None:
+        if piece.events is not None:
+            last = [one for event in piece.events for one in self._events.feed(event)]
+            piece.ending = self._written([*last, *self._events.finish()]) + self._encoder.finish()
+
+    def cut(self, piece: Piece, problem: str) -> None:
+        """What was held back stays so: the client sees that the answer broke off."""
+
+    def _written(self, events: list[Event]) -> bytes:
+        return b"".join(map(self._encoder.encode, events))
+
+
+class _RewriteWhole(EditWhole):
+    """Writes a whole answer again from what was read of it; one without tags goes on as it came."""
+
+    def __init__(self, format: FormatName, mode: TagMode, dialect: Dialect) -> None:
+        super().__init__(bytes)
+        self._bodies = FORMATS[format].bodies
+        self._mode: TagMode = mode
+        self._dialect = dialect
+
+    def _edited(self, piece: Piece, body: bytes) -> bytes:
+        if piece.reply is None or self._bodies is None:
+            return body
+        edited = edit_reply(piece.reply, self._mode, self._dialect.reasoning_format)
+        return self._bodies.encode_response(edited, self._dialect) if edited.is_edited else body

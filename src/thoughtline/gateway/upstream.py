@@ -49,7 +49,7 @@ class UpstreamCut(Exception):
     """The connection broke, or stood still for too long, in the middle of a response."""
 
 
-class _Lane:
+class _Pool:
     """A client, which has one connection to a server that speaks HTTP/2; and who is on it."""
 
     def __init__(self, client: Client) -> None:
@@ -65,9 +65,9 @@ class _Lane:
 class UpstreamResponse:
     """A response whose body is read piece by piece."""
 
-    def __init__(self, lane: _Lane, request: StreamRequest, response: Response) -> None:
-        lane.reading.add(self)
-        self._lane = lane
+    def __init__(self, pool: _Pool, request: StreamRequest, response: Response) -> None:
+        pool.reading.add(self)
+        self._pool = pool
         self._request = request
         self._reader = response.body_reader
         self._ahead: deque[bytes] = deque()
@@ -76,7 +76,7 @@ class UpstreamResponse:
         self._is_closed = False
         self.status = response.status
         self.headers = _readable(response.headers)
-        self._left = self._told_length() if response.version == "HTTP/1.1" else None
+        self._left = self._length() if response.version == "HTTP/1.1" else None
 
     def header(self, name: str) -> str:
         return next((value for key, value in self.headers if key.lower() == name), "")
@@ -100,9 +100,9 @@ class UpstreamResponse:
         """Whether it said how long it is: then all of it is there, or about to be."""
         return self._left is not None
 
-    def _told_length(self) -> int | None:
-        told = "" if self.header("transfer-encoding") else self.header("content-length")
-        return int(told) if told.isascii() and told.isdigit() else None
+    def _length(self) -> int | None:
+        length = "" if self.header("transfer-encoding") else self.header("content-length")
+        return int(length) if length.isascii() and length.isdigit() else None
 
     def _taken(self, piece: Bytes | None) -> bytes | None:
         """Where the length was told the end is known without another turn through the client's own thread."""
@@ -114,6 +114,21 @@ class UpstreamResponse:
             self._left -= len(data)
             self._is_over = self._left == 0
         return data
+
+    async def read_all(self, limit: int) -> tuple[bytes, bool]:
+        """What is left of it, and whether that is all: not if it breaks off, or is longer than `limit`."""
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            while size <= limit:
+                piece = await self.read()
+                if piece is None:
+                    return b"".join(pieces), True
+                pieces.append(piece)
+                size += len(piece)
+        except UpstreamCut:
+            pass
+        return b"".join(pieces), False
 
     async def peek(self) -> bytes | None:
         """One piece more, ahead of whoever reads: it is read again, and so is the end, or that it broke off."""
@@ -131,7 +146,7 @@ class UpstreamResponse:
         """Let go of the connection: back into the pool if the body was read to its end. Doing it twice is fine."""
         if not self._is_closed:
             self._is_closed = True
-            self._lane.reading.discard(self)
+            self._pool.reading.discard(self)
             await self._request.__aexit__(None, None, None)
 
 
@@ -165,10 +180,10 @@ class LeftAlone:
 
 
 class Upstreams:
-    """Lanes by timeouts: providers that agree in them share a pool, and have several when much is under way."""
+    """Pools by timeouts: providers that agree in them share one, and have several when much is under way."""
 
     def __init__(self) -> None:
-        self._lanes: defaultdict[Timeouts, list[_Lane]] = defaultdict(list)
+        self._pools: defaultdict[Timeouts, list[_Pool]] = defaultdict(list)
         self.neighbours = Neighbours()
         self._left_alone = LeftAlone()
 
@@ -186,12 +201,12 @@ class Upstreams:
         began = time.monotonic()
         self._left_alone.check(caller, began)
         for _ in range(_MOST_STALE):
-            lane = self._lane(provider.timeouts, url)
-            request = _request(lane.client, method, url, headers, body)
-            lane.waiting += 1
+            pool = self._pool(provider.timeouts, url)
+            request = _request(pool.client, method, url, headers, body)
+            pool.waiting += 1
             try:
                 async with asyncio.timeout(provider.timeouts.first_byte):
-                    return UpstreamResponse(lane, request, await request.__aenter__())
+                    return UpstreamResponse(pool, request, await request.__aenter__())
             except (PyreqwestError, TimeoutError) as error:
                 if _is_unconnected(error):
                     raise _unreachable(provider) from None
@@ -202,24 +217,24 @@ class Upstreams:
                 self._left_alone.add(caller, began + min(max(timeouts.read, timeouts.first_byte), timeouts.total))
                 raise
             finally:
-                lane.waiting -= 1
+                pool.waiting -= 1
             if time.monotonic() - began > _STALE_SECONDS:
                 break
         raise Declined(502, "upstream_failed", f"{provider.name} closed the connection before it answered.")
 
     async def close(self) -> None:
-        for lane in chain.from_iterable(self._lanes.values()):
-            await lane.client.close()
-        self._lanes.clear()
+        for pool in chain.from_iterable(self._pools.values()):
+            await pool.client.close()
+        self._pools.clear()
 
-    def _lane(self, timeouts: Timeouts, url: str) -> _Lane:
+    def _pool(self, timeouts: Timeouts, url: str) -> _Pool:
         """The first with room, so that few connections serve all there is. HTTP/2 is spoken only where there is TLS."""
-        lanes = self._lanes[timeouts]
-        with_room = next((lane for lane in lanes if not lane.is_full), None)
-        if with_room is None and (url.startswith("https:") or not lanes):
-            with_room = _Lane(_built(timeouts))
-            lanes.append(with_room)
-        return with_room or lanes[0]
+        pools = self._pools[timeouts]
+        with_room = next((pool for pool in pools if not pool.is_full), None)
+        if with_room is None and (url.startswith("https:") or not pools):
+            with_room = _Pool(_built(timeouts))
+            pools.append(with_room)
+        return with_room or pools[0]
 
 
 def _request(client: Client, method: str, url: str, headers: list[tuple[str, str]], body: bytes) -> StreamRequest:

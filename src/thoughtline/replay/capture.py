@@ -6,16 +6,19 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from thoughtline.replay.keys import Identity, Spot, frame_of, walk
-from thoughtline.replay.visible import digest
+from thoughtline.replay.keys import Spot, frame_of, walk
+from thoughtline.replay.weaving import is_filler
+from thoughtline.values.digests import digest
 from thoughtline.values.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
-from thoughtline.values.items import Item, ReasoningText
+from thoughtline.values.identity import Identity
+from thoughtline.values.items import Item
 from thoughtline.values.notes import NO_NOTES, Notes
-from thoughtline.values.records import Outcome, Record, RecordId, encode_record
-from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript, Turn, Usage
+from thoughtline.values.outcome import Outcome
+from thoughtline.values.records import Record, RecordId, encode_record
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, StreamName, Transcript, Turn, Usage
 
 
-def fold(events: Iterable[Event], format: FormatName) -> Reply:
+def fold(events: Iterable[Event], format: StreamName) -> Reply:
     """The reply that the whole response would have given. A candidate without a finish was cut short."""
     started = Started()
     items: dict[int, list[Item]] = {}
@@ -82,7 +85,7 @@ def captured_at(
     identity = _identity(provenance)
     records = []
     for candidate in reply.candidates:
-        items = tuple(_own(item) for item in candidate.turn.items if not _is_filler(item))
+        items = tuple(_own(item) for item in candidate.turn.items if not is_filler(item))
         keys = spot.keys(items, identity)
         if keys:
             keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
@@ -94,7 +97,7 @@ def captured_at(
 
 
 def _identity(provenance: Provenance) -> Identity:
-    return Identity(provenance.tenant, provenance.told_session, provenance.agent)
+    return Identity(provenance.tenant, provenance.named_session, provenance.agent)
 
 
 def _made(provenance: Provenance, turn: Turn) -> Provenance:
@@ -104,11 +107,6 @@ def _made(provenance: Provenance, turn: Turn) -> Provenance:
 def _own(item: Item) -> Item:
     """The item without the body it is a view of."""
     return replace(item, raw=item.raw.copy()) if item.raw else item
-
-
-def _is_filler(item: Item) -> bool:
-    """Reasoning that says nothing and is signed by nobody, as ours do on a miss: never taken for real."""
-    return isinstance(item, ReasoningText) and not item.text.strip() and not item.signature
 
 
 def _id_of(record: Record) -> RecordId:

@@ -7,8 +7,8 @@ blank for instance, in the one that this server used last.
 
 from __future__ import annotations
 
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.plans import Issuer
+from thoughtline.providers import Contract
+from thoughtline.values.destination import Destination
 from thoughtline.values.items import Item, ToolCall
 from thoughtline.values.records import Record
 
@@ -24,7 +24,7 @@ _SEALED = ("reasoning_details", "reasoning_text")
 class Carriers:
     """The members for the turns of one request."""
 
-    def __init__(self, contract: Contract, issuer: Issuer) -> None:
+    def __init__(self, contract: Contract, issuer: Destination) -> None:
         self._contract = contract
         self._issuer = issuer
         self._by_position: dict[int, str] = {}

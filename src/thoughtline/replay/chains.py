@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from thoughtline.replay.keys import (
-    Identity,
     Step,
     call_key,
     is_distinctive,
@@ -22,6 +21,7 @@ from thoughtline.replay.keys import (
 )
 from thoughtline.replay.matching import MOST_PER_KEY, Found, Match, looks_of, match_merged, match_step
 from thoughtline.replay.visible import result_text
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import ToolCall, ToolResult
 from thoughtline.values.records import Key, Record
 
@@ -122,7 +122,7 @@ class _Chain:
 
 
 def _is_elsewhere(record: Record, identity: Identity) -> bool:
-    told = record.provenance.told_session
+    told = record.provenance.named_session
     return identity.session is not None and told is not None and told != identity.session
 
 

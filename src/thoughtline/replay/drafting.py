@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Set
 
 import msgspec
 from msgspec.structs import replace
 
-from thoughtline.providers import KIMI
+from thoughtline.formats import FORMATS
+from thoughtline.providers import Contract, Rung
+from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.call_names import CallNames, unrepeated
 from thoughtline.replay.carriers import MOVABLE, Carriers
-from thoughtline.replay.contracts import Contract, Rung
-from thoughtline.replay.findings import Finding, RuleCode, place_of
+from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.inherit import inherit
-from thoughtline.replay.keys import Identity, Step, seal_key
-from thoughtline.replay.matching import Ambiguous, Found, Match, match_merged, match_step, records_of_seals
+from thoughtline.replay.keys import Step, seal_key
+from thoughtline.replay.matching import (
+    Ambiguous,
+    Found,
+    Match,
+    match_by_evidence,
+    match_by_lineage,
+    match_merged,
+    records_of_seals,
+)
 from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.pausing import CIPHERTEXT, paused, unasked, without_ciphertext
-from thoughtline.replay.plans import Counts, Issuer, Plan, Policy, is_issued_by
+from thoughtline.replay.plans import Plan, Policy, is_issued_by
 from thoughtline.replay.restoring import are_said_in, is_good, is_unsigned, restored, without_thoughts
 from thoughtline.replay.scopes import after_last_user, required_turns
 from thoughtline.replay.stripping import without_record
 from thoughtline.replay.weaving import (
     as_text,
+    filler_of,
     is_filler,
     is_sealed,
     unglued,
@@ -30,6 +41,8 @@ from thoughtline.replay.weaving import (
     with_sentinel,
     without_reasoning,
 )
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -42,6 +55,7 @@ from thoughtline.values.items import (
     reasoning_of,
     seal_of,
 )
+from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Transcript
 
@@ -57,10 +71,11 @@ class Draft:
         contract: Contract,
         identity: Identity,
         found: Found,
-        issuer: Issuer,
+        issuer: Destination,
         policy: Policy,
     ) -> None:
         self._transcript = transcript
+        self._wire = FORMATS[transcript.format]
         self._contract = contract
         self._identity = identity
         self._found = found
@@ -73,8 +88,9 @@ class Draft:
         self._carriers = Carriers(contract, issuer)
         self._members: list[tuple[str, bytes | None]] = []
         self._findings: list[Finding] = []
-        self._counts = Counts()
+        self._counts: Counter[str] = Counter()
         self._had_none: set[int] = set()
+        self._fillers: set[str] = set()
         self._is_paused = False
         self._used: set[str] = set()
         self._covered: set[int] = set()
@@ -106,8 +122,7 @@ class Draft:
         items = self._now(position)
         if any(map(self._is_refused, items)):
             kept = tuple(bare for item in items if (bare := self._without_refused(item)) is not None)
-            kept = unnamed(kept) if self._transcript.format == "openai_responses" else kept
-            self._set(position, kept, "foreign", "a seal that this provider has refused, or of ours")
+            self._set(position, self._parted(kept), "foreign", "a seal that this provider has refused, or of ours")
 
     def _is_refused(self, item: Item) -> bool:
         """Also what we have sealed ourselves, for a client of another format than its maker's: nobody else reads it."""
@@ -123,19 +138,24 @@ class Draft:
 
     @property
     def _refuses_unsigned(self) -> bool:
-        formats = ("anthropic_messages", "bedrock_converse")
-        return self._contract.takes == "own" and self._transcript.format in formats
+        return self._contract.takes == "own" and "unsigned_refused" in self._wire.quirks
+
+    def _parted(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """Items that lost a partner: where they pair by names, without those."""
+        return unnamed(items) if "items_are_elements" in self._wire.quirks else items
 
     def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
         self._items[position] = items
-        self._counts.stripped += 1
+        self._counts["stripped"] += 1
         self._find(rule, position, why)
 
     # --- one step -----------------------------------------------------------------------------------------------------
 
-    def take(self, step: Step, proven: Set[str] = frozenset()) -> None:
-        """Restore one step from its record, or leave it. `proven` are records that those of later steps followed."""
-        match = match_step(step, self._found, self._identity, self._used | proven if proven else self._used)
+    def take(self, step: Step, proven: Set[str] = frozenset(), settled: Match | None = None) -> None:
+        """Restore one step from its record, or leave it. `proven` are records that those of later steps followed,
+        `settled` is the record that its lineage names."""
+        used = self._used | proven if proven else self._used
+        match = settled or match_by_evidence(step, self._found, self._identity, used)
         if isinstance(match, Ambiguous):
             self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")
         elif match is not None and not self._says_more(step, match.record):
@@ -146,7 +166,7 @@ class Draft:
             return
         if step.parts:
             for part in step.parts:
-                self.take(part, proven)
+                self.take(part, proven, match_by_lineage(part, self._found, self._identity))
             return
         for record in records_of_seals(step, self._found, self._identity):
             self._judge(step, record)
@@ -215,12 +235,12 @@ class Draft:
             if len(shown) > 1 and self._contract.kind == "presence" and position in self._required:
                 self._covered.discard(position)
                 target = weave(items, own)  # each must have some
-            # Kimi counts on its own form of ids; an entry of `reasoning_details` has the id of the call it belongs to.
-            if self._contract.dialect.name == KIMI.name or self._carriers.at(position) == "reasoning_details":
+            # Some models count on their own form of ids; an entry of `reasoning_details` has the id of its call.
+            if self._contract.dialect.call_ids == "own" or self._carriers.at(position) == "reasoning_details":
                 self._names.learn(target, record)
             if step.is_bare and len(target) > len(own):
                 self._items[position] = target
-                self._counts.restored += 1
+                self._counts["restored"] += 1
             else:
                 self._replace(position, target)
 
@@ -246,7 +266,7 @@ class Draft:
             return
         has_own = any(isinstance(item, REASONING_KINDS) and not is_filler(item) for item in shown)
         self._items[position] = target
-        self._counts.restored += 1
+        self._counts["restored"] += 1
         if has_own:
             self._find("altered", position, "not as the model gave it; the original was put back")
 
@@ -257,8 +277,8 @@ class Draft:
             items = self._now(position)
             kept = without_record(items, record)
             if kept != items:
-                self._items[position] = unnamed(kept) if self._transcript.format == "openai_responses" else kept
-                self._counts.stripped += 1
+                self._items[position] = self._parted(kept)
+                self._counts["stripped"] += 1
 
     def mend_calls(self) -> None:
         """Calls and results as their maker wrote them, each result once."""
@@ -301,13 +321,17 @@ class Draft:
         turns = self._transcript.turns
         now = [replace(turn, items=self._now(at)) for at, turn in enumerate(turns)] if "inherit" in ladder else []
         inherited = inherit(now)
-        if self._transcript.format == "openai_chat":
+        if "dialects" in self._wire.quirks:
             self._inherit_elsewhere(inherited)
         for position in sorted(self._required):
             items = self._now(position)
-            if position not in self._covered and not self._carries(position, items):
+            if position in self._covered:
+                continue
+            if not self._carries(position, items):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
+            if (filler := filler_of(self._now(position))) is not None:
+                self._fillers.add(filler)
 
     def _inherit_elsewhere(self, inherited: dict[int, ReasoningText]) -> None:
         """Turns that need not carry reasoning borrow it too, unless they are known to have had none."""
@@ -324,46 +348,48 @@ class Draft:
 
     def _is_hollow(self, position: int, item: Item) -> bool:
         """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
-        if not is_filler(item) or position in self._had_none:
+        if not is_filler(item) or self._takes_empty(position):
             return False
         return not isinstance(item, ReasoningText) or item.text != self._contract.filler
+
+    def _takes_empty(self, position: int) -> bool:
+        return position in self._had_none and not self._contract.refuses_empty
 
     def _climb_one(
         self, position: int, items: tuple[Item, ...], ladder: tuple[Rung, ...], inherited: dict[int, ReasoningText]
     ) -> None:
         made_by = self._contract.dialect.reasoning_format
         for rung in ladder:
-            if rung == "empty" and position in self._had_none:
+            if rung == "empty" and self._takes_empty(position):
                 self._items[position] = (ReasoningText("", None, made_by), *items)
-            elif rung == "inherit" and position in inherited:
+            elif rung == "inherit" and position in inherited and position not in self._had_none:
                 self._items[position] = (replace(inherited[position], format=made_by), *items)
-                self._counts.inherited += 1
+                self._counts["inherited"] += 1
             elif rung == "blank":
                 self._items[position] = (ReasoningText(self._contract.filler, None, made_by), *items)
-                self._counts.blank += 1
-                self._find("missing", position, "nobody has this turn's reasoning; a blank stands for it")
+                self._fillers.add(self._contract.filler)
+                self._counts["blank"] += 1
+                why = "this turn had no" if position in self._had_none else "nobody has this turn's"
+                self._find("missing", position, f"{why} reasoning; a blank stands for it")
             elif rung == "sentinel":
                 self._items[position] = with_sentinel(items)
-                self._counts.blank += 1
+                self._counts["blank"] += 1
                 self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
-            elif rung == "pause_thinking":
-                self._pause(position)
+            elif rung == "pause_thinking" and self._pause_thinking():
+                self._counts["missing"] += 1
+                self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
             else:
                 continue
             return
-        self._counts.missing += 1
+        self._counts["missing"] += 1
         self._find("missing", position, "nobody has this turn's reasoning")
 
-    def _pause(self, position: int) -> None:
-        self._pause_thinking()
-        self._counts.missing += 1
-        self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
-
-    def _pause_thinking(self) -> None:
-        self._is_paused = True
-        member = paused(self._transcript, self._contract)
-        if member not in self._members:
-            self._members.append(member)
+    def _pause_thinking(self) -> bool:
+        """Switch thinking off, if this model has a switch."""
+        members = paused(self._transcript, self._contract, self._issuer.model)
+        self._members += [member for member in members if member not in self._members]
+        self._is_paused = self._is_paused or bool(members)
+        return bool(members)
 
     # --- fields ---------------------------------------------------------------------------------------------------
 
@@ -375,7 +401,7 @@ class Draft:
         carrier = self._contract.dialect.carrier
         if carrier not in MOVABLE or self._contract.follows_answers or self._contract.may_seal:
             return
-        copies = _TWINS if carrier in _TWINS and self._contract.name != "reasoning-field" else frozenset((carrier,))
+        copies = _TWINS if carrier in _TWINS and not self._contract.refuses_other_fields else frozenset((carrier,))
         for position in self._assistant:
             carriers = self._transcript.turns[position].carriers
             if carriers and not (carrier in carriers and copies.issuperset(carriers)):
@@ -387,8 +413,7 @@ class Draft:
             turn = self._transcript.turns[position]
             bare = without_reasoning(turn.items)
             if bare != turn.items:
-                bare = unnamed(bare) if self._transcript.format == "openai_responses" else bare
-                self._set(position, bare, "forbidden", "this provider refuses reasoning in the history")
+                self._set(position, self._parted(bare), "forbidden", "this provider refuses reasoning in the history")
             if turn.carriers:
                 self._moved.add(position)
         self._members += without_ciphertext(self._transcript)
@@ -401,7 +426,7 @@ class Draft:
             self._pause_thinking()
         if self._policy.bares_loop or (self._is_paused and self._contract.takes == "own"):
             self._bare_loop()
-        if self._policy.drops_ids and self._transcript.format == "openai_responses":
+        if self._policy.drops_ids and "items_are_elements" in self._wire.quirks:
             for position, turn in enumerate(self._transcript.turns):
                 if turn.role == "assistant" and any(is_named(item) for item in self._now(position)):
                     self._set(position, unnamed(self._now(position)), "stale-id", "ids that this provider refused")
@@ -430,7 +455,8 @@ class Draft:
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        return Plan(tuple(edits), tuple(self._members), tuple(self._findings), self._counts)
+        filler = min(self._fillers, default=None)
+        return Plan(tuple(edits), tuple(self._members), tuple(self._findings), Counts(**self._counts), filler)
 
 
 _PAIRS = (Text, ToolCall)

@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec import Struct
 
+from thoughtline.formats import FORMATS
+from thoughtline.providers.refusals import RuleCode
 from thoughtline.values.turns import FormatName, Turn
-
-RuleCode = Literal[
-    "missing",
-    "misplaced",
-    "reordered",
-    "altered",
-    "foreign",
-    "truncated",
-    "unpaired",
-    "duplicated",
-    "forbidden",
-    "stale-id",
-    "sentinel",
-    "bound-prefix-changed",
-    "ambiguous",
-    "checkpoint-oversize",
-    "checkpoint-withheld",
-    "untranslatable",
-    "unopened",
-]
 
 
 class Finding(Struct, frozen=True, gc=False):
@@ -45,22 +25,11 @@ class Finding(Struct, frozen=True, gc=False):
     status: int = 0
 
 
-_LISTS: dict[FormatName, tuple[str, str]] = {
-    "openai_chat": ("messages", ""),
-    "ollama_chat": ("messages", ""),
-    "anthropic_messages": ("messages", "content"),
-    "bedrock_converse": ("messages", "content"),
-    "gemini_generate": ("contents", "parts"),
-    "openai_responses": ("input", ""),
-    "ai_sdk_ui": ("", ""),
-}
-
-
 def place_of(format: FormatName, turn: Turn, item: int | None = None, field: str = "") -> str:
     """Where a turn stands in its request, or one of its items, or a member of it."""
-    outer, inner = _LISTS[format]
-    at = turn.at + (item or 0 if format == "openai_responses" else 0)
-    place = f"/{outer}/{at}"
-    if inner and item is not None:
-        place += f"/{inner}/{item}"
+    wire = FORMATS[format]
+    at = turn.at + (item or 0 if "items_are_elements" in wire.quirks else 0)
+    place = f"/{wire.list_member}/{at}"
+    if wire.item_member and item is not None:
+        place += f"/{wire.item_member}/{item}"
     return f"{place}/{field}" if field else place

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from thoughtline.replay.contracts import Rung
+from thoughtline.providers import Rung
 from thoughtline.values.items import ReasoningText, ToolCall, Unknown, reasoning_of, seal_of
 from thoughtline.values.turns import Turn
 

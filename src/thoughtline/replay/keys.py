@@ -30,7 +30,6 @@ from thoughtline.replay.outlines import Mark, Outline
 from thoughtline.replay.visible import (
     Visible,
     brief,
-    digest,
     packed,
     result_text,
     said_by,
@@ -39,6 +38,8 @@ from thoughtline.replay.visible import (
     visible_of,
     without_cache_marks,
 )
+from thoughtline.values.digests import digest, digest_of
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult, plain_token, seal_of
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Transcript, Turn
@@ -52,14 +53,6 @@ _COUNTED = re.compile(r"[A-Z]?[a-z]+[0-9]{1,2}|0[0-9]*")
 _LONG_WORD = 9
 """Letters of both cases without a digit say as much as eight letters and digits. Mistral's ids have nine characters."""
 _START = bytes(16)
-
-
-class Identity(Struct, frozen=True, gc=False):
-    """Who is asking. `tenant` decides what can be found at all; the rest only narrows."""
-
-    tenant: str
-    session: str | None = None
-    agent: str | None = None
 
 
 def key(evidence: Evidence, found: bytes) -> Key:
@@ -134,18 +127,13 @@ class Spot(Struct, frozen=True, gc=False):
         calls = (item for item in items if isinstance(item, ToolCall) and not item.id)
         found += [item_key(call.item_id) for call in calls if call.item_id]
         if len(self.last) == _CONTEXT_TURNS:
-            found.append(key("context", _digest_of(*self.last, own)))
+            found.append(key("context", digest_of(*self.last, own)))
         if self.last:
-            found.append(key("before", _digest_of(self.last[-1], own)))
+            found.append(key("before", digest_of(self.last[-1], own)))
         if identity.session is not None:
             session = packed("session", identity.session, identity.agent or "")
-            found.append(key("session", _digest_of(session, own)))
+            found.append(key("session", digest_of(session, own)))
         return (*found, self.place())
-
-
-def _digest_of(*parts: bytes) -> bytes:
-    """One digest of several texts, none of which can pass for another's end."""
-    return digest(b"".join([b"%d:%b" % (len(part), part) for part in parts]))
 
 
 class Step(Struct, gc=False):
@@ -226,7 +214,7 @@ class Trail:
         self._has_outline = True
         if self._frame:
             place = b"%b:%d:" % (self._lineage, len(self._results))
-            self._frame = _digest_of(self._frame, place, said)
+            self._frame = digest_of(self._frame, place, said)
 
     def settle(self) -> None:
         """What comes next is no result: those so far count as one turn."""
@@ -343,7 +331,7 @@ def frame_of(transcript: Transcript) -> bytes:
     """What stands around a conversation: the system prompt before it and its tools, but for cache marks."""
     system = [said_by(turn) for turn in transcript.turns[: _opening(transcript)]]
     tools = [without_cache_marks(tool).encode() for tool in transcript.tools]
-    return _digest_of(*system, b"", *tools)
+    return digest_of(*system, b"", *tools)
 
 
 def _opening(transcript: Transcript) -> int:

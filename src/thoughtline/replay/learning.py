@@ -12,10 +12,12 @@ from typing import assert_never, get_args
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
-from thoughtline.providers import Carrier, Dialect, written_in
-from thoughtline.replay.contracts import Contract, Rung
-from thoughtline.replay.detection import Target
+from thoughtline.formats import FORMATS
+from thoughtline.providers import Carrier, Contract, Dialect, Rung, written_in
+from thoughtline.providers.contract import PRESENCE
+from thoughtline.providers.knobs import THINKING_TYPE
 from thoughtline.replay.refusals import Correction, Evidence
+from thoughtline.values.destination import Destination
 from thoughtline.values.records import Record
 
 FILLERS = ("", " ", ".")
@@ -28,7 +30,7 @@ _FIELDS: dict[str, Dialect] = {
 }
 
 
-def corrected(contract: Contract, corrections: Iterable[Correction], target: Target, now: float) -> Contract:
+def corrected(contract: Contract, corrections: Iterable[Correction], target: Destination, now: float) -> Contract:
     """The contract as far as experience with this very target corrects it, oldest lesson first."""
     for correction in sorted(corrections, key=lambda one: one.learned_at):
         where = (correction.provider, correction.endpoint, correction.model)
@@ -73,7 +75,7 @@ def _answering(contract: Contract, field: str) -> Contract:
     return replace(contract, dialect=written_in(contract.dialect, field)) if contract.follows_answers else contract
 
 
-def told_by_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
+def learned_from_answer(record: Record, contract: Contract, now: float, ttl_seconds: float) -> Correction | None:
     """What an answer says about where its server keeps reasoning, if that is news."""
     made = record.provenance
     if not made.carrier or not contract.follows_answers or made.carrier == contract.dialect.carrier:
@@ -100,7 +102,7 @@ _LADDERS: dict[str, tuple[Rung, ...]] = {
 
 def _sealing(contract: Contract, correction: Correction) -> Dialect:
     """Where a chat-shaped provider keeps its seals: an aggregator, whose errors are another's, in details."""
-    if contract.format != "openai_chat" or contract.dialect.carrier == "reasoning_details":
+    if "dialects" not in FORMATS[contract.format].quirks or contract.dialect.carrier == "reasoning_details":
         return contract.dialect
     is_google = correction.scope == "first_call_of_step" and correction.field != "reasoning_details"
     return dialects.GOOGLE_CHAT if is_google and not correction.evidence.is_wrapped else dialects.REASONING_DETAILS
@@ -135,8 +137,9 @@ def _requiring(contract: Contract, correction: Correction) -> Contract:
         scope=scope,
         takes="text",
         dialect=dialect,
-        ladder=("empty", "blank", "pause_thinking"),
+        ladder=PRESENCE,
         thinks_by_default=True,
+        knobs=contract.knobs or (THINKING_TYPE,),  # as all have that are known to demand text
     )
 
 
@@ -159,11 +162,12 @@ def _forbidding(contract: Contract, field: str) -> Contract:
 
 
 def _beyond(contract: Contract, refused: str) -> Contract:
-    """The next filler up; after the last, none."""
-    left = [filler for filler in FILLERS if len(filler.strip()) > len(refused.strip()) or len(filler) > len(refused)]
+    """The next filler up; after the last, none. Where one is refused, an empty text is too."""
+    known = (contract.filler, *FILLERS)
+    left = [filler for filler in known if len(filler.strip()) > len(refused.strip()) or len(filler) > len(refused)]
     if left:
-        return replace(contract, filler=left[0])
-    return replace(contract, ladder=_without(contract.ladder, "blank"))
+        return replace(contract, filler=left[0], refuses_empty=True)
+    return replace(contract, ladder=_without(contract.ladder, "blank"), refuses_empty=True)
 
 
 def _without(ladder: tuple[Rung, ...], rung: Rung) -> tuple[Rung, ...]:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from thoughtline.replay.keys import (
     Evidence,
-    Identity,
     Step,
     call_key,
     evidence_of,
@@ -24,14 +23,15 @@ from thoughtline.replay.keys import (
     said_by_results,
 )
 from thoughtline.replay.visible import Visible, is_same_call, result_text, shows, shows_glued, visible_of
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     Item,
-    ReasoningSummary,
     ReasoningText,
     Text,
     ToolCall,
     Unknown,
     plain_token,
+    readable_text,
     reasoning_of,
     seal_of,
 )
@@ -77,9 +77,13 @@ def match_step(
 ) -> Match | Ambiguous | None:
     """The one record that is this step's. `used` are the records that earlier steps of the request were found to be,
     and those that other steps speak for (`chains.py`)."""
-    known = match_by_lineage(step, found, identity)
-    if known is not None:
-        return known
+    return match_by_lineage(step, found, identity) or match_by_evidence(step, found, identity, used)
+
+
+def match_by_evidence(
+    step: Step, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
+) -> Match | Ambiguous | None:
+    """The same for a step that its lineage does not settle."""
     looks = _not_renamed(looks_of(step, found, identity), step, found)
     candidates = [look for look in looks if _is_enough(look, step, identity, used)]
     if not candidates:
@@ -216,13 +220,7 @@ def looks_of(step: Step, found: Found, identity: Identity) -> list[Look]:
 
 def thought_of(items: Iterable[Item]) -> str:
     """The reasoning of a turn that a person can read."""
-    texts = []
-    for item in items:
-        if isinstance(item, ReasoningText):
-            texts.append(item.text)
-        elif isinstance(item, ReasoningSummary):
-            texts.append(item.summary)
-    return "".join(texts)
+    return "".join(map(readable_text, items))
 
 
 def _is_enough(look: Look, step: Step, identity: Identity, used: AbstractSet[str]) -> bool:
@@ -367,12 +365,12 @@ def _outline_of(record: Record) -> Key | None:
 
 def _other_session(record: Record, identity: Identity) -> bool:
     """Both say which session they are of, and it is not the same."""
-    session = record.provenance.told_session
+    session = record.provenance.named_session
     return identity.session is not None and session is not None and session != identity.session
 
 
 def _same_session(look: Look, identity: Identity) -> bool:
-    return identity.session is not None and look.record.provenance.told_session == identity.session
+    return identity.session is not None and look.record.provenance.named_session == identity.session
 
 
 def _rank(look: Look, step: Step, identity: Identity) -> Rank:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TypeAlias
 
-from thoughtline.replay.visible import Shown, digest
+from thoughtline.replay.visible import Shown
+from thoughtline.values.digests import digest
 
 _NEXT = "\0"
 """Stands for a turn of the user, among the words and among the calls."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
-from thoughtline.replay.visible import other_name
+from thoughtline.replay.visible import is_part_of, is_same_call, other_name
 from thoughtline.replay.weaving import essence, groups
 from thoughtline.values.items import (
     REASONING_KINDS,
@@ -93,11 +95,13 @@ def _under(item: Item, name: str | None) -> Item:
 def paired(items: Sequence[Item], made: Sequence[Item]) -> tuple[Item, ...]:
     """A woven step with the names that hold, and no others.
 
-    A thought and what came of it have their names where all of them do that are still there, the first included.
+    A thought and what came of it have their names where all of them do that are still there, the first included. A
+    provider's own tool can't go without its name, so what belongs to it gets the names that the record has.
     """
     thoughts = reasoning_of(tuple(made))
     if len(reasoning_of(tuple(items))) != len(thoughts):
         return unnamed(items)
+    items = _with_tools_named(items, made)
     holds = [_holds(names, own) for names, own in zip(followers(items), followers(made), strict=True)]
     kept: list[Item] = []
     number, is_good = 0, True
@@ -117,16 +121,81 @@ def _holds(names: Sequence[str | None], own: Sequence[str | None]) -> bool:
 
 def followers(items: Sequence[Item]) -> list[tuple[str | None, ...]]:
     """For each thought, the names of what came of it: all up to the next thought. Thoughts in a row share theirs."""
-    found: list[tuple[str | None, ...]] = []
-    names: list[str | None] = []
+    return [tuple(name_of(items[at]) for at in places if _has_pair(items[at])) for places in _places(items)]
+
+
+def _has_pair(item: Item) -> bool:
+    """Whether an item can be half of a pair: of kinds that we don't read, those with a name."""
+    return not isinstance(item, Unknown) or name_of(item) is not None
+
+
+def _places(items: Sequence[Item]) -> list[list[int]]:
+    """For each thought, where what came of it stands."""
+    found: list[list[int]] = []
+    places: list[int] = []
     is_after_thought = False
-    for item in reversed(items):
-        if isinstance(item, REASONING_KINDS):
-            found.append(tuple(names[::-1]))
+    for at in range(len(items) - 1, -1, -1):
+        if isinstance(items[at], REASONING_KINDS):
+            found.append(places[::-1])
             is_after_thought = True
         else:
-            names = [] if is_after_thought else names
+            places = [] if is_after_thought else places
             is_after_thought = False
-            if not isinstance(item, Unknown) or name_of(item) is not None:
-                names.append(name_of(item))
+            places.append(at)
     return found[::-1]
+
+
+# --- a provider's own tools -------------------------------------------------------------------------------------------
+
+
+def _with_tools_named(items: Sequence[Item], made: Sequence[Item]) -> Sequence[Item]:
+    """The items, where a provider's own tools are among what came of a thought, all under the record's names."""
+    named = list(items)
+    for places, origins in zip([_head(items), *_places(items)], [_head(made), *_places(made)], strict=True):
+        left = [made[at] for at in origins]
+        if not any(isinstance(items[at], Unknown) for at in places) or not any(map(_is_named_tool, left)):
+            continue
+        for at in places:
+            same = next((number for number, own in enumerate(left) if _is_same(items[at], own)), None)
+            if same is not None:
+                named[at] = _named(items[at], name_of(left[same]))
+                del left[: same + 1]
+    return named
+
+
+def _head(items: Sequence[Item]) -> list[int]:
+    """Where what came before all thoughts stands."""
+    return list(range(next((at for at, item in enumerate(items) if isinstance(item, REASONING_KINDS)), len(items))))
+
+
+def _is_named_tool(item: Item) -> bool:
+    return isinstance(item, Unknown) and name_of(item) is not None
+
+
+def _is_same(shown: Item, made: Item) -> bool:
+    """Whether a woven item is this one of the record's, whatever its name."""
+    match shown, made:
+        case Text(), Text():
+            return "".join(shown.text.split()) == "".join(made.text.split())
+        case ToolCall(), ToolCall():
+            return shown.id == made.id and is_same_call(shown, made)
+        case Unknown(), Unknown() if shown.kind == made.kind:
+            return name_of(shown) == name_of(made) or is_part_of(shown, made)
+        case _:
+            return False
+
+
+def _named(item: Item, name: str | None) -> Item:
+    if name is None or name_of(item) == name:
+        return item
+    match item:
+        case Text():
+            return replace(item, id=name)
+        case ToolCall():
+            return replace(item, item_id=name)
+        case Unknown():
+            held = msgspec.json.decode(item.raw, type=dict[str, Raw])
+            head = {"id": Raw(msgspec.json.encode(name))}
+            return replace(item, raw=Raw(msgspec.json.encode(head | held | head)))
+        case _:
+            return item

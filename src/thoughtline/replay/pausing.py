@@ -1,4 +1,4 @@
-"""How a request is told not to think: each family has a switch of its own."""
+"""How a request is told not to think: what its model's row says, written into the request as it stands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
+from thoughtline.providers.thinking import switched_off
 from thoughtline.values.turns import Transcript
 
 Member = tuple[str, bytes | None]
@@ -17,19 +18,26 @@ CIPHERTEXT = "reasoning.encrypted_content"
 
 _BEDROCK_FIELDS = "additionalModelRequestFields"
 _BEDROCK_SWITCHES = ("thinking", "reasoning_config", "reasoningConfig")
+_CONFIGS = ("generationConfig", "generation_config")
 
 
-def paused(transcript: Transcript, contract: Contract) -> Member:
-    """The member that switches thinking off for one request."""
-    match transcript.format:
-        case "ollama_chat":
-            return "think", b"false"
-        case "bedrock_converse":
-            return _BEDROCK_FIELDS, _without_switches(transcript.body)
-        case "openai_chat":
-            return _in_chat(contract)
-        case _:
-            return "thinking", b'{"type":"disabled"}'
+def paused(transcript: Transcript, contract: Contract, model: str) -> list[Member]:
+    """The members that switch thinking off for one request; none if this model can't be switched off."""
+    if transcript.format == "bedrock_converse":
+        return [(_BEDROCK_FIELDS, _without_switches(transcript.body))] if not contract.thinks_by_default else []
+    return [_written(path, value, transcript.body) for path, value in switched_off(contract, model or transcript.model)]
+
+
+def _written(path: tuple[str, ...], value: object, body: bytes) -> Member:
+    """A member with a value set inside it. What asked for thinking beside it goes, and other settings stay."""
+    given: dict[str, Any] = msgspec.json.decode(body)
+    name = next((one for one in _CONFIGS if one in given), path[0]) if path[0] in _CONFIGS else path[0]
+    for step in reversed(path[1:]):
+        value = {step: value}
+    if isinstance(value, dict) and len(path) > 1 and name != "thinking" and isinstance(given.get(name), dict):
+        others = {key: held for key, held in given[name].items() if key not in ("thinking_config", "max_tokens")}
+        value = {**others, **value}
+    return name, msgspec.json.encode(value)
 
 
 _ASKING: dict[str, tuple[str, ...]] = {
@@ -62,22 +70,12 @@ def without_ciphertext(transcript: Transcript) -> list[Member]:
 
 
 def _without_thinking_config(body: bytes) -> list[Member]:
-    for name in ("generationConfig", "generation_config"):
+    for name in _CONFIGS:
         settings: dict[str, Any] | Any = msgspec.json.decode(body).get(name)
         if isinstance(settings, dict):
             kept = {key: value for key, value in settings.items() if key not in ("thinkingConfig", "thinking_config")}
             return [(name, msgspec.json.encode(kept))] if kept != settings else []
     return []
-
-
-def _in_chat(contract: Contract) -> Member:
-    """OpenRouter's switch is `reasoning`, DashScope's `enable_thinking`; the others share Anthropic's."""
-    dialect = contract.dialect
-    if dialect.name == "reasoning_details":
-        return "reasoning", b'{"enabled":false}'
-    if dialect.name == "qwen":
-        return "enable_thinking", b"false"
-    return "thinking", b'{"type":"disabled"}'
 
 
 def _without_switches(body: bytes) -> bytes | None:

@@ -14,16 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from thoughtline.providers import Contract
 from thoughtline.replay.chains import proven
-from thoughtline.replay.contracts import Contract
 from thoughtline.replay.drafting import Draft
-from thoughtline.replay.keys import Identity, Spot, Step, frame_of, walk
-from thoughtline.replay.matching import Found, match_by_lineage
-from thoughtline.replay.plans import Counts, Issuer, Plan, Policy
+from thoughtline.replay.keys import Spot, Step, frame_of, walk
+from thoughtline.replay.matching import Found, Match, match_by_lineage
+from thoughtline.replay.plans import Plan, Policy
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key
 from thoughtline.values.turns import Transcript
 
-__all__ = ["Counts", "Issuer", "Needs", "Plan", "Policy", "may_restore", "needs", "plan"]
+__all__ = ["Needs", "Plan", "Policy", "may_restore", "needs", "plan"]
 
 
 DEFAULT_POLICY = Policy()
@@ -34,12 +36,13 @@ class Needs(NamedTuple):
 
     `first` finds nearly all that can be found, with one key for each step; `rest` says what else to look for, given
     what that found. `keys` is both, for those who fetch once. `end` is where the answer will stand: it is all of the
-    request that capturing the answer needs.
+    request that capturing the answer needs. `settled` are the records that lineages name, where that was looked up.
     """
 
     identity: Identity
     steps: tuple[Step, ...]
     end: Spot | None
+    settled: tuple[Match | None, ...] | None = None
 
     @property
     def first(self) -> tuple[Key, ...]:
@@ -47,7 +50,12 @@ class Needs(NamedTuple):
 
     def rest(self, found: Found) -> tuple[Key, ...]:
         """The keys of the steps that their lineage does not settle."""
-        return _keys(step for step in self.steps if match_by_lineage(step, found, self.identity) is None)
+        settled = self.settled if self.settled is not None else self.by_lineage(found)
+        return _keys(step for step, match in zip(self.steps, settled, strict=True) if match is None)
+
+    def by_lineage(self, found: Found) -> tuple[Match | None, ...]:
+        """For each step the record that its lineage names."""
+        return tuple([match_by_lineage(step, found, self.identity) for step in self.steps])
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -72,7 +80,7 @@ def plan(
     contract: Contract,
     needed: Needs,
     found: Found,
-    issuer: Issuer,
+    issuer: Destination,
     policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
     """What to do about a request, given what is remembered."""
@@ -84,8 +92,9 @@ def plan(
         return work.done()
     if may_restore(transcript, contract):
         spoken_for = proven(needed.steps, found, needed.identity)
-        for step in needed.steps:
-            work.take(step, spoken_for)
+        settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
+        for step, match in zip(needed.steps, settled, strict=True):
+            work.take(step, spoken_for, match)
         work.climb(policy.ladder if policy.ladder is not None else contract.ladder)
     work.ask_for_ciphertext()
     work.mend_calls()

@@ -5,29 +5,12 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.providers import Contract, Rung
 from thoughtline.replay.findings import Finding
+from thoughtline.values.destination import Destination
+from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Transcript, Turn
-
-
-class Issuer(Struct, frozen=True, gc=False):
-    """Who will get the request: seals go back only to the one who made them."""
-
-    provider: str
-    endpoint: str
-    account: str
-    model: str
-
-
-class Counts(Struct, gc=False):
-    """What was done, in numbers."""
-
-    restored: int = 0
-    inherited: int = 0
-    blank: int = 0
-    stripped: int = 0
-    missing: int = 0
 
 
 class Policy(Struct, frozen=True, gc=False):
@@ -47,12 +30,16 @@ class Policy(Struct, frozen=True, gc=False):
 
 
 class Plan(Struct, frozen=True, gc=False):
-    """What to change of a request, and what there is to say about it."""
+    """What to change of a request, and what there is to say about it.
+
+    `filler` is the least that stands for reasoning in it, if anything does.
+    """
 
     edits: tuple[tuple[int, Turn], ...]
     member_edits: tuple[tuple[str, bytes | None], ...]
     findings: tuple[Finding, ...]
     counts: Counts
+    filler: str | None = None
 
     def apply(self, transcript: Transcript) -> Transcript:
         """The request with the plan carried out; the very same one if there is nothing to do."""
@@ -64,7 +51,7 @@ class Plan(Struct, frozen=True, gc=False):
         return replace(transcript, turns=tuple(turns), member_edits=(*transcript.member_edits, *self.member_edits))
 
 
-def is_issued_by(record: Record, issuer: Issuer, contract: Contract) -> bool:
+def is_issued_by(record: Record, issuer: Destination, contract: Contract) -> bool:
     """Whether this provider, at this address, for this account made the record's seals."""
     made = record.provenance
     if (made.provider, made.endpoint, made.account) != (issuer.provider, issuer.endpoint, issuer.account):

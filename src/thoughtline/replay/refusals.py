@@ -3,13 +3,12 @@
     status, body → classify → Refusal (rule, field, place, remedy) → learn → Correction of a contract
 
 A refusal needs a status that can be one, an error object, and in it a code that means nothing else or a sentence that
-names the field in one of the known ways (`refusal_rows`). Everything else is somebody else's error: None. Whether the
-refused thing was in the request at all is for the caller to check.
+names the field in one of the known ways (`providers.refusals`). Everything else is somebody else's error: None.
+Whether the refused thing was in the request at all is for the caller to check.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import re
@@ -18,8 +17,11 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from thoughtline.replay.refusal_rows import ROWS, Remedy, Row, Rule
+from thoughtline import providers
+from thoughtline.providers.refusals import LearnedScope, RefusalTemplate, Remedy, Rule
+from thoughtline.values.digests import named_digest
 
 Json: TypeAlias = Any
 
@@ -49,7 +51,8 @@ class Refusal(Struct, frozen=True):
     """A request that was refused for its reasoning.
 
     `family` is whose rule it is; `place` a JSON pointer into the request, the id of a Responses item, or empty where
-    the error names none. `member` is the pattern of what it names, where the sentence means one wherever it stands.
+    the error names none. `member` is the pattern of what it names, where the sentence means one wherever it stands;
+    `scope` is which turns must have what is missing.
     """
 
     rule: Rule
@@ -59,6 +62,7 @@ class Refusal(Struct, frozen=True):
     place: str
     evidence: Evidence
     member: str = ""
+    scope: LearnedScope = "calls"
 
 
 class _Layer(NamedTuple):
@@ -84,7 +88,7 @@ _STATUSES = frozenset({400, 404, 422})
 
 
 def classify(status: int, body: bytes) -> Refusal | None:
-    """What a response says about reasoning. Never raises; None for every error that is not ours to mend."""
+    """What a response says about reasoning. Never raises; None for every error that is not ours to heal."""
     return next(_refusals(status, body), None)
 
 
@@ -101,28 +105,29 @@ def also_named(status: int, body: bytes) -> tuple[Refusal, ...]:
 def _refusals(status: int, body: bytes) -> Iterator[Refusal]:
     if status not in _STATUSES or len(body) > _BODY_BYTES:
         return
+    rows = providers.refusals()
     for complaint in _complaints(body):
-        for row in ROWS:
+        for family, row in rows:
             if status in row.statuses and (not row.codes or not row.codes.isdisjoint(complaint.codes)):
                 match = row.sentence.match(complaint.sentence)
                 if match:
-                    yield _refusal(status, row, match, complaint)
+                    yield replace(_refusal(status, row, match, complaint), family=_family(family, complaint))
                     break
 
 
-def _refusal(status: int, row: Row, match: re.Match[str], complaint: _Complaint) -> Refusal:
-    meaning = row.meaning
+def _refusal(status: int, row: RefusalTemplate, match: re.Match[str], complaint: _Complaint) -> Refusal:
     groups = match.groupdict()
     code = _known_code(complaint.codes)
     evidence = Evidence(status, code, _fingerprint(match[0] or code), complaint.is_wrapped)
     return Refusal(
-        rule=meaning.rule,
-        family=_family(meaning.family, complaint),
-        remedy=meaning.remedy,
-        field=groups.get("field") or meaning.field or groups.get("path") or "",
+        rule=row.rule,
+        family=row.family,
+        remedy=row.remedy,
+        field=groups.get("field") or row.field or groups.get("path") or "",
         place=_place(row, groups, complaint.param),
         evidence=evidence,
-        member=meaning.member,
+        member=row.dropped,
+        scope=row.scope,
     )
 
 
@@ -142,7 +147,7 @@ _LISTS = frozenset({"messages", "contents", "input", "content", "parts", "tool_c
 _STEP = re.compile(r"\w+", re.ASCII)
 
 
-def _place(row: Row, groups: dict[str, str | None], param: str) -> str:
+def _place(row: RefusalTemplate, groups: dict[str, str | None], param: str) -> str:
     if item := groups.get("item"):
         return item
     if index := groups.get("index"):
@@ -201,7 +206,7 @@ def _known_code(codes: tuple[str, ...]) -> str:
 
 def _fingerprint(sentence: str) -> str:
     masked = _PRIVATE.sub("*", sentence)
-    return hashlib.blake2b(masked.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return named_digest(masked, b"", 8).hex()
 
 
 # Reading error bodies: all envelopes that were seen come down to objects with a few well-known members.
@@ -336,8 +341,6 @@ Change = Literal[
     "never_thinks",  # thinking can't be asked for
     "answers_in",  # `field` is where its own answers have reasoning
 ]
-Scope = Literal["", "calls_after_user", "calls", "all_with_tools", "loop_head", "first_call_of_step", "pairs"]
-"""Which turns, in the words of contracts; empty where a change is about none in particular."""
 
 
 class Correction(Struct, frozen=True, omit_defaults=True):
@@ -354,7 +357,7 @@ class Correction(Struct, frozen=True, omit_defaults=True):
     evidence: Evidence
     learned_at: float
     expires_at: float
-    scope: Scope = ""
+    scope: LearnedScope = ""
     filler: str | None = None
 
     def holds_at(self, now: float) -> bool:
@@ -389,7 +392,7 @@ def learn(
         evidence=refusal.evidence,
         learned_at=now,
         expires_at=now + ttl_seconds,
-        scope=_scope(refusal) if change == "requires" else "",
+        scope=refusal.scope if change == "requires" else "",
         filler=sent_filler if is_filler_refused else None,
     )
 
@@ -399,18 +402,6 @@ _PLAIN_CHANGES: dict[Rule, Change] = {
     "bound-prefix-changed": "binds_prefix",
     "thinking-mode": "always_thinks",
     "thinking-unsupported": "never_thinks",
-}
-
-
-_SCOPES: dict[str, Scope] = {
-    "anthropic": "loop_head",
-    "bedrock": "loop_head",
-    "copilot": "loop_head",
-    "deepseek": "all_with_tools",
-    "gemini": "first_call_of_step",
-    "mimo": "all_with_tools",
-    "openrouter": "first_call_of_step",
-    "sglang": "calls_after_user",
 }
 
 
@@ -425,12 +416,3 @@ def _change(refusal: Refusal) -> Change | None:
     if refusal.rule == "unpaired":
         return "requires"
     return _PLAIN_CHANGES.get(refusal.rule)
-
-
-def _scope(refusal: Refusal) -> Scope:
-    """Which turns must have it, as far as the sentence says."""
-    if refusal.rule == "unpaired":
-        return "pairs"
-    if refusal.family == "deepseek" and refusal.place:
-        return "calls_after_user"  # the sentence of V3.2; the later one names no message, and means all
-    return _SCOPES.get(refusal.family, "calls")

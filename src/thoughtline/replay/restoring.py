@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.formats import FORMATS
+from thoughtline.providers import Contract
 from thoughtline.replay.pairing import named_as_shown, paired
 from thoughtline.replay.visible import visible_of
 from thoughtline.replay.weaving import same_reasoning, spread, weave
@@ -23,7 +24,7 @@ def restored(
 
     A step that the client wrote as several turns has each thought in the turn of what it led to.
     """
-    if format == "openai_responses":
+    if "items_are_elements" in FORMATS[format].quirks:
         return [_with_names(items, own, contract, made) for own in shown]
     return [weave(items, shown[0])] if len(shown) == 1 else spread(items, shown)
 
@@ -41,7 +42,7 @@ def is_good(shown: Items, target: Items, contract: Contract, format: FormatName)
         return True
     if contract.takes == "text":
         return _is_own_words(shown, target)
-    return format == "gemini_generate" and _is_all_google_wants(shown, target)
+    return "thoughts_in_pieces" in FORMATS[format].quirks and _is_all_google_wants(shown, target)
 
 
 def _is_own_words(shown: Items, target: Items) -> bool:

@@ -12,14 +12,16 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from thoughtline.replay.answers import answer_to
-from thoughtline.replay.contracts import Contract
-from thoughtline.replay.findings import Finding, RuleCode, place_of
+from thoughtline.formats import FORMATS
+from thoughtline.providers import Contract
+from thoughtline.providers.refusals import RuleCode
+from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.keys import Step
 from thoughtline.replay.pairing import followers
-from thoughtline.replay.plans import Issuer, is_issued_by
+from thoughtline.replay.plans import is_issued_by
 from thoughtline.replay.scopes import required_turns
 from thoughtline.replay.weaving import has_sentinel, is_filler
+from thoughtline.values.destination import Destination
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -42,7 +44,7 @@ class Case(Struct, frozen=True, gc=False):
 
     transcript: Transcript
     contract: Contract
-    issuer: Issuer
+    issuer: Destination
     known: tuple[tuple[Step, Record], ...] = ()
 
     def find(self, rule: RuleCode, at: int, message: str, remedy: str, **facts: object) -> Finding:
@@ -51,13 +53,19 @@ class Case(Struct, frozen=True, gc=False):
         item = facts.get("item")
         field = str(facts.get("field", "")) if item is None else ""
         place = place_of(self.transcript.format, turn, item if isinstance(item, int) else None, field)
-        answer = answer_to(self.contract, rule, **{"index": turn.at, "item": 0, **facts})
-        return Finding(rule, place, message, remedy, answer.sentence, answer.status)
+        sentence, status = _answer(self.contract, rule, {"index": turn.at, "item": 0, **facts})
+        return Finding(rule, place, message, remedy, sentence, status)
 
     def assistant(self) -> Iterator[tuple[int, Turn]]:
         for position, turn in enumerate(self.transcript.turns):
             if turn.role == "assistant":
                 yield position, turn
+
+
+def _answer(contract: Contract, rule: RuleCode, facts: dict[str, object]) -> tuple[str, int]:
+    """What the provider would say, word for word, and its status. Nothing if it would not mind, or nobody knows."""
+    found = next((one for one in contract.answers if rule == one.rule or rule in one.also), None)
+    return (found.said(**facts), max(found.statuses)) if found is not None else ("", 0)
 
 
 class Rule(NamedTuple):
@@ -125,7 +133,7 @@ def misplaced(case: Case) -> Iterator[Finding]:
                 yield case.find(
                     "misplaced", position, "the signature is on a later call", "move it to the first", **facts
                 )
-        elif case.transcript.format in ("anthropic_messages", "openai_responses") and turn.items:
+        elif "not_last" in FORMATS[case.transcript.format].quirks and turn.items:
             last = turn.items[-1]
             if isinstance(last, REASONING_KINDS) and case.contract.kind == "authenticity":
                 remedy = "put what it led to after it, or drop it"
@@ -265,9 +273,6 @@ def duplicated(case: Case) -> Iterator[Finding]:
             seen.add(seal.data)
 
 
-_STRICT_FIELDS = ("mistral", "reasoning-field", "think-tags")
-
-
 def forbidden(case: Case) -> Iterator[Finding]:
     """Reasoning in a field that this provider refuses.
 
@@ -281,7 +286,7 @@ def forbidden(case: Case) -> Iterator[Finding]:
         if case.contract.takes == "nothing" and reasoning_of(turn.items):
             field = turn.carriers[0] if turn.carriers else "content"
             yield case.find("forbidden", position, "reasoning is refused here", "take it out", field=field)
-        elif wrong and not case.contract.follows_answers and case.contract.name in _STRICT_FIELDS:
+        elif wrong and not case.contract.follows_answers and case.contract.refuses_other_fields:
             remedy = f"send it as {carrier}"
             yield case.find("forbidden", position, f"{wrong[0]} is refused here", remedy, field=wrong[0])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.values.items import ToolCall, ToolResult
 from thoughtline.values.turns import Transcript, Turn
 

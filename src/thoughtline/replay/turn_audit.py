@@ -15,26 +15,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from thoughtline import providers
+from thoughtline.providers import Contract, Scope
 from thoughtline.values.items import (
-    ANTHROPIC_CLAUDE_V1,
-    AZURE_OPENAI_RESPONSES_V1,
-    BEDROCK_OPENAI_RESPONSES_V1,
-    BEDROCK_XAI_RESPONSES_V1,
-    COHERE_V2,
-    COPILOT_V1,
-    DEEPSEEK_V1,
-    GLM_V1,
     GOOGLE_GEMINI_V1,
-    KIMI_V1,
-    META_RESPONSES_V1,
-    MIMO_V1,
-    MINIMAX_RESPONSE_V1,
-    MISTRAL_V1,
-    OPENAI_RESPONSES_V1,
-    QWEN_V1,
     REASONING_KINDS,
     UNKNOWN_FORMAT,
-    XAI_RESPONSES_V1,
     Item,
     ReasoningEncrypted,
     ReasoningFormat,
@@ -55,45 +41,30 @@ class ReplayContract(Enum):
     ALWAYS_REQUIRED = "always_required"
 
 
-# What each maker does when reasoning is missing in a tool loop: contracts.md §30, read 2026-11. Makers that answer 400
-# are required, whether they check a token (the first five rows) or only that the text is there (the next three).
-_CONTRACTS: dict[ReasoningFormat, ReplayContract] = {
-    ANTHROPIC_CLAUDE_V1: ReplayContract.REQUIRED_WITH_TOOLS,
-    GOOGLE_GEMINI_V1: ReplayContract.REQUIRED_WITH_TOOLS,
-    OPENAI_RESPONSES_V1: ReplayContract.REQUIRED_WITH_TOOLS,
-    AZURE_OPENAI_RESPONSES_V1: ReplayContract.REQUIRED_WITH_TOOLS,
-    BEDROCK_OPENAI_RESPONSES_V1: ReplayContract.REQUIRED_WITH_TOOLS,
-    DEEPSEEK_V1: ReplayContract.REQUIRED_WITH_TOOLS,
-    KIMI_V1: ReplayContract.REQUIRED_WITH_TOOLS,
-    MIMO_V1: ReplayContract.REQUIRED_WITH_TOOLS,
-    XAI_RESPONSES_V1: ReplayContract.STATELESS,
-    BEDROCK_XAI_RESPONSES_V1: ReplayContract.STATELESS,
-    META_RESPONSES_V1: ReplayContract.STATELESS,
-    COPILOT_V1: ReplayContract.STATELESS,
-    GLM_V1: ReplayContract.STATELESS,
-    QWEN_V1: ReplayContract.STATELESS,
-    MINIMAX_RESPONSE_V1: ReplayContract.STATELESS,
-    MISTRAL_V1: ReplayContract.STATELESS,
-    COHERE_V2: ReplayContract.STATELESS,
-    UNKNOWN_FORMAT: ReplayContract.STATELESS,
-}
-
-_CHECK_PRESENCE = frozenset({DEEPSEEK_V1, KIMI_V1, MIMO_V1})
-"""Makers that sign nothing and check only that the text came back."""
-
-_SIGN_TEXT = frozenset({ANTHROPIC_CLAUDE_V1})
-"""Makers that refuse text without its signature. Gemini is none: its thought parts are never signed, its calls are."""
-
-_PAIR_BY_ID = frozenset({OPENAI_RESPONSES_V1, AZURE_OPENAI_RESPONSES_V1, BEDROCK_OPENAI_RESPONSES_V1})
-"""Makers that look for the reasoning of a call by the ids of both."""
-
 _NO_CIPHERTEXT = ("", "[REDACTED]")
 """What stands where ciphertext should: nothing, or OpenRouter's word for it while a stream runs."""
 
 
 def replay_contract_of(format: ReasoningFormat) -> ReplayContract:
     """What the maker of this reasoning demands. One we don't know demands nothing that we could know of."""
-    return _CONTRACTS.get(format, ReplayContract.STATELESS)
+    return ReplayContract.STATELESS if _strict(format) is None else ReplayContract.REQUIRED_WITH_TOOLS
+
+
+def _strict(format: ReasoningFormat | None) -> Contract | None:
+    """The contract of a maker that refuses a tool loop without its reasoning."""
+    makers = (row for row in providers.PROVIDERS if format in row.makes)
+    return next((one for row in makers for one in row.contracts if one.is_strict), None)
+
+
+def _checks_presence(format: ReasoningFormat) -> bool:
+    """Whether a maker signs nothing and checks only that the text came back."""
+    strict = _strict(format)
+    return strict is not None and strict.kind == "presence"
+
+
+def _has_scope(format: ReasoningFormat, scope: Scope) -> bool:
+    strict = _strict(format)
+    return strict is not None and strict.scope == scope
 
 
 class MissingSignaturesForStrictProvider(Struct, frozen=True, tag=True):
@@ -211,7 +182,7 @@ def _maker_of(item: Item) -> ReasoningFormat | None:
 
 
 def _carries_proof(item: Item) -> bool:
-    if isinstance(item, ReasoningText) and item.format in _CHECK_PRESENCE:
+    if isinstance(item, ReasoningText) and _checks_presence(item.format):
         return True
     return _is_legible(seal_of(item))
 
@@ -226,7 +197,7 @@ def _violations_of_items(items: Sequence[Item]) -> Iterator[ReplayViolation]:
         seal = seal_of(item)
         if seal is not None and not _is_legible(seal):
             yield EmptyCiphertext(position, seal.format)
-        elif isinstance(item, ReasoningText) and item.format in _SIGN_TEXT and seal is None:
+        elif isinstance(item, ReasoningText) and seal is None and _has_scope(item.format, "loop_head"):
             yield UnsignedText(position, item.format)
         elif isinstance(item, Unknown) and _is_reasoning(item):
             yield UnreadableDetail(position, item.kind)
@@ -250,7 +221,7 @@ def _unsigned_first_call(items: Sequence[Item]) -> Iterator[ReplayViolation]:
 def _missing_pairing_ids(items: Sequence[Item]) -> Iterator[ReplayViolation]:
     """Reasoning without an id before something with one: "provided without its required 'reasoning' item"."""
     for position, item in enumerate(items):
-        if isinstance(item, REASONING_KINDS) and item.format in _PAIR_BY_ID and item.id is None:
+        if isinstance(item, REASONING_KINDS) and item.id is None and _has_scope(item.format, "pairs"):
             partner = next((after for after in items[position + 1 :] if isinstance(after, (Text, ToolCall))), None)
             if partner is not None and _own_id(partner) is not None:
                 yield MissingPairingId(position, item.format)

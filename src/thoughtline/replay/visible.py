@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
+from thoughtline.values.digests import digest
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult, Unknown, plain_token
 from thoughtline.values.turns import Turn
 
@@ -82,11 +82,6 @@ def shown_of(items: Sequence[Item]) -> Shown:
 def packed(kind: str, *parts: str) -> bytes:
     """Texts as bytes that no other texts give."""
     return f"{kind}:{''.join([f'{len(part)}:{part}' for part in parts])}".encode()
-
-
-def digest(data: bytes) -> bytes:
-    """128 bits. SHA-256: the standard library's fastest with hardware support, for short texts too."""
-    return sha256(data).digest()[:16]
 
 
 _BRIEF = 256

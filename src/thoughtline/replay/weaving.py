@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.visible import is_bare, is_part_of, other_name, other_value, visible_call
 from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
@@ -25,6 +25,8 @@ from thoughtline.values.items import (
     ToolResult,
     Unknown,
     plain_token,
+    readable_text,
+    reasoning_of,
     seal_of,
 )
 
@@ -43,6 +45,12 @@ SENTINELS = frozenset(
 def is_filler(item: Item) -> bool:
     """Reasoning that stands for nothing: an empty or blank field that nobody signed."""
     return isinstance(item, ReasoningText) and not item.text.strip() and not item.signature and not item.id
+
+
+def filler_of(items: Sequence[Item]) -> str | None:
+    """What stands for the reasoning of a turn that has none, if anything does."""
+    fillers = [item.text for item in items if isinstance(item, ReasoningText) and is_filler(item)]
+    return "".join(fillers) if fillers and len(fillers) == len(reasoning_of(tuple(items))) else None
 
 
 def has_sentinel(item: Item) -> bool:
@@ -80,15 +88,9 @@ def _unsealed(item: Item) -> Item:
 
 def as_text(items: Sequence[Item], contract: Contract) -> tuple[Item, ...]:
     """A record's items for a provider that did not make them: its readable reasoning as one text, no seals."""
-    text = ""
-    bare = []
-    for item in items:
-        if isinstance(item, ReasoningText):
-            text += item.text
-        elif isinstance(item, ReasoningSummary):
-            text += item.summary
-        elif not isinstance(item, REASONING_KINDS) and not _is_strange_reasoning(item):
-            bare.append(_unsealed(item))
+    text = "".join(map(readable_text, items))
+    others = [item for item in items if not isinstance(item, REASONING_KINDS)]
+    bare = [_unsealed(item) for item in others if not _is_strange_reasoning(item)]
     return (ReasoningText(text, None, contract.dialect.reasoning_format), *bare) if text else tuple(bare)
 
 

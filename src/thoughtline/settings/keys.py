@@ -7,11 +7,9 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import Meta, Struct
 
-from thoughtline import providers as dialects
-from thoughtline.catalogue import AuthStyle, ContentWord, ContinuityWord, Held, TagWord
-from thoughtline.providers import Dialect
-from thoughtline.replay.contracts import BY_NAME, Rung, Scope, Takes
-from thoughtline.replay.contracts import Kind as ContractKind
+from thoughtline.catalogue import ContentWord, ContinuityWord, TagWord
+from thoughtline.providers import CONTRACTS, DIALECTS, AuthStyle, Held, Rung, Scope, Takes
+from thoughtline.providers import Kind as ContractKind
 from thoughtline.settings.kinds import ANY_TEXT, DURATION, FLAG, KEYS, NAMED, URL, Kind, one_of, some_of, whole
 from thoughtline.settings.structs import (
     ContentTable,
@@ -27,8 +25,7 @@ from thoughtline.values.turns import FormatName
 
 PREFIX = "THOUGHTLINE_"
 
-DIALECTS: dict[str, Dialect] = {row.name: row for row in vars(dialects).values() if isinstance(row, Dialect)}
-FACES: tuple[str, ...] = tuple(name for name in get_args(FormatName) if name != "ai_sdk_ui")
+FACES: tuple[str, ...] = get_args(FormatName)
 """Formats that a server can be asked in."""
 
 RUNGS = some_of(get_args(Rung))
@@ -89,7 +86,9 @@ PROVIDER = (
     Key("base_url", URL, "the address that the provider's own SDK takes; a new provider needs one"),
     Key("formats", some_of(FACES, least=1), "what it speaks, preferred first; `openai_chat` if nothing is said"),
     Key("dialect", one_of(DIALECTS), "where it keeps reasoning in chat, if that can't be told from its name and model"),
-    Key("contract", one_of(BY_NAME), "what it demands back, whatever the model, in the format that the contract is of"),
+    Key(
+        "contract", one_of(CONTRACTS), "what it demands back, whatever the model, in the format that the contract is of"
+    ),
     Key(
         "api_key",
         KEYS,

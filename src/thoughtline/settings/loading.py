@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec.structs import asdict, replace
 
-from thoughtline.catalogue import PROVIDERS, canonical_name
-from thoughtline.replay.detection import Target, provider_of
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.providers import canonical_name, host_at
 from thoughtline.settings.keys import NAMED_TABLES, TABLES
 from thoughtline.settings.kinds import TEXT, URL
 from thoughtline.settings.named_tables import read_contracts, read_ladders, read_models, read_routes
@@ -158,6 +158,11 @@ def _ladders_apart(replay: Table) -> Table:
     return said
 
 
+def _name_at(url: str) -> str:
+    found = host_at(url)
+    return found.name if found is not None else _UPSTREAM
+
+
 def _default_provider(tree: Table, problems: Problems) -> str | None:
     """The provider for requests that name none: by its address, which it then has, or by its name."""
     server = tree.members.get("server")
@@ -167,7 +172,7 @@ def _default_provider(tree: Table, problems: Problems) -> str | None:
     name = read_value("", said["provider"], TEXT, quiet) if "provider" in said else None
     if url is None and name is None:
         return None
-    chosen = canonical_name(str(name)) if name else provider_of(Target("", str(url), "", "openai_chat")) or _UPSTREAM
+    chosen = canonical_name(str(name)) if name else _name_at(str(url))
     written = spelled(tree, chosen)
     is_known = chosen in PROVIDERS or written in table_at(tree, "providers", Problems()).members
     if url is not None:

@@ -7,9 +7,9 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from thoughtline.catalogue import ContinuityWord, canonical_name
-from thoughtline.replay.contracts import BY_NAME, Contract, Rung
-from thoughtline.settings.keys import CONTINUITY_WORDS, CONTRACT, DIALECTS, ROUTE, RUNGS
+from thoughtline.catalogue import ContinuityWord
+from thoughtline.providers import CONTRACTS, DIALECTS, Contract, Rung, canonical_name
+from thoughtline.settings.keys import CONTINUITY_WORDS, CONTRACT, ROUTE, RUNGS
 from thoughtline.settings.tables import given, read_table, read_value, tables_of
 from thoughtline.settings.tree import Problems, Table, nearest
 
@@ -19,15 +19,16 @@ def read_contracts(table: Table, problems: Problems) -> dict[str, Contract]:
     found = {}
     for name, row in tables_of(table, "contracts", problems).items():
         path = f"contracts.{name}"
-        if name not in BY_NAME:
-            problems.add(row.place, path, "there is no such contract", nearest(name, BY_NAME))
+        if name not in CONTRACTS:
+            problems.add(row.place, path, "there is no such contract", nearest(name, CONTRACTS))
             continue
         values = read_table(path, row, CONTRACT, problems)
         if "dialect" in values:
             values["dialect"] = DIALECTS[str(values["dialect"])]
         if values:
-            source = f"{BY_NAME[name].source}; changed in settings"
-            found[name] = replace(BY_NAME[name], **values, source=source)
+            source = CONTRACTS[name].source
+            changed = replace(source, says=f"{source.says}; changed in settings")
+            found[name] = replace(CONTRACTS[name], **values, source=changed)
     return found
 
 
@@ -36,8 +37,8 @@ def read_ladders(table: Table, problems: Problems) -> dict[str, tuple[Rung, ...]
     found = {}
     for name, node in table.members.items():
         path = f"replay.on_miss.{name}"
-        if name not in BY_NAME:
-            problems.add(node.place, path, "there is no such contract", nearest(name, BY_NAME))
+        if name not in CONTRACTS:
+            problems.add(node.place, path, "there is no such contract", nearest(name, CONTRACTS))
             continue
         ladder = read_value(path, node, RUNGS, problems)
         if ladder is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from thoughtline.catalogue import PROVIDERS, canonical_name
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.providers import canonical_name
 from thoughtline.settings.keys import NAMED_TABLES, PREFIX, PROVIDER, TABLES, names
 from thoughtline.settings.toml_lines import KeyPath
 from thoughtline.settings.tree import Given, Problems, Table, nearest

@@ -7,9 +7,11 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from thoughtline import providers
 from thoughtline.addresses import rebased
-from thoughtline.catalogue import PROVIDERS, Provider, Timeouts, canonical_name
-from thoughtline.replay.detection import ALIASES
+from thoughtline.catalogue import PROVIDERS, Provider, Timeouts
+from thoughtline.formats import FORMATS, USUAL
+from thoughtline.providers import canonical_name
 from thoughtline.settings.keys import FACES, PROVIDER, PROVIDER_TABLES, TIMEOUT
 from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
 from thoughtline.settings.tables import given, read_table, read_value, table_at, tables_of
@@ -19,13 +21,7 @@ from thoughtline.values.turns import FormatName
 RESERVED = frozenset({"v1", "v1beta", "api", "healthz", "readyz", "metrics", "assets"})
 """First segments of the gateway's own addresses, where a provider's name stands too."""
 
-ANY_CLIENT: tuple[FormatName, ...] = (
-    "openai_chat",
-    "openai_responses",
-    "anthropic_messages",
-    "gemini_generate",
-    "ollama_chat",
-)
+ANY_CLIENT = tuple(name for name, wire in FORMATS.items() if "signed_requests" not in wire.quirks)
 """What clients speak, and so what a server that nobody knows is taken to speak."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -47,14 +43,18 @@ def read_providers(table: Table, problems: Problems) -> dict[str, Provider]:
     return found
 
 
+def _names() -> list[str]:
+    return [*PROVIDERS, *(alias for row in providers.PROVIDERS for alias in row.aliases)]
+
+
 def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Provider | None:
     values = read_table(path, table, PROVIDER, problems, tuple(PROVIDER_TABLES))
     row = PROVIDERS.get(name)
     if row is None and "base_url" not in table.members:
-        remedy = f"set base_url; or, of the built-in ones, {nearest(name, (*PROVIDERS, *ALIASES))}"
+        remedy = f"set base_url; or, of the built-in ones, {nearest(name, _names())}"
         problems.add(table.place, path, "a provider that is not built in needs an address", remedy)
         return None
-    row = row or Provider(name, "", ("openai_chat",))
+    row = row or Provider(name, "", (USUAL.name,))
     formats = given(values, "formats", row.formats)
     bases = _by_format(f"{path}.bases", table, "bases", URL, problems)
     paths = _by_format(f"{path}.paths", table, "paths", PATH, problems)

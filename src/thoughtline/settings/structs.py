@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from thoughtline.catalogue import ContentWord, ContinuityWord, Provider, TagWord
-from thoughtline.replay.contracts import Contract, Rung
+from thoughtline.providers import Contract, Rung
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.options import MissingTools
 from thoughtline.values.setting import setting

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import msgspec
@@ -46,6 +45,7 @@ from thoughtline.stores.rows import (
     sum_parts,
 )
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.digests import named_digest
 from thoughtline.values.errors import StoreUnavailable
 
 Command: TypeAlias = tuple[Any, ...]
@@ -324,7 +324,7 @@ def _unavailable(error: Exception) -> StoreUnavailable:
 
 
 def _prefix(tenant: str) -> str:
-    tag = blake2b(column(tenant).encode(), digest_size=16, person=b"tl tenant").hexdigest()
+    tag = named_digest(column(tenant), b"tl tenant").hex()
     return f"thoughtline:{{{tag}}}:"
 
 

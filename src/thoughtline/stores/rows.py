@@ -6,13 +6,13 @@ Digests are 16 bytes and hold the tenant: a look-up can't leave out whose it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from thoughtline.stores.base import Counters, Deletion, Filter, Found, Stats, newest_first, shares
 from thoughtline.stores.packing import Packer
+from thoughtline.values.digests import named_digest
 from thoughtline.values.errors import DecodeError, WrongKey
 from thoughtline.values.records import Key, Record
 
@@ -169,5 +169,4 @@ def is_barred(row: Row, deletions: Iterable[Deletion], now: float) -> bool:
 
 def _digest(kind: bytes, first: str, second: str = "") -> bytes:
     """The length of the first part goes before it, so that no other two parts read the same."""
-    text = f"{len(first)}:{first}{second}"
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST, person=kind).digest()
+    return named_digest(f"{len(first)}:{first}{second}", kind, DIGEST)

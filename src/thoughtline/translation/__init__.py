@@ -5,14 +5,14 @@
     stream    upstream's bytes ──── StreamTranslator ───> bytes for the client, and events for capture
     error     status and body ───── translate_error ────> status and body for the client
 
-Each format speaks to typed values only (`spokes`); a `Way` says from where to where, under which ids and envelopes.
+Each format speaks to typed values only; a `Way` says from where to where, under which ids and envelopes.
 What is remembered of a translated exchange is the upstream's view of it: `capture(translated.transcript, reply, …)`.
 The next request, translated by the same rules, has the same keys.
 """
 
 from thoughtline.translation.calls import CallIds, with_made_ids, with_own_ids
 from thoughtline.translation.envelopes import Sealer
-from thoughtline.translation.errors import error_body, translate_error
+from thoughtline.translation.errors import translate_error
 from thoughtline.translation.replies import (
     Chunk,
     StreamTranslator,
@@ -21,6 +21,7 @@ from thoughtline.translation.replies import (
     stream_reply,
     translate_reply,
     whole_reply,
+    without_deltas,
 )
 from thoughtline.translation.requests import TranslatedRequest, translate_request, with_opened
 from thoughtline.translation.ways import Sealing, Way
@@ -35,7 +36,6 @@ __all__ = [
     "Translated",
     "TranslatedRequest",
     "Way",
-    "error_body",
     "is_envelope",
     "reply_events",
     "stream_reply",
@@ -46,4 +46,5 @@ __all__ = [
     "with_made_ids",
     "with_opened",
     "with_own_ids",
+    "without_deltas",
 ]

@@ -11,14 +11,14 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import is_json
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.calls import place_in
-from thoughtline.translation.conversation import as_object, readable, refusal_of
+from thoughtline.translation.conversation import as_object, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
 from thoughtline.translation.notebook import NoteBook, find
 from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
-from thoughtline.translation.spokes import SPOKES
 from thoughtline.translation.tools import wrapped_text
 from thoughtline.translation.ways import Held, Unsealed, Way
 from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
@@ -34,12 +34,10 @@ from thoughtline.values.items import (
     Text,
     ToolCall,
     Unknown,
+    readable_text,
 )
 from thoughtline.values.notes import NO_NOTES, Notes
 from thoughtline.values.turns import Finish
-
-_SAME_WORDS = ("anthropic_messages", "bedrock_converse")
-"""Formats that share their words for why a turn ended."""
 
 _SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
 """Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
@@ -51,9 +49,9 @@ class Answer:
     def __init__(self, choice: int, way: Way, findings: list[Finding]) -> None:
         self._choice = choice
         self._way = way
-        self._slot = way.slot
-        self._spoke = SPOKES[way.to]
-        self._source = SPOKES[way.source]
+        self._to = FORMATS[way.to]
+        self._source = FORMATS[way.source]
+        self._slot = self._to.envelope_slot
         self._findings = findings
         self._book = NoteBook(way, findings)
         self._events: list[Event] = []
@@ -83,7 +81,7 @@ class Answer:
             return None
         if opened.kind == "text" and isinstance(event, TextDelta):
             opened.pieces.append(event.text)
-            return self._words(opened, event)
+            return TextDelta(self._choice, opened.position, event.text)
         if opened.kind == "reasoning" and isinstance(event, ReasoningDelta) and not event.known:
             opened.pieces.append(event.text)
             return ReasoningDelta(self._choice, opened.position, event.text, opened.is_summary)
@@ -129,12 +127,7 @@ class Answer:
             opened = self._enter("text", event.position)
         opened.pieces.append(event.text)
         opened.is_told = True
-        self._events.append(self._words(opened, event))
-
-    def _words(self, opened: OpenItem, event: TextDelta) -> TextDelta:
-        if event.tokens:
-            opened.tokens += event.tokens
-        return TextDelta(self._choice, opened.position, event.text, event.tokens)
+        self._events.append(TextDelta(self._choice, opened.position, event.text))
 
     def _reasoning(self, event: ReasoningDelta) -> None:
         if event.known:
@@ -187,7 +180,7 @@ class Answer:
 
     def _is_whole_only(self, event: CallDelta) -> bool:
         """Free text becomes an object, and an object free text, once it is whole."""
-        if self._way.tools.is_text(event.name) or (event.is_custom and not self._spoke.custom_tools):
+        if self._way.tools.is_text(event.name) or (event.is_custom and not self._to.has_openai_tools):
             self._whole_only.add(event.position)
             self._waiting.pop(event.position, None)
         return event.position in self._whole_only
@@ -264,26 +257,26 @@ class Answer:
             return
         opened = self._open
         if opened is not None and self._is_open(source, "reasoning"):
-            if rest := rest_of(readable(item), opened.text):
+            if rest := rest_of(readable_text(item), opened.text):
                 self._reasoning(ReasoningDelta(self._choice, source, rest, opened.is_summary))
             opened.is_done = True
             opened.held.append(self._held(item))
         elif self._early or self._sealed or self._is_late:  # it went out before its seal came
             self._late.append(Held(self._early.get(source, self._place), item))
-        elif source in self._closed and readable(item):
+        elif source in self._closed and readable_text(item):
             return
-        elif opened is not None and opened.kind == "reasoning" and not readable(item):
+        elif opened is not None and opened.kind == "reasoning" and not readable_text(item):
             opened.is_done = True
             opened.held.append(self._held(item))
         else:
             opened = self._enter("reasoning", source)
             opened.is_summary = isinstance(item, ReasoningSummary)
-            opened.pieces.append(readable(item))
+            opened.pieces.append(readable_text(item))
             opened.held.append(self._held(item))
             opened.is_done = True
-            if readable(item):
+            if readable_text(item):
                 self._thoughts += 1
-                self._tell(opened, readable(item))
+                self._tell(opened, readable_text(item))
 
     @property
     def _is_late(self) -> bool:
@@ -292,7 +285,7 @@ class Answer:
         return self._seals_late and self._slot != "call" and has_begun
 
     def _call_done(self, source: int, item: ToolCall) -> None:
-        if item.is_custom and not self._spoke.custom_tools:
+        if item.is_custom and not self._to.has_openai_tools:
             find(self._findings, "calls", "a call with free text stands as one with an object")
             item = replace(item, arguments=wrapped_text(item.arguments), is_custom=False)
         if source in self._waiting:
@@ -340,7 +333,7 @@ class Answer:
             case "text":
                 self._unsealed.add_words(opened.text, self._place)
                 self._letters += letters_of(opened.text)
-                self._give(opened.position, self._book.written(opened.text, opened.notes, opened.tokens))
+                self._give(opened.position, self._book.written(opened.text, opened.notes))
             case "reasoning":
                 self._leave_reasoning(opened)
             case "call":
@@ -398,7 +391,7 @@ class Answer:
     def _leave_call(self, opened: OpenItem, item: ToolCall | None) -> None:
         made = opened.call
         arguments = opened.text if item is None or made.is_custom else item.arguments
-        if self._spoke.is_object and not made.is_custom:
+        if self._to.has_object_arguments and not made.is_custom:
             arguments = as_object(arguments)
         elif not arguments.strip() and not made.is_custom:
             arguments = "{}"
@@ -438,8 +431,8 @@ class Answer:
 
     def _finish(self, finish: Finish | None) -> Finish | None:
         """Why it ended, in words that the client's encoder makes its own."""
-        if finish is None or (self._way.source in _SAME_WORDS and self._way.to in _SAME_WORDS):
+        if finish is None or "claude_finishes" in self._source.quirks & self._to.quirks:
             return finish
-        if self._way.to == "openai_chat" and finish.reason == "error":
+        if finish.reason == "error" and "no_failed_finish" in self._to.quirks:
             return Finish("stop", "")
         return Finish(finish.reason, "")

@@ -20,7 +20,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.providers import COPILOT, MISTRAL, NO_REASONING, REASONING_DETAILS, Dialect
+from thoughtline.formats import FORMATS
+from thoughtline.formats.wire import IdRule
+from thoughtline.providers import Dialect
+from thoughtline.values.digests import joined
 from thoughtline.values.items import Item, ToolCall, ToolResult
 from thoughtline.values.records import Record
 from thoughtline.values.turns import FormatName, Transcript
@@ -30,53 +33,30 @@ _MADE = "tln_"
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-class IdRule(NamedTuple):
-    """Which ids a wire takes. `is_unique`: one that stands twice in a conversation is refused."""
-
-    pattern: re.Pattern[str]
-    is_required: bool = True
-    is_unique: bool = False
-
-    def takes(self, name: str) -> bool:
-        return self.pattern.fullmatch(name) is not None
-
-
-_RULES: dict[FormatName, IdRule] = {
-    "anthropic_messages": IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True),
-    "bedrock_converse": IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True),
-    "openai_responses": IdRule(re.compile(r".{1,64}", re.DOTALL), is_unique=True),
-    "openai_chat": IdRule(re.compile(r".{1,40}", re.DOTALL)),
-    "gemini_generate": IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False),
-    "ollama_chat": IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False),
-}
-_LONG = IdRule(re.compile(r".{1,256}", re.DOTALL))
-"""vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them."""
-
-_MISTRAL = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
-"""Nine letters and digits, or a 422."""
+_NINE = IdRule(re.compile(r"[a-zA-Z0-9]{9}"))
+"""Mistral's: nine letters and digits, or a 422."""
 
 
 def upstream_rule(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids a provider takes."""
-    is_counted = dialect in (MISTRAL, NO_REASONING, REASONING_DETAILS, COPILOT)
-    return _LONG if format == "openai_chat" and not is_counted else rule_of(format, dialect)
+    is_counted = dialect.call_ids in ("short", "nine")
+    return rule_of(format, dialect) if is_counted else FORMATS[format].upstream_call_ids
 
 
 def rule_of(format: FormatName, dialect: Dialect) -> IdRule:
     """Which ids any client or provider of a format takes."""
-    return _MISTRAL if dialect == MISTRAL else _RULES[format]
+    return _NINE if dialect.call_ids == "nine" else FORMATS[format].call_ids
 
 
 def _digest(*parts: str) -> str:
-    framed = b"".join(b"%d:%b" % (len(part.encode()), part.encode()) for part in parts)
-    return hashlib.sha256(framed).hexdigest()
+    return hashlib.sha256(joined(*map(str.encode, parts))).hexdigest()
 
 
 def fitted(name: str, rule: IdRule) -> str:
     """An id that the rule takes: this one, or a digest of it."""
     if rule.takes(name):
         return name
-    if rule is _MISTRAL:
+    if rule is _NINE:
         number = int(_digest("mistral", name), 16)
         return "".join(_ALPHABET[number // 62**place % 62] for place in range(9))
     return "tlh_" + _digest("fitted", name)[:32]

@@ -13,20 +13,19 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given, is_json, members
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, upstream_rule
 from thoughtline.translation.envelopes import NO_SEALER, Opened, Sealer
 from thoughtline.translation.runs import Part, Placed, in_runs
-from thoughtline.translation.spokes import SPOKES, Spoke
 from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
     Reasoning,
-    ReasoningSummary,
     ReasoningText,
     Role,
     Text,
@@ -34,6 +33,7 @@ from thoughtline.values.items import (
     ToolResult,
     Unknown,
     is_envelope,
+    readable_text,
     seal_of,
 )
 from thoughtline.values.options import Media, ResultContent
@@ -103,10 +103,10 @@ def _split_system(parts: list[Part]) -> tuple[list[Part], list[Part]]:
 def _system_turns(lead: list[Part], to: FormatName) -> tuple[Turn, ...]:
     if not lead:
         return ()
-    if to in ("openai_chat", "ollama_chat"):
+    if FORMATS[to].system == "messages":
         return tuple(Turn("system", part.items, NOWHERE) for part in lead)
     items: list[Item] = [item for part in lead for item in part.items]
-    if to == "openai_responses":  # `instructions` is one text
+    if FORMATS[to].system == "text":
         items = [Text("\n\n".join(item.text for item in items if isinstance(item, Text)))]
     return (Turn("system", tuple(items), SYSTEM_MEMBER, is_edited=True),)
 
@@ -117,14 +117,14 @@ class _Work:
     def __init__(
         self, transcript: Transcript, to: FormatName, contract: Contract, sealer: Sealer, tools: ToolNames
     ) -> None:
-        self._from = SPOKES[transcript.format]
-        self._to: Spoke = SPOKES[to]
+        self._from = FORMATS[transcript.format]
+        self._to = FORMATS[to]
         self._format = transcript.format
         self._target = to
         self._contract = contract
         self._sealer = sealer
         self._tools = tools
-        self._has_custom = self._to.custom_tools and contract.tools.takes("custom")
+        self._has_custom = self._to.has_openai_tools and contract.tools.takes("custom")
         self._ids = OutgoingIds(upstream_rule(to, contract.dialect))
         self._results: dict[int, _Result] = {}
         self._was_model = False
@@ -171,12 +171,12 @@ class _Work:
                 return []
 
     def _media(self, turn: Turn, at: int, item: Unknown) -> list[Item]:
-        media = self._from.decode_media(item)
+        media = self._from.options.decode_media(item)
         if self._from.notes.wants(item):
             self._find(turn, at, f"{self._target} does not cite documents")
         if isinstance(media, str):
             return [Text(media)]
-        encoded = self._to.encode_media(media) if media is not None else None
+        encoded = self._to.options.encode_media(media) if media is not None else None
         if encoded is not None:
             return [encoded]
         self._lost(turn, at, item, media)
@@ -256,7 +256,7 @@ class _Work:
 
     def _reasoning(self, turn: Turn, at: int, item: Reasoning) -> list[Item]:
         """Words that the client kept, for a model that takes words. Seals never: they are others', or ours."""
-        text = readable(item)
+        text = readable_text(item)
         seal = seal_of(item)
         is_ours = seal is not None and is_envelope(seal.data)
         if self._contract.takes == "text" and text:
@@ -275,7 +275,7 @@ class _Work:
         arguments = call.arguments
         if call.is_custom and not self._has_custom:
             return ToolCall(call.name, wrapped_text(arguments), name, made)
-        if self._to.is_object and not call.is_custom:
+        if self._to.has_object_arguments and not call.is_custom:
             arguments = self._object(turn, at, arguments)
         return ToolCall(call.name, arguments, name, made, is_custom=call.is_custom)
 
@@ -291,7 +291,7 @@ class _Work:
         content = self._content(item)
         if any(content in self._results[number].contents for number in found.repeats):
             return []
-        written = self._to.encode_result(content, found.id, found.tool or item.name)
+        written = self._to.options.encode_result(content, found.id, found.tool or item.name)
         beside = self._beside(turn, written.rest, found.tool)
         if found.repeats and item.call_id:
             self._results[found.number].contents.append(content)
@@ -303,7 +303,7 @@ class _Work:
         """The media of a result that it can't hold, as the user's."""
         beside: list[Item] = []
         for media in rest:
-            encoded = self._to.encode_media(media)
+            encoded = self._to.options.encode_media(media)
             if encoded is None:
                 self._find(turn, None, f"{self._target} has no place for the {media.kind} of a result")
             else:
@@ -322,11 +322,11 @@ class _Work:
             tuple(one for content in known.contents for one in content.parts),
             any(content.is_error for content in known.contents),
         )
-        return part._replace(items=(self._to.encode_result(whole, known.id, known.tool).item,))
+        return part._replace(items=(self._to.options.encode_result(whole, known.id, known.tool).item,))
 
     def _content(self, item: ToolResult) -> ResultContent:
         try:
-            return self._from.decode_result(item)
+            return self._from.options.decode_result(item)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return ResultContent((str(bytes(item.content), "utf-8", "replace"),))
 
@@ -336,7 +336,7 @@ class _Work:
         """What the model says next to itself is one step, however a client has cut it. One that was cut before it said
         anything goes, for no wire takes it."""
         # google-genai keeps each chunk of a stream as a content of its own: what was cut in two is glued again.
-        glue = self._to.encode_words if self._format == "gemini_generate" else None
+        glue = self._to.encode_words if "answers_in_pieces" in self._from.quirks else None
         joined = in_runs(parts, ("assistant",), glue)
         return [part for part in joined if part.role != "assistant" or not _is_silent(part)]
 
@@ -369,17 +369,6 @@ def refusal_of(item: Unknown) -> str:
     value = msgspec.json.decode(item.raw)
     words = value.get("refusal") if isinstance(value, dict) else value
     return words if isinstance(words, str) else ""
-
-
-def readable(item: Item) -> str:
-    """The words of a piece of reasoning."""
-    match item:
-        case ReasoningText():
-            return item.text
-        case ReasoningSummary():
-            return item.summary
-        case _:
-            return ""
 
 
 def as_object(arguments: str) -> str:

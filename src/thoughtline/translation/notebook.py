@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.spokes import SPOKES
 from thoughtline.translation.ways import Way
 from thoughtline.values.items import Text
-from thoughtline.values.notes import NO_NOTES, Citation, Notes, Token, run_of, together
+from thoughtline.values.notes import NO_NOTES, Citation, Notes, together
 
 _LONGEST = 64
 """No kind of item has a longer name; one that has is a provider's mistake, and goes into no log."""
@@ -29,26 +29,18 @@ class NoteBook:
 
     def __init__(self, way: Way, findings: list[Finding]) -> None:
         self._to = way.to
-        self._place = SPOKES[way.to].notes
+        self._place = FORMATS[way.to].notes
         self._findings = findings
         self._heard = NO_NOTES
         self._own: list[Notes] = []
-        self._left: tuple[Token, ...] = ()
         self._marked: set[Citation] = set()
         self._said = 0
 
     def hear(self, notes: Notes) -> None:
         """What stands beside the upstream's answer, by places in all its words."""
-        self._heard, self._left = notes, notes.tokens
+        self._heard = notes
 
-    def told(self, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-        """The tokens of some words, for a client whose format has a place for them."""
-        if self._place.has_tokens:
-            return tokens
-        self._lose("the probabilities of tokens")
-        return ()
-
-    def written(self, text: str, own: Sequence[Notes], tokens: Sequence[Token]) -> Text:
+    def written(self, text: str, own: Sequence[Notes]) -> Text:
         """Words that are whole, with the notes on them if that is where the client's format has them."""
         start, self._said = self._said, self._said + len(text)
         notes = together(own)
@@ -58,15 +50,7 @@ class NoteBook:
         near = [one for one in self._heard.citations if one.is_within(start, self._said)]
         self._marked.update(near)
         citations = self._carried((*notes.citations, *(one.moved(-start) for one in near)), len(text))
-        known = notes.tokens or tuple(tokens) or self._taken(text)
-        held = Notes(citations, self.told(known) if known else ())
-        return self._place.encode(text, held) if held else Text(text)
-
-    def _taken(self, text: str) -> tuple[Token, ...]:
-        """The tokens that spell these words, of those that stand beside the answer."""
-        run = run_of(self._left, text) if self._left else ()
-        self._left = () if run == self._left else self._left
-        return run
+        return self._place.encode(text, Notes(citations)) if citations else Text(text)
 
     def beside(self) -> Notes:
         """What stands beside the client's answer, all its words being told."""
@@ -74,8 +58,7 @@ class NoteBook:
         for kind in notes.others:
             self._lose(kind)
         if self._place.encode is None:
-            tokens = self.told(notes.tokens) if notes.tokens else ()
-            return Notes(self._carried(notes.citations, self._said), tokens)
+            return Notes(self._carried(notes.citations, self._said))
         if any(one not in self._marked for one in self._heard.citations):
             self._lose("citations whose words are not told, or had gone out")
         return NO_NOTES

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from thoughtline.translation.ways import Held
 from thoughtline.values.events import CallDelta
-from thoughtline.values.notes import Notes, Token
+from thoughtline.values.notes import Notes
 
 OpenKind: TypeAlias = Literal["text", "reasoning", "call"]
 
@@ -24,7 +24,6 @@ class OpenItem:
         self.call = CallDelta(0, 0, "")
         self.held: list[Held] = []
         self.notes: list[Notes] = []
-        self.tokens: list[Token] = []
         self.base = 0
         self.is_summary = False
         self.is_told = False

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.answers import Answer
 from thoughtline.translation.errors import error_in_stream
@@ -29,14 +30,6 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import NO_RAW
-from thoughtline.values.turns import FormatName
-
-_ONE_ANSWER = ("anthropic_messages", "openai_responses", "ollama_chat", "bedrock_converse")
-_PREFIXES: dict[FormatName, str] = {
-    "openai_chat": "chatcmpl-",
-    "openai_responses": "resp_",
-    "anthropic_messages": "msg_",
-}
 
 
 class Outward:
@@ -44,6 +37,8 @@ class Outward:
 
     def __init__(self, way: Way) -> None:
         self._way = way
+        self._to = FORMATS[way.to]
+        self._goes_on = "goes_on_after_finish" in FORMATS[way.source].quirks
         self._answers: dict[int, Answer] = {}
         self._ended: dict[int, TurnDone] = {}
         self._usage: UsageReported | None = None
@@ -63,11 +58,11 @@ class Outward:
             case UsageReported():
                 return self._used(event)
             case Failed():
-                return [*self._start(Started()), Failed(error_in_stream(event.error, self._way.to))]
+                return [*self._start(Started()), Failed(error_in_stream(event.error, self._way))]
             case Other():
                 return [event] if self._is_started else []
-            case TurnDone() if self._way.source == "gemini_generate":
-                self._ended[event.choice] = event  # with code execution it says so and then goes on
+            case TurnDone() if self._goes_on:
+                self._ended[event.choice] = event
                 return []
             case TextDelta() | ReasoningDelta() | CallDelta() | ItemDone() | Noted() | TurnDone():
                 return [*self._start(Started()), *self._answer(event)]
@@ -86,21 +81,20 @@ class Outward:
         self._is_started = True
         if self._way.name:
             return [Started(self._way.name, event.model, self._way.created)]
-        prefix = _PREFIXES.get(self._way.to, "")
+        prefix = self._to.response_prefix
         name = "".join(one if one.isalnum() or one in "-_" else "-" for one in event.id or self._way.ids.salt)
         name = name if name.startswith(prefix) else prefix + name
         return [Started(name, event.model, self._way.created)]
 
     def _used(self, event: UsageReported) -> list[Event]:
-        """A chat stream tells its usage last, and only to those who asked."""
         plain = UsageReported(replace(event.usage, raw=NO_RAW))
-        if self._way.to != "openai_chat":
+        if "usage_last" not in self._to.quirks:
             return [plain]
         self._usage = plain if self._way.wants_usage else None
         return []
 
     def _answer(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> list[Event]:
-        if event.choice > 0 and self._way.to in _ONE_ANSWER:
+        if event.choice > 0 and "choices" not in self._to.quirks:
             return []
         answer = self._answers.get(event.choice)
         if answer is None:

@@ -7,12 +7,12 @@ calls back as the client knows them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw
 
+from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -25,7 +25,7 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.openai_responses.options import TOOL_ITEMS, decode_tools, kind_of
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.tools import (
     NO_NAMES,
@@ -53,9 +53,10 @@ class Adapted(NamedTuple):
 
 def adapt(body: bytes, format: FormatName, contract: Contract, missing: MissingTools) -> Adapted:
     """The request as this server takes it; the client's own bytes where it takes all of it, or nobody can read it."""
-    change = _CHANGES.get(format)
-    if change is None or missing == "pass_on" or _takes_all(contract.tools):
+    shapes = FORMATS[format].tool_shapes
+    if shapes == "functions" or missing == "pass_on" or _takes_all(contract.tools):
         return Adapted(body)
+    change = _typed if shapes == "typed" else _namespaces
     try:
         return change(body, contract.tools, missing)
     except (DecodeError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -69,7 +70,7 @@ def _takes_all(tools: ToolRange) -> bool:
 # --- Messages ---------------------------------------------------------------------------------------------------------
 
 
-def _messages(body: bytes, takes: ToolRange, missing: MissingTools) -> Adapted:
+def _typed(body: bytes, takes: ToolRange, missing: MissingTools) -> Adapted:
     known = members(body)
     tools = _list(known.get("tools", NULL))
     lost = [
@@ -89,7 +90,7 @@ def _messages(body: bytes, takes: ToolRange, missing: MissingTools) -> Adapted:
 # --- Responses --------------------------------------------------------------------------------------------------------
 
 
-def _responses(body: bytes, takes: ToolRange, missing: MissingTools) -> Adapted:
+def _namespaces(body: bytes, takes: ToolRange, missing: MissingTools) -> Adapted:
     known = members(body)
     raws = _list(known.get("tools", NULL))
     conversation = known.get("input", NULL)
@@ -229,12 +230,6 @@ class _Responses:
             return raw
         changes = [("type", b'"function"'), ("name", encode(upstream)), ("namespace", None)]
         return Raw(set_members(raw, changes))
-
-
-_CHANGES: dict[FormatName, Callable[[bytes, ToolRange, MissingTools], Adapted]] = {
-    "anthropic_messages": _messages,
-    "openai_responses": _responses,
-}
 
 
 def _list(raw: Raw) -> list[Raw]:

@@ -1,30 +1,37 @@
 """Whole responses and streams for a client of another format, and each made from the other.
 
-Reply ── translate_reply ──> a whole body          bytes ── StreamTranslator ──> bytes, and events for capture
-Reply ── stream_reply ─────> a stream              events ── whole_reply ──────> a whole body
+events ── StreamTranslator ──> a stream            events ── whole_reply ──────> a whole body
+Reply ─── stream_reply ──────> a stream            Reply ─── translate_reply ──> a whole body
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import fold
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.errors import encode_error, error_object
+from thoughtline.translation.errors import error_event
 from thoughtline.translation.outward import Outward
-from thoughtline.translation.spokes import bodies_of
 from thoughtline.translation.ways import Way
-from thoughtline.values.events import Event, Failed, ItemDone, Noted, Started, TurnDone, UsageReported
+from thoughtline.values.errors import ErrorReply
+from thoughtline.values.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Noted,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text
-from thoughtline.values.options import ProviderError
-from thoughtline.values.turns import Candidate, FormatName, Reply
-
-_ONE_FIELD = ("openai_chat", "ollama_chat")
-"""Formats whose message has one field for all its text and one for all its reasoning."""
+from thoughtline.values.turns import Candidate, Reply
 
 
 class Translated(NamedTuple):
@@ -53,34 +60,32 @@ def translate_reply(reply: Reply, way: Way) -> Translated:
     return _whole(reply_events(reply), way)
 
 
-def whole_reply(events: Iterable[Event], way: Way) -> Translated:
+def whole_reply(events: Iterable[Event], way: Way, edits: EditsEvents | None = None) -> Translated:
     """A whole response made from the events of a stream."""
     if way.source == way.to:
-        reply = replace(fold(events, way.to), created=way.created)
-        return Translated(bodies_of(way.to).encode_response(reply, way.source_dialect))
-    return _whole(events, way)
+        reply = replace(fold(_all_edited(list(events), edits), way.to), created=way.created)
+        return Translated(FORMATS[way.to].bodies.encode_response(reply, way.source_dialect))
+    return _whole(events, way, edits)
 
 
 def stream_reply(reply: Reply, way: Way) -> Translated:
     """A stream made from a whole response."""
     if way.source == way.to:
         encoder = FORMATS[way.to].stream_encoder(way.source_dialect)
-        said = reply_events(replace(reply, created=way.created))
-        return Translated(b"".join([*map(encoder.encode, said), encoder.finish()]))
-    outward = Outward(way)
-    encoder = FORMATS[way.to].stream_encoder(way.dialect)
-    events = [one for event in reply_events(reply) for one in outward.take(event)]
-    data = b"".join([*map(encoder.encode, [*events, *outward.finish()]), encoder.finish()])
-    return Translated(data, tuple(outward.findings))
+        events = reply_events(replace(reply, created=way.created))
+        return Translated(b"".join([*map(encoder.encode, events), encoder.finish()]))
+    translator = StreamTranslator(way)
+    chunk = translator.end(reply_events(reply))
+    return Translated(chunk.data + chunk.ending, translator.findings)
 
 
-def _whole(events: Iterable[Event], way: Way) -> Translated:
+def _whole(events: Iterable[Event], way: Way, edits: EditsEvents | None = None) -> Translated:
     outward = Outward(way._replace(wants_usage=True))
     said = [one for event in events for one in outward.take(event)]
-    folded = fold([*said, *outward.finish()], way.to)
-    if way.to in _ONE_FIELD:
+    folded = fold(_all_edited([*said, *outward.finish()], edits), way.to)
+    if "one_text" in FORMATS[way.to].quirks:
         folded = replace(folded, candidates=tuple(_in_one_field(one) for one in folded.candidates))
-    return Translated(bodies_of(way.to).encode_response(folded, way.dialect), tuple(outward.findings))
+    return Translated(FORMATS[way.to].bodies.encode_response(folded, way.dialect), tuple(outward.findings))
 
 
 def _in_one_field(candidate: Candidate) -> Candidate:
@@ -97,27 +102,30 @@ def _in_one_field(candidate: Candidate) -> Candidate:
     return replace(candidate, turn=replace(candidate.turn, items=(*said, *rest)))
 
 
-class Chunk(NamedTuple):
-    """What some bytes of the upstream's amount to.
+class EditsEvents(Protocol):
+    """Changes events on their way to the client."""
 
-    `data` is for the client at once; `ending` tells it that its turn is over, and may be held until the turn is saved.
-    `events` are the upstream's own, for capture.
-    """
+    def feed(self, event: Event) -> list[Event]: ...
+
+    def finish(self) -> list[Event]: ...
+
+
+class Chunk(NamedTuple):
+    """Bytes for the client: `data` at once, `ending`, which tells it that its turn is over, when the turn is saved."""
 
     data: bytes
     ending: bytes
-    events: list[Event]
 
 
 class StreamTranslator:
-    """Bytes of an upstream's stream in, bytes for the client out; in one and the same format, the very bytes."""
+    """Events of an upstream in, a stream for the client out. With `keeps_answer` it is also there as a whole."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, edits: EditsEvents | None = None, *, keeps_answer: bool = False) -> None:
         self._way = way
-        self._is_same = way.source == way.to
-        self._decoder = FORMATS[way.source].stream_decoder(way.source_dialect)
+        self._edits = edits
         self._encoder = FORMATS[way.to].stream_encoder(way.dialect)
         self._outward = Outward(way)
+        self._kept: list[Event] | None = [] if keeps_answer else None
         self._is_ending = False
         self._has_failed = False
 
@@ -125,30 +133,34 @@ class StreamTranslator:
     def findings(self) -> tuple[Finding, ...]:
         return tuple(self._outward.findings)
 
-    def feed(self, data: bytes) -> Chunk:
-        """More of the stream. Bytes that can't be read raise `DecodeError`: `fail` says so to the client."""
-        events = self._decoder.feed(data)
-        if self._is_same:
-            return Chunk(data, b"", events)
-        said = [one for event in events for one in self._outward.take(event)]
-        return self._chunk(events, said)
+    def take(self, events: Iterable[Event]) -> Chunk:
+        """More of the stream."""
+        return self._chunk(_edited([one for event in events for one in self._outward.take(event)], self._edits))
 
-    def finish(self) -> Chunk:
-        """The upstream has ended."""
-        events = self._decoder.finish()
-        if self._is_same:
-            return Chunk(b"", b"", events)
+    def end(self, events: Iterable[Event]) -> Chunk:
+        """The upstream has ended, with these."""
         said = [one for event in events for one in self._outward.take(event)]
-        chunk = self._chunk(events, [*said, *self._outward.finish()])
+        said = _edited([*said, *self._outward.finish()], self._edits)
+        chunk = self._chunk([*said, *(self._edits.finish() if self._edits is not None else ())])
         last = b"" if self._has_failed else self._encoder.finish()
+        self._is_ending = self._is_ending or bool(last)
         return chunk._replace(ending=chunk.ending + last)
 
     def fail(self, message: str) -> bytes:
         """An error of ours in mid-stream, as the client's format tells it."""
         self._has_failed = True
-        return self._encoder.encode(Failed(error_object(ProviderError(message), 502, self._way.to)))
+        return self._encoder.encode(Failed(error_event(ErrorReply(502, message), self._way.to)))
 
-    def _chunk(self, events: list[Event], said: list[Event]) -> Chunk:
+    def take_answer(self) -> bytes:
+        """The whole answer, once, when its end was told; empty before and after."""
+        if not self._kept or not self._is_ending:
+            return b""
+        events, self._kept = self._kept, None
+        return FORMATS[self._way.to].bodies.encode_response(fold(events, self._way.to), self._way.dialect)
+
+    def _chunk(self, said: list[Event]) -> Chunk:
+        if self._kept is not None:
+            self._kept += without_deltas(said)
         data: list[bytes] = []
         ending: list[bytes] = []
         for event in said:
@@ -157,9 +169,17 @@ class StreamTranslator:
             self._is_ending = self._is_ending or (isinstance(event, TurnDone) and event.finish is not None)
             self._has_failed = self._has_failed or isinstance(event, Failed)
             (ending if self._is_ending else data).append(self._encoder.encode(event))
-        return Chunk(b"".join(data), b"".join(ending), events)
+        return Chunk(b"".join(data), b"".join(ending))
 
 
-def failure(message: str, status: int, to: FormatName) -> bytes:
-    """An error of ours as a body of the client's format."""
-    return encode_error(ProviderError(message), status, to)
+def without_deltas(events: Iterable[Event]) -> list[Event]:
+    """What a whole answer is made of: each item comes once more, whole, when it is done."""
+    return [event for event in events if not isinstance(event, (TextDelta, ReasoningDelta, CallDelta))]
+
+
+def _all_edited(events: list[Event], edits: EditsEvents | None) -> list[Event]:
+    return events if edits is None else [*_edited(events, edits), *edits.finish()]
+
+
+def _edited(events: list[Event], edits: EditsEvents | None) -> list[Event]:
+    return events if edits is None else [one for event in events for one in edits.feed(event)]

@@ -14,30 +14,26 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, members, object_of
-from thoughtline.replay.contracts import Contract
+from thoughtline.providers import Contract
+from thoughtline.providers.thinking import Settled, knob_for, settle
 from thoughtline.replay.findings import Finding
-from thoughtline.replay.keys import Identity, walk
+from thoughtline.replay.keys import walk
 from thoughtline.replay.matching import Found
 from thoughtline.replay.pausing import CIPHERTEXT
-from thoughtline.replay.visible import digest, is_same_call
+from thoughtline.replay.visible import is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.translation.conversation import NOTES_STAY, Conversation, translate_turns
-from thoughtline.translation.effort import Settled, knob_for, settle
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.runs import Placed
-from thoughtline.translation.sampling import CLAUDE, DEEPSEEK, sampled
-from thoughtline.translation.spokes import SPOKES, bodies_of
+from thoughtline.translation.sampling import sampled
 from thoughtline.translation.tools import NO_NAMES, ToolNames, offer, without_tools
+from thoughtline.values.digests import digest
 from thoughtline.values.errors import Untranslatable
+from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import FormatName, Transcript
-
-_NO_FORCED_TOOL = (*CLAUDE, *DEEPSEEK, "kimi")
-"""Where a tool can't be forced on a model that thinks: Anthropic's, DeepSeek's and Moonshot's refusals."""
-
-_OPENAI_FORMATS: tuple[FormatName, ...] = ("openai_chat", "openai_responses")
 
 _LONGEST_USER = 64
 """OpenAI refuses a longer name for an end user; Claude Code's is one. A digest tells users apart as well."""
@@ -80,20 +76,20 @@ def translate_request(
     carried without changing what it means raises `Untranslatable`; `missing_tools` says whether a tool that the
     upstream lacks does.
     """
-    read = SPOKES[transcript.format].decode_options(transcript.body)
+    read = FORMATS[transcript.format].options.decode_options(transcript.body)
     streams = transcript.is_streaming if is_streaming is None else is_streaming
     options = replace(read.options, model=model, is_streaming=streams)
     ids = _call_ids(transcript)
     if transcript.format == to:
         return TranslatedRequest(transcript, (), ids, options)
     _refuse_what_is_kept(read, to)
-    offered = offer(read, options, SPOKES[to], contract, missing_tools)
+    offered = offer(read, options, FORMATS[to], contract, missing_tools)
     conversation = translate_turns(transcript, to, contract, sealer, offered.names)
-    offered = without_tools(offered, read, SPOKES[to], conversation.turns)
+    offered = without_tools(offered, read, FORMATS[to], conversation.turns)
     body, findings = _body(read, _asking_for_seals(offered.options, to, contract), to, contract)
     marks = (*_cache_marks(transcript, to), *_history_notes(transcript))
     draft = Transcript(to, conversation.turns, body, is_reshaped=True)
-    bodies = bodies_of(to)
+    bodies = FORMATS[to].bodies
     final = bodies.decode_request(bodies.encode_request(draft, contract.dialect), contract.dialect)
     final = _with_made_ids(replace(final, model=model, is_streaming=streams), draft)
     who = identity or Identity("")
@@ -106,7 +102,7 @@ def translate_request(
 def _asking_for_seals(options: Options, to: FormatName, contract: Contract) -> Options:
     """Where nothing is kept at the provider, encrypted reasoning comes to those who ask; some models refuse to be."""
     gives = contract.takes == "own" or (contract.may_seal and contract.takes != "nothing")
-    if to != "openai_responses" or options.store or not gives:
+    if "seals_on_request" not in FORMATS[to].quirks or options.store or not gives:
         return options
     return replace(options, include=tuple(dict.fromkeys((*options.include, CIPHERTEXT))))
 
@@ -137,7 +133,7 @@ def _with_name(item: Item, names: Iterator[str | None]) -> Item:
 
 
 def _refuse_what_is_kept(read: ReadOptions, to: FormatName) -> None:
-    if read.options.previous_response_id is not None and to != "openai_responses":
+    if read.options.previous_response_id is not None and "stored_responses" not in FORMATS[to].quirks:
         place = read.places.get("previous_response_id", "/previous_response_id")
         remedy = "send the whole conversation in `input`"
         raise Untranslatable("the upstream keeps no responses", place, remedy)
@@ -150,22 +146,25 @@ def _body(read: ReadOptions, options: Options, to: FormatName, contract: Contrac
     """The body without its conversation."""
     findings: list[Finding] = []
     options = _with_limit(_without_defaults(options, to), contract)
-    options = _narrowed(_agreed_logprobs(options, read, findings), to)
+    options = _narrowed(options, to)
     options, thinking = _unforced(options, contract, read, findings)
     settled = settle(thinking, contract, options.model, options.max_tokens)
     findings += [_finding(read, "thinking", problem) for problem in settled.problems]
     options, lost = sampled(options, contract, is_thinking=settled.is_thinking)
     findings += [_finding(read, name, why) for name, why in lost]
-    written = SPOKES[to].encode_options(options, contract.dialect)
-    findings += [_finding(read, name, f"{to} has no member for {name}") for name in written.dropped]
+    written = FORMATS[to].options.encode_options(options, contract.dialect)
+    findings += [_finding(read, name, _why_dropped(name, to)) for name in written.dropped]
     findings += [Finding("untranslatable", place, "a member nobody here knows", "") for place in read.leftovers]
-    if any(isinstance(tool, FunctionTool) and tool.strict for tool in options.tools) and not _knows_strict(to):
+    is_strict = any(isinstance(tool, FunctionTool) and tool.strict for tool in options.tools)
+    if is_strict and not FORMATS[to].has_openai_tools:
         findings.append(_finding(read, "tools", f"{to} has no strict tools"))
     return _merged(dict(written.members), settled), tuple(findings)
 
 
-def _knows_strict(to: FormatName) -> bool:
-    return to in _OPENAI_FORMATS
+def _why_dropped(name: str, to: FormatName) -> str:
+    if name in ("logprobs", "top_logprobs"):
+        return f"{name}: log probabilities are not converted between formats"
+    return f"{to} has no member for {name}"
 
 
 def _finding(read: ReadOptions, name: str, message: str) -> Finding:
@@ -174,16 +173,20 @@ def _finding(read: ReadOptions, name: str, message: str) -> Finding:
 
 def _without_defaults(options: Options, to: FormatName) -> Options:
     """What every upstream does unasked need not be said."""
-    changes: dict[str, object] = {}
+    wire, changes = FORMATS[to], dict[str, object]()
     if options.n == 1:
         changes["n"] = None
+    if not options.logprobs:
+        changes["logprobs"] = None
+    if not options.top_logprobs:
+        changes["top_logprobs"] = None
     if options.store is False:
         changes["store"] = None
     if options.truncation == "disabled":
         changes["truncation"] = None
-    if (options.parallel_tool_calls and to not in _OPENAI_FORMATS) or not options.tools:
+    if (options.parallel_tool_calls and not wire.has_openai_tools) or not options.tools:
         changes["parallel_tool_calls"] = None
-    if options.service_tier in ("auto", "default") and to not in (*_OPENAI_FORMATS, "anthropic_messages"):
+    if options.service_tier in ("auto", "default") and "usual_tier" not in wire.quirks:
         changes["service_tier"] = None
     if options.user is not None and len(options.user) > _LONGEST_USER:
         changes["user"] = digest(options.user.encode()).hex()
@@ -193,23 +196,14 @@ def _without_defaults(options: Options, to: FormatName) -> Options:
 def _narrowed(options: Options, to: FormatName) -> Options:
     """A choice among some of the tools, for a format that can't say it: the others are not offered."""
     choice = options.tool_choice
-    if choice is None or not choice.allowed or to in _OPENAI_FORMATS:
+    if choice is None or not choice.allowed or FORMATS[to].has_openai_tools:
         return options
     tools = tuple(tool for tool in options.tools if isinstance(tool, FunctionTool) and tool.name in choice.allowed)
     return replace(options, tools=tools, tool_choice=replace(choice, allowed=()))
 
 
-def _agreed_logprobs(options: Options, read: ReadOptions, findings: list[Finding]) -> Options:
-    """The likeliest tokens come with those chosen or not at all: chat and Ollama refuse the one without the other."""
-    if options.logprobs:
-        return options if options.top_logprobs else replace(options, top_logprobs=None)
-    if options.top_logprobs:
-        findings.append(_finding(read, "top_logprobs", "top_logprobs asks for nothing where logprobs is not asked for"))
-    return replace(options, logprobs=None, top_logprobs=None)
-
-
 def _with_limit(options: Options, contract: Contract) -> Options:
-    if options.max_tokens is not None or contract.format != "anthropic_messages":
+    if options.max_tokens is not None or "max_tokens_needed" not in FORMATS[contract.format].quirks:
         return options
     limit = next((most for name, most in _OLD_CLAUDE if name in options.model), DEFAULT_MAX_TOKENS)
     return replace(options, max_tokens=limit)
@@ -223,7 +217,7 @@ def _unforced(
     choice = options.tool_choice
     thinks = contract.thinks_by_default if thinking.switch == "unsaid" else thinking.switch != "off"
     is_clash = choice is not None and choice.is_forced and bool(options.tools)
-    if not is_clash or not thinks or contract.name not in _NO_FORCED_TOOL:
+    if not is_clash or not thinks or not contract.forces_no_tool_while_thinking:
         return options, thinking
     if knob_for(contract, options.model).can_be_off:
         findings.append(
@@ -266,7 +260,7 @@ def _cache_marks(transcript: Transcript, to: FormatName) -> tuple[Finding, ...]:
 
 def _history_notes(transcript: Transcript) -> tuple[Finding, ...]:
     """Notes that stand beside messages; those on items are found with them."""
-    places = SPOKES[transcript.format].notes.in_history(transcript.body)
+    places = FORMATS[transcript.format].notes.in_history(transcript.body)
     return tuple(Finding("untranslatable", place, NOTES_STAY, "") for place in places[:1])
 
 

@@ -17,9 +17,9 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from thoughtline.formats.json_text import encode, members
-from thoughtline.replay.contracts import Contract
+from thoughtline.formats.wire import Wire
+from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.spokes import Spoke
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import ToolCall, ToolResult
 from thoughtline.values.options import (
@@ -98,9 +98,9 @@ class Offer(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def offer(read: ReadOptions, options: Options, spoke: Spoke, contract: Contract, missing: MissingTools) -> Offer:
+def offer(read: ReadOptions, options: Options, wire: Wire, contract: Contract, missing: MissingTools) -> Offer:
     """The options with tools that the upstream takes. Raises where one is missing and that is to be refused."""
-    names = names_for(options.tools, opens_custom=not (spoke.custom_tools and contract.tools.takes("custom")))
+    names = names_for(options.tools, opens_custom=not (wire.has_openai_tools and contract.tools.takes("custom")))
     tools: list[Tool] = []
     findings: list[Finding] = []
     has_functions = any(not isinstance(tool, BuiltInTool) for tool in options.tools)
@@ -110,7 +110,7 @@ def offer(read: ReadOptions, options: Options, spoke: Spoke, contract: Contract,
                 tools.append(replace(tool, name=names.of_call(tool.name, tool.namespace), namespace=None))
             case CustomTool():
                 tools.append(_custom(tool, names))
-            case BuiltInTool() if _is_built_in(tool, spoke, contract, has_functions):
+            case BuiltInTool() if _is_built_in(tool, wire, contract, has_functions):
                 tools.append(tool)
             case BuiltInTool():
                 findings.append(left_out(tool.kind, tool.place, missing))
@@ -125,13 +125,13 @@ def offer(read: ReadOptions, options: Options, spoke: Spoke, contract: Contract,
 _NO_TOOL = FunctionTool("no_tool", "No tool can be called now: answer in words.")
 
 
-def without_tools(offered: Offer, read: ReadOptions, spoke: Spoke, turns: Sequence[Turn]) -> Offer:
+def without_tools(offered: Offer, read: ReadOptions, wire: Wire, turns: Sequence[Turn]) -> Offer:
     """What is offered where no tool is to be called, to a format that has no word for that: nothing, or, where the
     history has calls and the format wants tools beside them, one that says so."""
     options = offered.options
     choice = options.tool_choice
     is_forbidden = choice is not None and choice.mode == "none"
-    if not spoke.needs_tools or (options.tools and not is_forbidden):
+    if "tools_needed" not in wire.quirks or (options.tools and not is_forbidden):
         return offered
     has_calls = any(isinstance(item, (ToolCall, ToolResult)) for turn in turns for item in turn.items)
     tools = (_NO_TOOL,) if has_calls else ()
@@ -142,11 +142,11 @@ def without_tools(offered: Offer, read: ReadOptions, spoke: Spoke, turns: Sequen
     return Offer(replace(options, tools=tools, tool_choice=None), offered.names, (*offered.findings, *found))
 
 
-def _is_built_in(tool: BuiltInTool, spoke: Spoke, contract: Contract, has_functions: bool) -> bool:
+def _is_built_in(tool: BuiltInTool, wire: Wire, contract: Contract, has_functions: bool) -> bool:
     """Whether the upstream has this tool, and takes it beside the others. What may only look at a cache elsewhere would
     look at the world."""
-    is_there = tool.kind in spoke.built_in and contract.tools.takes(tool.kind)
-    return is_there and not tool.is_cached and (spoke.mixes_tools or not has_functions)
+    is_there = tool.kind in wire.built_in_tools and contract.tools.takes(tool.kind)
+    return is_there and not tool.is_cached and not (has_functions and "tools_unmixed" in wire.quirks)
 
 
 def left_out(kind: str, place: str, missing: MissingTools) -> Finding:

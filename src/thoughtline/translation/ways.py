@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
 from thoughtline.translation.calls import CallIds
 from thoughtline.translation.envelopes import Opened, Place, Sealer
@@ -12,15 +13,6 @@ from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.values.items import Item, Seal, Text
 from thoughtline.values.records import Key
 from thoughtline.values.turns import FormatName, Provenance
-
-Slot = Literal["block", "element", "call", "none"]
-"""Where a client's format has room for a token: on a block or an element of reasoning, on a call, nowhere."""
-
-_SLOTS: dict[FormatName, Slot] = {
-    "anthropic_messages": "block",
-    "openai_responses": "element",
-    "gemini_generate": "call",
-}
 
 
 class Held(NamedTuple):
@@ -62,10 +54,6 @@ class Way(NamedTuple):
     name: str = ""
     tools: ToolNames = NO_NAMES
 
-    @property
-    def slot(self) -> Slot:
-        return _SLOTS.get(self.to, "none")
-
 
 class Unsealed:
     """What waits for the next slot, for a client whose slots follow the words: Gemini's, on a call or at the end.
@@ -76,6 +64,7 @@ class Unsealed:
 
     def __init__(self, way: Way) -> None:
         self._way = way
+        self._has_calls = FORMATS[way.to].envelope_slot == "call"
         self._held: list[Held] = []
         self._has_reasoning = False
 
@@ -84,7 +73,7 @@ class Unsealed:
         self._has_reasoning = self._has_reasoning or bool(held)
 
     def add_words(self, text: str, place: Place) -> None:
-        if self._way.slot == "call" and text != text.strip() != "":
+        if self._has_calls and text != text.strip() != "":
             self._held.append(Held(place, Text(text)))
 
     def sealed(self) -> Seal | None:

@@ -26,6 +26,8 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
+from msgspec import Struct
+
 
 class Fault(Enum):
     """Who has to change something for the error to go away."""
@@ -179,3 +181,17 @@ class NewerStore(StoreError):
 
 class WrongKey(StoreError):
     """It was encrypted with a key that we were not given."""
+
+
+class ErrorReply(Struct, frozen=True, gc=False):
+    """What an error response says, whoever wrote it. `code` is the provider's own, or ours if `is_ours`.
+
+    Ours stands in every format, in those too that have no member for a provider's. `request_id` is ours.
+    """
+
+    status: int
+    message: str
+    code: str | None = None
+    param: str | None = None
+    is_ours: bool = False
+    request_id: str | None = None

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from msgspec import Raw, Struct
 
 from thoughtline.values.items import Item
-from thoughtline.values.notes import Notes, Token
+from thoughtline.values.notes import Notes
 from thoughtline.values.turns import Finish, Usage
 
 
@@ -28,12 +28,11 @@ class Started(Struct, frozen=True, gc=False):
 
 
 class TextDelta(Struct, frozen=True, gc=False):
-    """More words. `tokens` are those that they are made of, where a client asked for them."""
+    """More words."""
 
     choice: int
     position: int
     text: str
-    tokens: tuple[Token, ...] = ()
     item_id: str | None = None
 
 

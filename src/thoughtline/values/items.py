@@ -150,6 +150,13 @@ def is_reasoning(item: Item) -> bool:
     return isinstance(item, REASONING_KINDS) or seal_of(item) is not None
 
 
+def readable_text(item: Item) -> str:
+    """The words of a piece of reasoning: in the clear or in summary, and none of anything else."""
+    if isinstance(item, ReasoningText):
+        return item.text
+    return item.summary if isinstance(item, ReasoningSummary) else ""
+
+
 ENVELOPE_MARK = "TLT1"
 """How a seal of our own begins: an envelope around what a client's format can't hold (see `translation`)."""
 

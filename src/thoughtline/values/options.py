@@ -195,12 +195,3 @@ class WrittenResult(NamedTuple):
 
     item: ToolResult
     rest: tuple[Media, ...] = ()
-
-
-class ProviderError(Struct, frozen=True, gc=False):
-    """What an error body says, whichever envelope it came in."""
-
-    message: str
-    kind: str | None = None
-    code: str | None = None
-    param: str | None = None

@@ -23,6 +23,7 @@ from thoughtline.values.items import (
     is_reasoning,
     reasoning_of,
 )
+from thoughtline.values.outcome import Outcome
 from thoughtline.values.turns import Provenance
 
 Key = NewType("Key", str)
@@ -30,33 +31,6 @@ Key = NewType("Key", str)
 
 RecordId = NewType("RecordId", str)
 """The digest of all that a record says: two writers of the same turn write the same record."""
-
-
-class Outcome(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What was done about the request that a turn answers: for people to look at, no part of the turn.
-
-    `findings` are pairs of a rule and a place. Milliseconds are those spent here and spent waiting for the provider.
-    Of requests to a route: its name, how many were asked, who made the turn before if that was another target, how many
-    characters of checkpoints it brought, and how many results of tools were errors. `finish` is why the turn ended.
-    """
-
-    request: str = ""
-    restored: int = 0
-    inherited: int = 0
-    blank: int = 0
-    stripped: int = 0
-    missing: int = 0
-    healed: int = 0
-    checkpoints: int = 0
-    findings: tuple[tuple[str, str], ...] = ()
-    upstream_ms: float = 0.0
-    own_ms: float = 0.0
-    route: str = ""
-    attempts: int = 1
-    handoff: str = ""
-    added_chars: int = 0
-    tool_errors: int = 0
-    finish: str = ""
 
 
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -6,7 +6,7 @@ encoding changes the bytes of those turns and no others.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -15,14 +15,12 @@ from thoughtline.values.items import NO_RAW, Item, Role
 from thoughtline.values.notes import NO_NOTES, Notes
 
 FormatName = Literal[
-    "openai_chat",
-    "openai_responses",
-    "anthropic_messages",
-    "gemini_generate",
-    "ollama_chat",
-    "bedrock_converse",
-    "ai_sdk_ui",
+    "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate", "ollama_chat", "bedrock_converse"
 ]
+"""The names of the formats that clients and providers speak; what each means is its `Wire`."""
+
+StreamName: TypeAlias = FormatName | Literal["ai_sdk_ui"]
+"""The same, with the one that exists as a stream only."""
 
 ThinkingSwitch = Literal["unsaid", "on", "adaptive", "off"]
 """What a request says about thinking; `unsaid` leaves it to the model's default."""
@@ -34,8 +32,8 @@ SYSTEM_MEMBER = -1
 """A turn that stands in a member of its own beside the conversation, such as Anthropic's `system`."""
 
 
-UNTOLD_SESSION = "~"
-"""How the name of a session begins that no client told: it is for people, and finds nothing."""
+UNNAMED_SESSION = "~"
+"""How the name of a session begins that no client named: it is for people, and finds nothing."""
 
 
 class Turn(Struct, frozen=True, gc=False):
@@ -72,7 +70,8 @@ class Transcript(Struct, frozen=True, gc=False):
     """A request: the conversation so far, and the body it came in.
 
     `is_stored` is what the request says of keeping the answer at the provider (Responses' `store`), `includes` what it
-    asks for beyond the answer. `has_halves`: half characters of it are spelled otherwise here, see `formats/halves.py`.
+    asks for beyond the answer. `has_lone_surrogates`: they are spelled otherwise here, see
+    `formats/lone_surrogates.py`.
     """
 
     format: FormatName
@@ -87,7 +86,7 @@ class Transcript(Struct, frozen=True, gc=False):
     member_edits: tuple[tuple[str, bytes | None], ...] = ()
     is_reshaped: bool = False
     drops_system: bool = False
-    has_halves: bool = False
+    has_lone_surrogates: bool = False
 
     @property
     def has_tools(self) -> bool:
@@ -154,7 +153,7 @@ class Reply(Struct, frozen=True, gc=False):
     `created` is in seconds since the epoch; a reply that came from a wire has it in its body.
     """
 
-    format: FormatName
+    format: StreamName
     candidates: tuple[Candidate, ...]
     body: bytes = b""
     id: str | None = None
@@ -193,6 +192,6 @@ class Provenance(Struct, frozen=True, gc=False, omit_defaults=True):
     carrier: str = ""
 
     @property
-    def told_session(self) -> str | None:
+    def named_session(self) -> str | None:
         """The session as a client named it; None if we made up a name for people to look at."""
-        return None if self.session is None or self.session.startswith(UNTOLD_SESSION) else self.session
+        return None if self.session is None or self.session.startswith(UNNAMED_SESSION) else self.session

@@ -9,9 +9,10 @@ import pytest
 
 from tests.commands.doctor.scripted import answering, closed_port, hanging_up, self_signed
 from tests.sim.serving import served
-from thoughtline.catalogue import PROVIDERS, AuthStyle, Provider
+from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.commands.doctor.checks import Check
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams
+from thoughtline.providers import AuthStyle
 from thoughtline.settings import Settings
 from thoughtline.values.turns import FormatName
 

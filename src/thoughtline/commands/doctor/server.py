@@ -13,6 +13,7 @@ from thoughtline.addresses import hosts_of, is_private, own_url
 from thoughtline.catalogue import Provider
 from thoughtline.commands.doctor.checks import Check
 from thoughtline.commands.doctor.upstreams import PATIENCE
+from thoughtline.formats import USUAL
 from thoughtline.gateway.admin_token import FILE_NAME
 from thoughtline.gateway.upstream import UpstreamCut, Upstreams
 from thoughtline.settings import ServerSettings, Settings, check_exposure, is_loopback
@@ -59,7 +60,7 @@ async def _is_gateway(server: ServerSettings) -> bool:
     upstreams = Upstreams()
     try:
         response = await upstreams.send(
-            Provider("gateway", base, ("openai_chat",), timeouts=PATIENCE), "GET", f"{base}/readyz", [], b""
+            Provider("gateway", base, (USUAL.name,), timeouts=PATIENCE), "GET", f"{base}/readyz", [], b""
         )
         answer = await response.read() or b""
         await response.close()

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from thoughtline.addresses import models_address, with_query_key
 from thoughtline.catalogue import Provider, Timeouts
 from thoughtline.commands.doctor.checks import Check
+from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import request_headers
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.settings import Settings, is_loopback
@@ -82,9 +83,8 @@ async def _ask(
     name: str, provider: Provider, url: str, key: str, upstreams: Upstreams, clock: Clock
 ) -> tuple[Check, float | None]:
     asked = with_query_key(url, key) if key and provider.auth == "query" else url
-    headers = request_headers([], provider, key)
-    if "anthropic_messages" in provider.formats:
-        headers.append(("anthropic-version", "2023-06-01"))
+    needed = [header for name in provider.formats for header in FORMATS[name].headers]
+    headers = request_headers(needed, provider, key)
     began = time.perf_counter()
     try:
         response = await upstreams.send(provider, "GET", asked, headers, b"")
@@ -106,7 +106,7 @@ def _skew(date: str, now: float) -> float | None:
 def _judged(name: str, provider: Provider, status: int, has_key: bool, took: float) -> Check:
     """What the status of a list of models says."""
     table, heard = f"[providers.{provider.name}]", f"answers in {took:.0f} ms"
-    is_listing = provider.formats[0] != "bedrock_converse"  # its list of models is at another host
+    is_listing = "models_elsewhere" not in FORMATS[provider.formats[0]].quirks
     if status in (401, 403) and has_key and is_listing:
         return Check(name, "fail", f"its key is refused ({status})", f"mend api_key in {table}")
     if status in (401, 403):

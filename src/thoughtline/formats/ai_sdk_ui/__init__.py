@@ -5,5 +5,7 @@ Seals travel in `providerMetadata`, on any part. Shapes: vercel/ai `ui-message-c
 
 from thoughtline.formats.ai_sdk_ui.stream import StreamDecoder
 from thoughtline.formats.ai_sdk_ui.stream_encoder import StreamEncoder
+from thoughtline.formats.wire import StreamWire
+from thoughtline.providers import AI_SDK
 
-__all__ = ["StreamDecoder", "StreamEncoder"]
+WIRE = StreamWire(name="ai_sdk_ui", dialect=AI_SDK, stream_decoder=StreamDecoder, stream_encoder=StreamEncoder)

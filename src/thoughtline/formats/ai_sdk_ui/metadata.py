@@ -26,30 +26,30 @@ from thoughtline.values.items import (
 )
 
 
-class _Signed(Struct, gc=False):
+class _Signed(Struct, gc=False, rename="camel"):
     signature: str | None = None
-    redactedData: str | None = None  # noqa: N815 - the wire's spelling
+    redacted_data: str | None = None
 
 
-class _Stored(Struct, gc=False):
-    itemId: str | None = None  # noqa: N815 - the wire's spelling
-    reasoningEncryptedContent: str | None = None  # noqa: N815 - the wire's spelling
+class _Stored(Struct, gc=False, rename="camel"):
+    item_id: str | None = None
+    reasoning_encrypted_content: str | None = None
 
 
-class _Sealed(Struct, gc=False):
-    thoughtSignature: str | None = None  # noqa: N815 - the wire's spelling
+class _Sealed(Struct, gc=False, rename="camel"):
+    thought_signature: str | None = None
 
 
 class _Listed(Struct, gc=False):
     reasoning_details: list[Raw] | None = None
 
 
-class Metadata(Struct, gc=False):
+class Metadata(Struct, gc=False, rename="camel"):
     """What the makers that we know say of a part."""
 
     anthropic: _Signed | None = None
     bedrock: _Signed | None = None
-    amazonBedrock: _Signed | None = None  # noqa: N815 - the wire's spelling
+    amazon_bedrock: _Signed | None = None
     openai: _Stored | None = None
     azure: _Stored | None = None
     xai: _Stored | None = None
@@ -68,12 +68,12 @@ class Metadata(Struct, gc=False):
     def seal(self) -> Seal | None:
         """Gemini's signature, which may stand on any part."""
         found = self.google or self.vertex
-        return Seal(found.thoughtSignature, GOOGLE_GEMINI_V1) if found and found.thoughtSignature else None
+        return Seal(found.thought_signature, GOOGLE_GEMINI_V1) if found and found.thought_signature else None
 
     @property
     def item_id(self) -> str | None:
         stored = self._stored
-        return stored[0].itemId if stored else None
+        return stored[0].item_id if stored else None
 
     @property
     def details(self) -> list[Raw]:
@@ -93,9 +93,9 @@ class Metadata(Struct, gc=False):
         stored = self._stored
         if stored is not None:
             return _stored_items(text, *stored)
-        signed = self.anthropic or self.bedrock or self.amazonBedrock
-        if signed is not None and signed.redactedData:
-            return [ReasoningEncrypted(signed.redactedData, ANTHROPIC_CLAUDE_V1)]
+        signed = self.anthropic or self.bedrock or self.amazon_bedrock
+        if signed is not None and signed.redacted_data:
+            return [ReasoningEncrypted(signed.redacted_data, ANTHROPIC_CLAUDE_V1)]
         if signed is not None:
             return [ReasoningText(text, signed.signature, ANTHROPIC_CLAUDE_V1)]
         seal = self.seal
@@ -105,7 +105,7 @@ class Metadata(Struct, gc=False):
 
     def unsealed(self) -> Metadata:
         """The same makers, without any seal: what is left of a part that never ended."""
-        signed = self.anthropic or self.bedrock or self.amazonBedrock
+        signed = self.anthropic or self.bedrock or self.amazon_bedrock
         return Metadata(
             anthropic=_Signed() if signed else None,
             openai=_Stored() if self.openai else None,
@@ -115,9 +115,9 @@ class Metadata(Struct, gc=False):
 
 
 def _stored_items(text: str, stored: _Stored, made_by: ReasoningFormat) -> list[Item]:
-    items: list[Item] = [ReasoningSummary(text, made_by, stored.itemId)]
-    if stored.reasoningEncryptedContent:
-        items.append(ReasoningEncrypted(stored.reasoningEncryptedContent, made_by, stored.itemId))
+    items: list[Item] = [ReasoningSummary(text, made_by, stored.item_id)]
+    if stored.reasoning_encrypted_content:
+        items.append(ReasoningEncrypted(stored.reasoning_encrypted_content, made_by, stored.item_id))
     return items
 
 

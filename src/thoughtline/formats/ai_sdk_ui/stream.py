@@ -6,7 +6,7 @@ Items stand in the order in which their parts started, as the SDK's own client p
 from __future__ import annotations
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from thoughtline.formats.ai_sdk_ui.metadata import Metadata
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
@@ -51,33 +51,30 @@ _SAYS_NOTHING = ("start", "start-step", "finish-step")
 _CALL_ENDS = ("tool-input-available", "tool-input-error")
 
 
-class _Part(Struct, gc=False):
+class _Part(Struct, gc=False, rename="camel"):
     type: str = ""
     id: str | None = None
     delta: str | None = None
-    messageId: str | None = None  # noqa: N815 - the wire's spelling
-    toolCallId: str | None = None  # noqa: N815 - the wire's spelling
-    toolName: str | None = None  # noqa: N815 - the wire's spelling
-    inputTextDelta: str | None = None  # noqa: N815 - the wire's spelling
+    message_id: str | None = None
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+    input_text_delta: str | None = None
     input: Raw = NULL
-    errorText: str | None = None  # noqa: N815 - the wire's spelling
-    finishReason: str | None = None  # noqa: N815 - the wire's spelling
-    providerMetadata: Metadata | None = None  # noqa: N815 - the wire's spelling
+    error_text: str | None = None
+    finish_reason: str | None = None
+    provider_metadata: Metadata | None = None
 
 
 _decode_part = msgspec.json.Decoder(_Part).decode
 
 
-class _Draft:
+class _Draft(Struct):
     """A part that grows."""
 
-    __slots__ = ("metadata", "name", "pieces", "position")
-
-    def __init__(self, position: int) -> None:
-        self.position = position
-        self.pieces: list[str] = []
-        self.metadata = Metadata()
-        self.name = ""
+    position: int
+    pieces: list[str] = []
+    metadata: Metadata = field(default_factory=Metadata)
+    name: str = ""
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -99,7 +96,7 @@ class StreamDecoder(PayloadStreamDecoder):
         part = _decode_part(payload)
         if not self._is_started:
             self._is_started = True
-            events.append(Started(part.messageId))
+            events.append(Started(part.message_id))
         kind, _, step = part.type.partition("-")
         if kind in ("text", "reasoning") and step in ("start", "delta", "end"):
             self._grow(kind, step, part, events)
@@ -109,12 +106,12 @@ class StreamDecoder(PayloadStreamDecoder):
             self._take_rare(part, payload, events)
 
     def _take_rare(self, part: _Part, payload: bytes, events: list[Event]) -> None:
-        seal = part.providerMetadata.seal if part.providerMetadata else None
+        seal = part.provider_metadata.seal if part.provider_metadata else None
         if part.type == "finish" and not self._is_done:
-            native = part.finishReason or "stop"
+            native = part.finish_reason or "stop"
             self._end(Finish(REASONS.get(native, "other"), native), events)
         elif part.type == "error":
-            events.append(Failed(Raw(encode(part.errorText or ""))))
+            events.append(Failed(Raw(encode(part.error_text or ""))))
         elif seal is not None:
             self._give(self._open().position, [Unknown(part.type, Raw(payload), seal)], events)
         elif part.type not in _SAYS_NOTHING:
@@ -127,13 +124,13 @@ class StreamDecoder(PayloadStreamDecoder):
         return _Draft(self._positions - 1)
 
     def _draft(self, kind: str, part: _Part, events: list[Event]) -> _Draft:
-        name = (part.toolCallId if kind == "call" else part.id) or ""
+        name = (part.tool_call_id if kind == "call" else part.id) or ""
         draft = self._drafts.get((kind, name))
         if draft is None:
-            metadata = part.providerMetadata if kind == "reasoning" else None
+            metadata = part.provider_metadata if kind == "reasoning" else None
             self._release(metadata.item_id if metadata else None, events)
             draft = self._drafts[kind, name] = self._open()
-        draft.metadata = draft.metadata.updated(part.providerMetadata)
+        draft.metadata = draft.metadata.updated(part.provider_metadata)
         return draft
 
     def _grow(self, kind: str, step: str, part: _Part, events: list[Event]) -> None:
@@ -164,16 +161,16 @@ class StreamDecoder(PayloadStreamDecoder):
 
     def _grow_call(self, part: _Part, events: list[Event]) -> None:
         draft = self._draft("call", part, events)
-        draft.name = part.toolName or draft.name
+        draft.name = part.tool_name or draft.name
         if part.type == "tool-input-start":
-            events.append(CallDelta(0, draft.position, "", part.toolCallId or "", part.toolName))
+            events.append(CallDelta(0, draft.position, "", part.tool_call_id or "", part.tool_name))
         elif part.type == "tool-input-delta":
-            draft.pieces.append(part.inputTextDelta or "")
-            events.append(CallDelta(0, draft.position, part.inputTextDelta or ""))
+            draft.pieces.append(part.input_text_delta or "")
+            events.append(CallDelta(0, draft.position, part.input_text_delta or ""))
         else:
-            del self._drafts["call", part.toolCallId or ""]
+            del self._drafts["call", part.tool_call_id or ""]
             whole = str(bytes(part.input), "utf-8", "replace") if is_given(part.input) else ""
-            call = _call(part.toolCallId or "", draft, whole, draft.metadata)
+            call = _call(part.tool_call_id or "", draft, whole, draft.metadata)
             self._give(draft.position, [*self._new_details(draft.metadata), call], events)
 
     def _give(self, position: int, items: list[Item], events: list[Event]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
+
+from msgspec import Raw
 
 from thoughtline.formats.ai_sdk_ui.metadata import (
     encode_encrypted,
@@ -12,6 +14,7 @@ from thoughtline.formats.ai_sdk_ui.metadata import (
     encode_text,
 )
 from thoughtline.formats.ai_sdk_ui.stream import REASONS
+from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import arguments_object, encode, is_json, object_of
 from thoughtline.providers import AI_SDK, Dialect
@@ -19,18 +22,12 @@ from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (
     CallDelta,
     Event,
-    Failed,
     ItemDone,
-    Noted,
-    Other,
     ReasoningDelta,
     Started,
     TextDelta,
-    TurnDone,
-    UsageReported,
 )
 from thoughtline.values.items import (
-    Item,
     ReasoningEncrypted,
     ReasoningServerToolCall,
     ReasoningSummary,
@@ -39,7 +36,6 @@ from thoughtline.values.items import (
     ToolCall,
     Unknown,
 )
-from thoughtline.values.turns import Finish
 
 _NATIVE = {reason: native for native, reason in REASONS.items()}
 
@@ -51,45 +47,34 @@ class _Ending(NamedTuple):
     item: ReasoningSummary
 
 
-class StreamEncoder:
+class StreamEncoder(EventEncoder):
     """Events in, bytes of a UI message stream out."""
 
     def __init__(self, dialect: Dialect = AI_SDK) -> None:
-        self._dialect = dialect
+        super().__init__(dialect)
         self._open: set[int] = set()
         self._calls: dict[int, str] = {}
         self._ending: _Ending | None = None
-        self._finish: Finish | None = None
+
+    keep_alive = b": keep-alive\n\n"
 
     def encode(self, event: Event) -> bytes:
         """The bytes that say what this event says."""
         if isinstance(event, ItemDone) and isinstance(event.item, ReasoningEncrypted):
             return self._encrypted(event.position, event.item)
-        return self._end_summary(None) + self._encode(event)
+        return self._end_summary(None) + super().encode(event)
 
-    def _encode(self, event: Event) -> bytes:
-        match event:
-            case Started():
-                return _part("start", [("messageId", encode(event.id) if event.id else None)]) + _part("start-step", [])
-            case TextDelta():
-                return self._grow("text", event.position, event.text)
-            case ReasoningDelta():
-                return self._grow("reasoning", event.position, event.text)
-            case CallDelta():
-                return self._call(event)
-            case ItemDone():
-                return self._item_done(event.position, event.item)
-            case TurnDone():
-                self._finish = event.finish
-                return b""
-            case UsageReported() | Noted():
-                return b""
-            case Failed():
-                return _part("error", [("errorText", encode(bytes(event.error).decode().strip('"')))])
-            case Other():
-                return b": keep-alive\n\n"
-            case _:
-                assert_never(event)
+    def _start(self, event: Started) -> bytes:
+        return _part("start", [("messageId", encode(event.id) if event.id else None)]) + _part("start-step", [])
+
+    def _text(self, event: TextDelta) -> bytes:
+        return self._grow("text", event.position, event.text)
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        return self._grow("reasoning", event.position, event.text)
+
+    def _fail(self, error: Raw) -> bytes:
+        return _part("error", [("errorText", encode(bytes(error).decode().strip('"')))])
 
     def finish(self) -> bytes:
         """The end of the stream; no finish part if the turn was cut."""
@@ -119,7 +104,8 @@ class StreamEncoder:
         call_id = encode(self._calls[event.position])
         return said + _part("tool-input-delta", [("toolCallId", call_id), ("inputTextDelta", encode(event.arguments))])
 
-    def _item_done(self, position: int, item: Item) -> bytes:
+    def _item_done(self, event: ItemDone) -> bytes:
+        position, item = event.position, event.item
         match item:
             case Text():
                 return self._end("text", position, item.text, encode_seal(item.seal, item.id))

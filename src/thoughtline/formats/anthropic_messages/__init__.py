@@ -1,23 +1,111 @@
-"""The Messages API: Anthropic itself, Vertex, and the faces of this shape that DeepSeek, Kimi, MiMo and MiniMax have.
+"""The Messages API: Anthropic itself, Vertex, and the APIs of this shape that DeepSeek, Kimi, MiMo and MiniMax have.
 
 Reasoning is `thinking` and `redacted_thinking` blocks, in their place among the others. Other proxies write blocks of
 type `reasoning`, which are read too.
 """
 
-from thoughtline.formats.anthropic_messages.bodies import (
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-)
+import re
+
+from thoughtline.formats.anthropic_messages import bodies, notes, options
 from thoughtline.formats.anthropic_messages.stream import StreamDecoder
 from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
+from thoughtline.formats.anthropic_messages.texts import TEXTS
+from thoughtline.formats.errors import read_error, word_for
+from thoughtline.formats.json_text import encode
+from thoughtline.formats.paths import by_tail, versioned
+from thoughtline.formats.wire import ErrorCodec, HeldConversation, IdRule, ModelList, NotePlace, Wire, body_codec
+from thoughtline.providers import ANTHROPIC
+from thoughtline.values.errors import ErrorReply
+from thoughtline.values.items import Text
 
-__all__ = [
-    "StreamDecoder",
-    "StreamEncoder",
-    "decode_request",
-    "decode_response",
-    "encode_request",
-    "encode_response",
-]
+_CALL_IDS = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True)
+
+# Anthropic docs, Errors.
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+
+
+def _error(error: ErrorReply) -> dict[str, object]:
+    kind = word_for(_TYPES, error.status, client="invalid_request_error", server="api_error")
+    written: dict[str, object] = {"type": kind, "message": error.message}
+    if error.is_ours:
+        written["code"] = error.code
+        if str(error.code).startswith("thread_"):  # where Anthropic's SDK looks for it
+            written["details"] = {"error_code": error.code}
+    return written
+
+
+def _write_error(error: ErrorReply) -> bytes:
+    return encode({"type": "error", "error": _error(error), "request_id": error.request_id})
+
+
+def _models(names: tuple[str, ...]) -> bytes:
+    models = [
+        {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"} for name in names
+    ]
+    ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+    return encode({"data": models, "has_more": False, **ends})
+
+
+WIRE = Wire(
+    name="anthropic_messages",
+    dialect=ANTHROPIC,
+    bodies=body_codec(bodies, bodies),
+    stream_decoder=StreamDecoder,
+    stream_encoder=StreamEncoder,
+    stream_type=b"text/event-stream; charset=utf-8",
+    stream_query="",
+    list_member="messages",
+    item_member="content",
+    system="blocks",
+    telling_members=("anthropic_version", "max_tokens_to_sample"),
+    telling_words=(b'"tool_use"', b'"tool_result"', b'"redacted_thinking"', b'"tool_use_id"'),
+    client_path=by_tail(("generate", "messages"), ("count_tokens", "messages/count_tokens")),
+    upstream_path=lambda base, model, is_streaming: versioned(base, "v1", "/messages"),
+    count_path=lambda base, model: versioned(base, "v1", "/messages/count_tokens"),
+    count_member="input_tokens",
+    version="v1",
+    headers=((b"anthropic-version", b"2023-06-01"),),
+    # 20 a page if nothing is said.
+    models=ModelList(encode=_models, query="limit=1000", path="", header=b"anthropic-version"),
+    errors=ErrorCodec(read_error, _error, _write_error),
+    options=options,
+    has_openai_tools=False,
+    built_in_tools=frozenset({"web_search"}),
+    tool_shapes="typed",
+    call_ids=_CALL_IDS,
+    upstream_call_ids=_CALL_IDS,
+    has_turns_of_blocks=True,
+    has_object_arguments=True,
+    encode_words=Text,
+    texts=TEXTS,
+    notes=NotePlace(
+        has_citations=True,
+        has_quotes=True,
+        places="none",
+        decode=notes.decode_notes,
+        encode=notes.encode_noted,
+        wants=notes.wants_citations,
+    ),
+    response_prefix="msg_",
+    envelope_slot="block",
+    held=HeldConversation(
+        member="thread",
+        kept_as="threads",
+        is_usual=False,
+        title="message threads",
+        code="thread_unsupported_request",
+        remedy="Send the full conversation without `thread`.",
+    ),
+    quirks=frozenset({"claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, arguments_object, decode_kind, encode, is_given, object_of, set_members
+from thoughtline.formats.json_text import NULL, arguments_object, arguments_text, decode_kind, encode, object_of
+from thoughtline.formats.seals import as_it_came, require_own
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import (
@@ -56,8 +57,7 @@ def _typed(block: _Block, raw: Raw, dialect: Dialect) -> Item:
             # No block of Anthropic's: other proxies write it for reasoning of chat models, in `text`.
             return ReasoningText(block.text or block.thinking or "", None, UNKNOWN_FORMAT, raw=raw)
         case "tool_use":
-            arguments = str(bytes(block.input), "utf-8", "replace") if is_given(block.input) else "{}"
-            return ToolCall(block.name or "", arguments, block.id, None, False, None, raw)
+            return ToolCall(block.name or "", arguments_text(block.input), block.id, None, False, None, raw)
         case "tool_result":
             return ToolResult(block.content, block.tool_use_id, None, raw)
         case _:
@@ -89,15 +89,17 @@ def encode_block(item: Item, dialect: Dialect) -> bytes:
     """One block for the wire: its own JSON if it came from there and says the same, else made new."""
     if isinstance(item, Unknown):
         return bytes(item.raw)
-    if item.raw and _is_block(item.raw, item, dialect):
+    if as_it_came(item, decode_block, dialect) == item:
         return bytes(item.raw)
     match item:
         case Text(seal=None):
             return encode({"type": "text", "text": item.text})
         case ReasoningText():
-            return _encode_thinking(item, dialect)
+            require_own(item, dialect)
+            signed = {} if item.signature is None else {"signature": item.signature}
+            return encode({"type": "thinking", "thinking": item.text, **signed})
         case ReasoningEncrypted():
-            _require_own(item, dialect)
+            require_own(item, dialect)
             return encode({"type": "redacted_thinking", "data": item.data})
         case ToolCall(seal=None, is_custom=False):
             known = [("type", b'"tool_use"'), ("id", encode(item.id or "")), ("name", encode(item.name))]
@@ -109,23 +111,3 @@ def encode_block(item: Item, dialect: Dialect) -> bytes:
             raise ForeignSeal(f"a {type(item).__name__} block can't hold a seal")
         case _:
             raise EncodeError(f"Anthropic's content can't hold a {type(item).__name__}")
-
-
-def _is_block(raw: Raw, item: Item, dialect: Dialect) -> bool:
-    try:
-        return decode_block(raw, dialect) == item
-    except DecodeError:
-        return False
-
-
-def _encode_thinking(item: ReasoningText, dialect: Dialect) -> bytes:
-    block = encode({"type": "thinking", "thinking": item.text})
-    if item.signature is None:
-        return block
-    _require_own(item, dialect)
-    return set_members(block, [("signature", encode(item.signature))])
-
-
-def _require_own(item: ReasoningText | ReasoningEncrypted, dialect: Dialect) -> None:
-    if item.format != dialect.reasoning_format:
-        raise ForeignSeal(f"{item.format} reasoning can't go to a server that reads {dialect.reasoning_format}")

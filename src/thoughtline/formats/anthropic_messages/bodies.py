@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.anthropic_messages.blocks import decode_blocks, encode_block
-from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage, encode_finish, encode_usage
+from thoughtline.formats.anthropic_messages.usage import FINISH, USAGE, encode_usage
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, of_upstream, set_members
 from thoughtline.formats.thinking import thinking_switch
@@ -99,8 +99,8 @@ def decode_response(body: bytes, dialect: Dialect = ANTHROPIC) -> Reply:
         error = response.error.copy() if is_given(response.error) else Raw(body)
         return Reply("anthropic_messages", (), body, response.id, response.model, None, error)
     items = decode_blocks(response.content, dialect)
-    candidate = Candidate(Turn("assistant", items), 0, decode_finish(response.stop_reason))
-    usage = decode_usage(response.usage) if is_given(response.usage) else None
+    candidate = Candidate(Turn("assistant", items), 0, FINISH.decode(response.stop_reason))
+    usage = USAGE.decode(response.usage) if is_given(response.usage) else None
     return Reply("anthropic_messages", (candidate,), body, response.id, response.model, usage)
 
 
@@ -119,7 +119,7 @@ def encode_response(reply: Reply, dialect: Dialect = ANTHROPIC) -> bytes:
             ("role", b'"assistant"'),
             ("model", encode(reply.model or "")),
             ("content", content),
-            ("stop_reason", encode_finish(candidate.finish)),
+            ("stop_reason", FINISH.encode(candidate.finish)),
             ("stop_sequence", b"null"),
             ("usage", encode_usage(reply.usage)),
         ]

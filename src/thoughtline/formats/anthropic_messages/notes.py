@@ -5,58 +5,40 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import encode
+from thoughtline.formats.citations import decode_citations, of_all
+from thoughtline.formats.json_text import NULL, encode
+from thoughtline.formats.media import read_or_none
 from thoughtline.values.items import Text, Unknown
-from thoughtline.values.notes import NO_NOTES, Citation, Notes
-
-
-class _Citation(Struct, gc=False):
-    type: str = ""
-    url: str | None = None
-    title: str | None = None
-    cited_text: str | None = None
-
-
-class _Cited(Struct, gc=False):
-    citations: list[_Citation] | None = None
+from thoughtline.values.notes import NO_NOTES, Notes
 
 
 class _Wish(Struct, gc=False):
     enabled: bool = False
 
 
-class _Wishing(Struct, gc=False):
-    citations: _Wish | None = None
+class _Cited(Struct, gc=False):
+    citations: Raw = NULL
 
 
 _cited_decoder = msgspec.json.Decoder(_Cited)
-_wishing_decoder = msgspec.json.Decoder(_Wishing)
+_wish_decoder = msgspec.json.Decoder(_Wish)
+
+
+def _citations_of(item: Text | Unknown) -> Raw:
+    return _cited_decoder.decode(item.raw).citations if b'"citations"' in bytes(item.raw) else NULL
 
 
 def decode_notes(item: Text) -> Notes:
     """The pages that a block's words came from; places in documents of the request have no address."""
-    if b'"citations"' not in bytes(item.raw):
-        return NO_NOTES
-    try:
-        found = _cited_decoder.decode(item.raw).citations or ()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Notes(others=("citations in a shape of their own",))
-    size = len(item.text)
-    pages = [Citation(one.url, one.title or "", one.cited_text or "", 0, size) for one in found if one.url]
-    others = dict.fromkeys(f"citations of kind {one.type}" for one in found if not one.url)
-    return Notes(tuple(pages), (), tuple(others))
+    citations = _citations_of(item)
+    return of_all(decode_citations(citations, "citations"), item.text) if citations is not NULL else NO_NOTES
 
 
 def encode_noted(text: str, notes: Notes) -> Text:
     """A block of words with the pages they came from."""
+    kind = "web_search_result_location"
     told = [
-        {
-            "type": "web_search_result_location",
-            "url": one.url,
-            "title": one.title,
-            "cited_text": one.quote,
-            "encrypted_index": "",
-        }
+        {"type": kind, "url": one.url, "title": one.title, "cited_text": one.quote, "encrypted_index": ""}
         for one in notes.citations
     ]
     return Text(text, raw=Raw(encode({"type": "text", "text": text, "citations": told})))
@@ -64,10 +46,5 @@ def encode_noted(text: str, notes: Notes) -> Text:
 
 def wants_citations(item: Unknown) -> bool:
     """Whether a document asks that words be cited from it."""
-    if b'"citations"' not in bytes(item.raw):
-        return False
-    try:
-        wish = _wishing_decoder.decode(item.raw).citations
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
+    wish = read_or_none(_wish_decoder, _citations_of(item))
     return wish is not None and wish.enabled

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from thoughtline.formats.json_text import (
-    NULL,
-    array,
-    decode,
-    decode_content,
-    encode,
-    is_given,
-    members,
-    object_of,
-    set_members,
-)
-from thoughtline.formats.option_members import Reader, Writer, hold_media, text_of
-from thoughtline.formats.thinking import thinking_switch
+from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, members, object_of, set_members
+from thoughtline.formats.media import decode_parts, hold_media, read_or_none, text_of
+from thoughtline.formats.option_members import ANY_OBJECT, Reader, Writer, described, effort_named, given, member
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
-    EFFORTS,
     WEB_SEARCH,
     BuiltInTool,
     CustomTool,
     FunctionTool,
     Media,
+    MediaKind,
     Options,
     ReadOptions,
     ResultContent,
-    ResultPart,
     StructuredOutput,
     Thinking,
     Tool,
@@ -39,7 +31,16 @@ from thoughtline.values.options import (
     WrittenResult,
 )
 
-_ANY_OBJECT = b'{"type":"object","properties":{}}'
+_PLAIN = (
+    member("max_tokens", int),
+    member("top_p", float),
+    member("top_k", int),
+    member("temperature", float),
+    member("stop", tuple, "stop_sequences"),
+)
+_READ = (*_PLAIN, member("model", str), member("is_streaming", bool, "stream"), member("service_tier", str))
+_TIERS = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}
+_CHOICES: dict[str, Literal["auto", "none", "required", "named"]] = {"any": "required", "tool": "named", "none": "none"}
 _NOT_AT_THE_TOP = ("oneOf", "allOf", "anyOf", "$schema")
 """Keywords that Anthropic refuses at the top of an input schema ("does not support oneOf, allOf, or anyOf")."""
 
@@ -72,27 +73,18 @@ def decode_options(body: bytes) -> ReadOptions:
     reader.skip("messages", "system", "cache_control")
     config = reader.inner("output_config")
     choice = reader.take(_Choice, "tool_choice")
-    parallel = (
-        None if choice is None or choice.disable_parallel_tool_use is None else not choice.disable_parallel_tool_use
-    )
     user = reader.inner("metadata").take(str, "user", "user_id")
     tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
     output = config.take(_Format, "output", "format") or reader.take(_Format, "output", "output_format")
+    parallel = choice.disable_parallel_tool_use if choice is not None else None
     options = Options(
-        model=reader.take(str, "model") or "",
-        is_streaming=bool(reader.take(bool, "is_streaming", "stream")),
+        **reader.read(_READ),
         wants_usage=True,
-        max_tokens=reader.take(int, "max_tokens"),
-        temperature=reader.take(float, "temperature"),
-        top_p=reader.take(float, "top_p"),
-        top_k=reader.take(int, "top_k"),
-        stop=reader.names("stop", "stop_sequences"),
         tools=tools,
-        tool_choice=_typed_choice(choice),
-        parallel_tool_calls=parallel,
+        tool_choice=_typed_choice(choice) if choice is not None else None,
+        parallel_tool_calls=None if parallel is None else not parallel,
         output=StructuredOutput(output.schema, strict=True) if output is not None and is_given(output.schema) else None,
         thinking=_decode_thinking(reader, config.take(str, "thinking", "effort")),
-        service_tier=reader.take(str, "service_tier"),
         user=user,
     )
     return reader.done(options, config)
@@ -102,45 +94,32 @@ def decode_tool(raw: Raw, place: str) -> Tool:
     """One tool: a function, or one of the provider's."""
     tool = decode(_tool_decoder, raw, place)
     if tool.type in (None, "custom"):
-        parameters = tool.input_schema if is_given(tool.input_schema) else None
-        return FunctionTool(tool.name, tool.description, parameters, tool.strict)
+        return FunctionTool(tool.name, tool.description, given(tool.input_schema), tool.strict)
     return BuiltInTool(WEB_SEARCH if (tool.type or "").startswith("web_search_") else tool.type or "", raw, place)
 
 
-def _typed_choice(choice: _Choice | None) -> ToolChoice | None:
-    if choice is None:
-        return None
-    match choice.type:
-        case "any":
-            return ToolChoice("required")
-        case "tool":
-            return ToolChoice("named", choice.name)
-        case "none":
-            return ToolChoice("none")
-        case _:
-            return ToolChoice("auto")
+def _typed_choice(choice: _Choice) -> ToolChoice:
+    mode = _CHOICES.get(choice.type, "auto")
+    return ToolChoice(mode, choice.name if mode == "named" else None)
 
 
-def _decode_thinking(reader: Reader, told: str | None) -> Thinking:
+def _decode_thinking(reader: Reader, effort: str | None) -> Thinking:
     inner = reader.inner("thinking")
-    raw = reader.raw("thinking")
-    switch = thinking_switch(raw) if raw is not None else "unsaid"
+    switch = reader.switch("thinking")
     display = inner.take(str, "thinking", "display")
-    effort = next((known for known in EFFORTS if known == told), None)
     shown = None if switch in ("unsaid", "off") else display != "omitted"
-    return Thinking(switch, effort, inner.take(int, "thinking", "budget_tokens"), shown, display)
+    return Thinking(switch, effort_named(effort), inner.take(int, "thinking", "budget_tokens"), shown, display)
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a Messages request."""
+    if options.temperature is not None:
+        options = replace(options, temperature=min(options.temperature, 1.0))
     writer = Writer(options)
     writer.put("model", "model", options.model)
     if options.is_streaming:
         writer.put_json("stream", b"true")
-    writer.same("max_tokens", "top_p", "top_k")
-    temperature = options.temperature
-    writer.put("temperature", "temperature", temperature if temperature is None else min(temperature, 1.0))
-    writer.put("stop", "stop_sequences", list(options.stop) or None)
+    writer.write(_PLAIN)
     tools = [encode_tool(tool) for tool in options.tools if not isinstance(tool, CustomTool)]
     writer.put("tools", "tools", Raw(array(tools)) if tools else None)
     if tools:
@@ -149,10 +128,8 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     if options.output is not None and options.output.schema is not None:
         writer.put("output", "output_config", {"format": {"type": "json_schema", "schema": options.output.schema}})
     writer.put("user", "metadata", {"user_id": options.user} if options.user is not None else None)
-    tier = {"auto": "auto", "default": "standard_only", "standard_only": "standard_only"}.get(
-        options.service_tier or ""
-    )
-    if options.service_tier is None or tier is not None:
+    tier = _TIERS.get(options.service_tier or "")
+    if tier is not None:
         writer.put("service_tier", "service_tier", tier)
     return writer.done()
 
@@ -161,13 +138,7 @@ def encode_tool(tool: Tool) -> bytes:
     """One tool; of the provider's own, those that it has."""
     match tool:
         case FunctionTool():
-            return object_of(
-                [
-                    ("name", encode(tool.name)),
-                    ("description", encode(tool.description) if tool.description is not None else None),
-                    ("input_schema", input_schema(tool.parameters)),
-                ]
-            )
+            return described(tool, ("input_schema", input_schema(tool.parameters)))
         case BuiltInTool(kind="web_search"):
             return b'{"type":"web_search_20250305","name":"web_search"}'
         case _:
@@ -177,7 +148,7 @@ def encode_tool(tool: Tool) -> bytes:
 def input_schema(parameters: Raw | None) -> bytes:
     """A schema whose top is a plain object, which Anthropic insists on."""
     if parameters is None or bytes(parameters)[:1] != b"{":
-        return _ANY_OBJECT
+        return ANY_OBJECT
     known = members(parameters)
     changes: list[tuple[str, bytes | None]] = [(name, None) for name in _NOT_AT_THE_TOP if name in known]
     if bytes(known.get("type", NULL)) != b'"object"':
@@ -221,18 +192,15 @@ _block_decoder = msgspec.json.Decoder(_Block)
 
 def decode_media(item: Unknown) -> Media | str | None:
     """The picture or file that a block is, a file of plain text as its text; None if it is neither."""
-    try:
-        block = _block_decoder.decode(item.raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    block = read_or_none(_block_decoder, item.raw) or _Block()
     source = block.source
     if block.type not in ("image", "document") or source is None or source.type == "content":
         return None
     if source.type == "text":
         return source.data
     kind = source.media_type or ("application/pdf" if block.type == "document" and source.data else "")
-    which = Media("image" if block.type == "image" else "document")
-    return Media(which.kind, kind, source.url, source.data, source.file_id, block.title)
+    which: MediaKind = "image" if block.type == "image" else "document"
+    return Media(which, kind, source.url, source.data, source.file_id, block.title)
 
 
 def encode_media(media: Media) -> Unknown | None:
@@ -253,17 +221,7 @@ def encode_media(media: Media) -> Unknown | None:
 def decode_result(item: ToolResult) -> ResultContent:
     """What a `tool_result` holds: text or blocks, and whether the tool failed."""
     is_error = bool(item.raw) and bytes(members(item.raw).get("is_error", NULL)) == b"true"
-    content = decode_content(item.content)
-    if content is None or isinstance(content, str):
-        return ResultContent((content or "",), is_error)
-    return ResultContent(tuple(_decode_part(raw) for raw in content), is_error)
-
-
-def _decode_part(raw: Raw) -> ResultPart:
-    text = members(raw).get("text")
-    if text is not None and bytes(text)[:1] == b'"':
-        return msgspec.json.decode(text, type=str)
-    return decode_media(Unknown("", raw)) or bytes(raw).decode()
+    return ResultContent(decode_parts(item.content, decode_media), is_error)
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
-from thoughtline.formats.anthropic_messages.usage import decode_finish, decode_usage, together
+from thoughtline.formats.anthropic_messages.usage import FINISH, USAGE, together
 from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import (
     NULL,
@@ -82,20 +82,17 @@ _start_decoder = msgspec.json.Decoder(_Start)
 _message_decoder = msgspec.json.Decoder(_Message)
 
 
-class _Draft:
+class _Draft(Struct):
     """A block that grows."""
 
-    __slots__ = ("citations", "compaction", "is_call", "json", "signature", "start", "texts", "thoughts")
-
-    def __init__(self, start: Raw, is_call: bool) -> None:
-        self.start = start.copy()
-        self.is_call = is_call
-        self.texts: list[str] = []
-        self.thoughts: list[str] = []
-        self.json: list[str] = []
-        self.signature: str | None = None
-        self.citations: list[Raw] = []
-        self.compaction: dict[str, bytes] = {}
+    start: Raw
+    is_call: bool
+    texts: list[str] = []
+    thoughts: list[str] = []
+    json: list[str] = []
+    signature: str | None = None
+    citations: list[Raw] = []
+    compaction: dict[str, bytes] = {}
 
     def compact(self, content: Raw, sealed: Raw) -> None:
         """A compaction, which comes in one delta."""
@@ -200,7 +197,7 @@ class StreamDecoder(PayloadStreamDecoder):
         self._has_begun = True
         if isinstance(start, str):
             start = _Start(start)
-        self._drafts[event.index] = _Draft(event.content_block, start.type == "tool_use")
+        self._drafts[event.index] = _Draft(event.content_block.copy(), start.type == "tool_use")
         if start.type == "tool_use":
             events.append(CallDelta(0, event.index, "", start.id, start.name))
         if start.text:
@@ -218,8 +215,8 @@ class StreamDecoder(PayloadStreamDecoder):
         if usage is not self._usage and is_given(self._usage):
             usage = together(self._usage, usage)
         if is_given(usage):
-            events.append(UsageReported(decode_usage(usage)))
-        self._finish = decode_finish(event.delta.stop_reason if event.delta else None)
+            events.append(UsageReported(USAGE.decode(usage)))
+        self._finish = FINISH.decode(event.delta.stop_reason if event.delta else None)
         if self._finish is not None and not self._is_done:
             self._end_turn(events)
 

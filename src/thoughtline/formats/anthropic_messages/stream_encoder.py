@@ -2,85 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Literal, assert_never
+from typing import Literal
 
 from msgspec import Raw
 
 from thoughtline.formats.anthropic_messages.blocks import encode_block
-from thoughtline.formats.anthropic_messages.usage import encode_finish, encode_usage
+from thoughtline.formats.anthropic_messages.usage import FINISH, encode_usage
+from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import NULL, Json, elements, encode, is_array, members, object_of, set_members
 from thoughtline.formats.streaming import BlockCursor
 from thoughtline.providers import ANTHROPIC, Dialect
 from thoughtline.values.events import (
     CallDelta,
-    Event,
-    Failed,
     ItemDone,
-    Noted,
-    Other,
     ReasoningDelta,
     Started,
     TextDelta,
     TurnDone,
-    UsageReported,
 )
 from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
-from thoughtline.values.turns import Finish, Usage
 
 _GROWS = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
-_PING = sse(b'{"type": "ping"}', "ping")
 _NOTHING_YET = {"text": b'{"type":"text","text":""}', "thinking": b'{"type":"thinking","thinking":"","signature":""}'}
 
 
-class StreamEncoder:
+class StreamEncoder(EventEncoder):
     """Events in, bytes of a Messages stream out."""
 
     def __init__(self, dialect: Dialect = ANTHROPIC) -> None:
-        self._dialect = dialect
+        super().__init__(dialect)
         self._cursor = BlockCursor()
-        self._finish: Finish | None = None
-        self._usage: Usage | None = None
 
-    def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
-        match event:
-            case Started():
-                return self._message_start(event)
-            case TextDelta():
-                grown = self._grow(b'{"type":"text_delta","text":' + encode(event.text) + b"}", event.position)
-                return grown or self._enter_and_grow(event, "text")
-            case ReasoningDelta():
-                grown = self._grow(b'{"type":"thinking_delta","thinking":' + encode(event.text) + b"}", event.position)
-                return grown or self._enter_and_grow(event, "thinking")
-            case CallDelta():
-                return self._call(event)
-            case ItemDone():
-                return self._item_done(event)
-            case TurnDone():
-                self._finish = event.finish
-                return self._leave()
-            case UsageReported():
-                self._usage = event.usage
-                return b""
-            case Noted():
-                return b""  # what a block says of itself stands on it
-            case Failed():
-                return sse(object_of([("type", b'"error"'), ("error", event.error)]), "error")
-            case Other():
-                return _PING
-            case _:
-                assert_never(event)
+    keep_alive = sse(b'{"type": "ping"}', "ping")
+
+    def _text(self, event: TextDelta) -> bytes:
+        grown = self._grow(b'{"type":"text_delta","text":' + encode(event.text) + b"}", event.position)
+        return grown or self._enter_and_grow(event, "text")
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        grown = self._grow(b'{"type":"thinking_delta","thinking":' + encode(event.text) + b"}", event.position)
+        return grown or self._enter_and_grow(event, "thinking")
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        return self._leave()
+
+    def _fail(self, error: Raw) -> bytes:
+        return sse(object_of([("type", b'"error"'), ("error", error)]), "error")
 
     def finish(self) -> bytes:
         """The end of the stream; nothing if the turn was cut."""
         if self._finish is None:
             return b""
-        delta = object_of([("stop_reason", encode_finish(self._finish)), ("stop_sequence", b"null")])
+        delta = object_of([("stop_reason", FINISH.encode(self._finish)), ("stop_sequence", b"null")])
         closing = object_of([("type", b'"message_delta"'), ("delta", delta), ("usage", encode_usage(self._usage))])
         return sse(closing, "message_delta") + sse(b'{"type":"message_stop"}', "message_stop")
 
-    def _message_start(self, event: Started) -> bytes:
+    def _start(self, event: Started) -> bytes:
         message = object_of(
             [
                 ("id", encode(event.id or "")),

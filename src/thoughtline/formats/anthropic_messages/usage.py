@@ -2,56 +2,37 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
-from thoughtline.formats.json_text import NULL, decode, encode, members, set_members
-from thoughtline.values.turns import Finish, FinishReason, Usage
+from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.json_text import NULL, encode, members, set_members
+from thoughtline.values.turns import Usage
 
-
-class _Details(Struct, gc=False):
-    thinking_tokens: int | None = None
-
-
-class _Usage(Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens_details: _Details | None = None
-
-
-_decoder = msgspec.json.Decoder(_Usage)
-
-_REASONS: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "pause_turn": "other",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
-_NATIVE: dict[FinishReason, str] = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "tool_calls": "tool_use",
-    "content_filter": "refusal",
-    "error": "end_turn",
-    "other": "end_turn",
-}
-
-
-def decode_usage(raw: Raw) -> Usage:
-    """Anthropic counts cached input apart; here it is part of the input."""
-    usage = decode(_decoder, raw, "/usage")
-    cached = usage.cache_read_input_tokens or 0
-    total = (usage.input_tokens or 0) + cached + (usage.cache_creation_input_tokens or 0)
-    reasoning = usage.output_tokens_details.thinking_tokens if usage.output_tokens_details else None
-    return Usage(total, usage.output_tokens or 0, reasoning or 0, cached, raw.copy())
-
-
+FINISH = FinishWords(
+    known={
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "pause_turn": "other",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_use": "tool_calls",
+        "refusal": "content_filter",
+    },
+    written={
+        "stop": "end_turn",
+        "length": "max_tokens",
+        "tool_calls": "tool_use",
+        "content_filter": "refusal",
+    },
+)
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+USAGE = UsageMembers(
+    "/usage",
+    input=" ".join(_INPUT),  # Anthropic counts cached input apart; here it is part of the input
+    output="output_tokens",
+    reasoning="output_tokens_details.thinking_tokens",
+    cached="cache_read_input_tokens",
+)
 
 
 def together(begun: Raw, ended: Raw) -> Raw:
@@ -82,13 +63,3 @@ def encode_usage(usage: Usage | None) -> bytes:
             "output_tokens_details": {"thinking_tokens": usage.reasoning},
         }
     )
-
-
-def decode_finish(native: str | None) -> Finish | None:
-    return Finish(_REASONS.get(native, "other"), native) if native else None
-
-
-def encode_finish(finish: Finish | None) -> bytes:
-    if finish is None:
-        return b"null"
-    return encode(finish.native if finish.native in _REASONS else _NATIVE[finish.reason])

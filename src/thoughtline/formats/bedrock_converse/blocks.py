@@ -9,29 +9,39 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.bedrock_converse.notes import Piece
-from thoughtline.formats.json_text import NULL, arguments_object, array, decode, encode, is_given, members, object_of
+from thoughtline.formats.json_text import (
+    NULL,
+    arguments_object,
+    arguments_text,
+    array,
+    decode,
+    decode_each,
+    encode,
+    members,
+    object_of,
+)
+from thoughtline.formats.seals import as_it_came, require_own
 from thoughtline.providers import Dialect
-from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.errors import EncodeError, ForeignSeal
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall, ToolResult, Unknown
 
 
-# The members are spelled as the wire spells them.
 class _ReasoningText(Struct, gc=False):
     text: str | None = None
     signature: str | None = None
 
 
-class ReasoningMember(Struct, gc=False):
+class ReasoningMember(Struct, gc=False, rename="camel"):
     """Whole: one of the first two. In a stream: text, a signature or a blob, each by itself."""
 
-    reasoningText: _ReasoningText | None = None  # noqa: N815
-    redactedContent: str | None = None  # noqa: N815
+    reasoning_text: _ReasoningText | None = None
+    redacted_content: str | None = None
     text: str | None = None
     signature: str | None = None
 
 
-class ToolUse(Struct, gc=False):
-    toolUseId: str | None = None  # noqa: N815
+class ToolUse(Struct, gc=False, rename="camel"):
+    tool_use_id: str | None = None
     name: str | None = None
     input: Raw = NULL
     type: str | None = None
@@ -43,8 +53,8 @@ class ToolUse(Struct, gc=False):
         return self.type != "server_tool_use"
 
 
-class _ToolResult(Struct, gc=False):
-    toolUseId: str | None = None  # noqa: N815
+class _ToolResult(Struct, gc=False, rename="camel"):
+    tool_use_id: str | None = None
     content: Raw = NULL
 
 
@@ -52,12 +62,12 @@ class _Cited(Struct, gc=False):
     content: list[Piece] | None = None
 
 
-class _Block(Struct, gc=False):
+class _Block(Struct, gc=False, rename="camel"):
     text: str | None = None
-    reasoningContent: ReasoningMember | None = None  # noqa: N815
-    toolUse: ToolUse | None = None  # noqa: N815
-    toolResult: _ToolResult | None = None  # noqa: N815
-    citationsContent: _Cited | None = None  # noqa: N815
+    reasoning_content: ReasoningMember | None = None
+    tool_use: ToolUse | None = None
+    tool_result: _ToolResult | None = None
+    citations_content: _Cited | None = None
 
 
 _block_decoder = msgspec.json.Decoder(_Block)
@@ -66,27 +76,26 @@ _block_decoder = msgspec.json.Decoder(_Block)
 def decode_block(raw: Raw, dialect: Dialect) -> Item:
     """One block as a typed item."""
     block = decode(_block_decoder, raw)
-    if block.reasoningContent is not None:
-        return _decode_reasoning(block.reasoningContent, raw, dialect)
-    if block.toolUse is not None and block.toolUse.is_ours:
-        use = block.toolUse
-        arguments = str(bytes(use.input), "utf-8", "replace") if is_given(use.input) else "{}"
-        return ToolCall(use.name or "", arguments, use.toolUseId, raw=raw)
-    if block.toolResult is not None:
-        return ToolResult(block.toolResult.content, block.toolResult.toolUseId, raw=raw)
+    if block.reasoning_content is not None:
+        return _decode_reasoning(block.reasoning_content, raw, dialect)
+    if block.tool_use is not None and block.tool_use.is_ours:
+        use = block.tool_use
+        return ToolCall(use.name or "", arguments_text(use.input), use.tool_use_id, raw=raw)
+    if block.tool_result is not None:
+        return ToolResult(block.tool_result.content, block.tool_result.tool_use_id, raw=raw)
     if block.text is not None:
         return Text(block.text, raw=raw)
-    if block.citationsContent is not None:
-        return Text("".join(piece.text for piece in block.citationsContent.content or ()), raw=raw)
+    if block.citations_content is not None:
+        return Text("".join(piece.text for piece in block.citations_content.content or ()), raw=raw)
     return Unknown(next(iter(members(raw)), ""), raw)
 
 
 def _decode_reasoning(reasoning: ReasoningMember, raw: Raw, dialect: Dialect) -> Item:
-    if reasoning.reasoningText is not None:
-        text = reasoning.reasoningText
+    if reasoning.reasoning_text is not None:
+        text = reasoning.reasoning_text
         return ReasoningText(text.text or "", text.signature, dialect.reasoning_format, raw=raw)
-    if reasoning.redactedContent is not None:
-        return ReasoningEncrypted(unwrap(reasoning.redactedContent), dialect.reasoning_format, raw=raw)
+    if reasoning.redacted_content is not None:
+        return ReasoningEncrypted(unwrap(reasoning.redacted_content), dialect.reasoning_format, raw=raw)
     return Unknown("reasoningContent", raw)
 
 
@@ -106,30 +115,24 @@ def wrap(token: str) -> str:
 
 def decode_blocks(blocks: Sequence[Raw], dialect: Dialect, place: str) -> tuple[Item, ...]:
     """The content of a message."""
-    items = []
-    for position, raw in enumerate(blocks):
-        try:
-            items.append(decode_block(raw, dialect))
-        except DecodeError as error:
-            raise error.within(f"{place}/{position}") from None
-    return tuple(items)
+    return decode_each(blocks, lambda raw: decode_block(raw, dialect), place)
 
 
 def encode_block(item: Item, dialect: Dialect) -> bytes:
     """One block for the wire: its own JSON if it came from there and says the same, else made new."""
     if isinstance(item, Unknown):
         return bytes(item.raw)
-    if item.raw and _is_block(item.raw, item, dialect):
+    if as_it_came(item, decode_block, dialect) == item:
         return bytes(item.raw)
     match item:
         case Text(seal=None):
             return encode({"text": item.text})
         case ReasoningText():
-            _require_own(item, dialect)
+            require_own(item, dialect)
             signed = {} if item.signature is None else {"signature": item.signature}
             return encode({"reasoningContent": {"reasoningText": {"text": item.text, **signed}}})
         case ReasoningEncrypted():
-            _require_own(item, dialect)
+            require_own(item, dialect)
             return encode({"reasoningContent": {"redactedContent": wrap(item.data)}})
         case ToolCall(seal=None, is_custom=False):
             known = [("toolUseId", encode(item.id or "")), ("name", encode(item.name))]
@@ -149,16 +152,3 @@ def _encode_result(item: ToolResult) -> bytes:
     elif content[:1] == b"{":
         content = array([object_of([("json", content)])])
     return object_of([("toolUseId", encode(item.call_id or "")), ("content", content)])
-
-
-def _is_block(raw: Raw, item: Item, dialect: Dialect) -> bool:
-    try:
-        return decode_block(raw, dialect) == item
-    except DecodeError:
-        return False
-
-
-def _require_own(item: ReasoningText | ReasoningEncrypted, dialect: Dialect) -> None:
-    is_sealed = isinstance(item, ReasoningEncrypted) or item.signature is not None
-    if is_sealed and item.format != dialect.reasoning_format:
-        raise ForeignSeal(f"{item.format} reasoning can't go to a server that reads {dialect.reasoning_format}")

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.formats.bedrock_converse.blocks import decode_blocks, encode_block
+from thoughtline.formats.bedrock_converse.usage import FINISH, USAGE, encode_usage
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.json_text import (
     NULL,
@@ -23,61 +24,35 @@ from thoughtline.formats.json_text import (
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
 from thoughtline.values.items import Role
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn, Usage
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
-_REASONS: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "guardrail_intervened": "content_filter",
-    "content_filtered": "content_filter",
-}
-_NATIVE: dict[FinishReason, str] = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "tool_calls": "tool_use",
-    "content_filter": "content_filtered",
-    "error": "end_turn",
-    "other": "end_turn",
-}
 
 
-# The members are spelled as the wire spells them.
 class _Message(Struct, gc=False):
     role: str = ""
     content: list[Raw] | None = None
 
 
-class _Request(Struct, gc=False):
+class _Request(Struct, gc=False, rename="camel"):
     messages: list[_Message]
     system: list[Raw] | None = None
-    toolConfig: Raw = NULL  # noqa: N815
-    additionalModelRequestFields: Raw = NULL  # noqa: N815
+    tool_config: Raw = NULL
+    additional_model_request_fields: Raw = NULL
 
 
 class _Output(Struct, gc=False):
     message: _Message | None = None
 
 
-class _Usage(Struct, gc=False):
-    inputTokens: int | None = None  # noqa: N815
-    outputTokens: int | None = None  # noqa: N815
-    cacheReadInputTokens: int | None = None  # noqa: N815
-    cacheWriteInputTokens: int | None = None  # noqa: N815
-
-
-class _Response(Struct, gc=False):
+class _Response(Struct, gc=False, rename="camel"):
     output: _Output | None = None
-    stopReason: str | None = None  # noqa: N815
+    stop_reason: str | None = None
     usage: Raw = NULL
 
 
 _request_decoder = msgspec.json.Decoder(_Request)
 _response_decoder = msgspec.json.Decoder(_Response)
-_usage_decoder = msgspec.json.Decoder(_Usage)
 
 
 def decode_request(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Transcript:
@@ -89,8 +64,8 @@ def decode_request(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Transcript
     for at, message in enumerate(request.messages):
         items = decode_blocks(message.content or (), dialect, f"/messages/{at}/content")
         turns.append(Turn(_ROLES.get(message.role, "other"), items, at))
-    tools = (request.toolConfig,) if is_given(request.toolConfig) else ()
-    switch = thinking_switch(request.additionalModelRequestFields)
+    tools = (request.tool_config,) if is_given(request.tool_config) else ()
+    switch = thinking_switch(request.additional_model_request_fields)
     return Transcript("bedrock_converse", tuple(turns), body, "", False, tools, switch)
 
 
@@ -118,31 +93,9 @@ def decode_response(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Reply:
     if message is None:
         return Reply("bedrock_converse", (), body, error=Raw(body))
     items = decode_blocks(message.content or (), dialect, "/output/message/content")
-    candidate = Candidate(Turn("assistant", items), 0, decode_finish(response.stopReason))
-    usage = decode_usage(response.usage) if is_given(response.usage) else None
+    candidate = Candidate(Turn("assistant", items), 0, FINISH.decode(response.stop_reason))
+    usage = USAGE.decode(response.usage) if is_given(response.usage) else None
     return Reply("bedrock_converse", (candidate,), body, usage=usage)
-
-
-def decode_finish(native: str | None) -> Finish | None:
-    return Finish(_REASONS.get(native, "other"), native) if native else None
-
-
-def encode_finish(finish: Finish | None) -> bytes:
-    if finish is None:
-        return b"null"
-    return encode(finish.native if finish.native in _REASONS else _NATIVE[finish.reason])
-
-
-def decode_usage(raw: Raw) -> Usage:
-    usage = decode(_usage_decoder, raw, "/usage")
-    cached = usage.cacheReadInputTokens or 0
-    total = (usage.inputTokens or 0) + cached + (usage.cacheWriteInputTokens or 0)
-    return Usage(total, usage.outputTokens or 0, 0, cached, raw.copy())
-
-
-def encode_usage(usage: Usage) -> bytes:
-    known = {"inputTokens": usage.input - usage.cached, "outputTokens": usage.output}
-    return encode({**known, "cacheReadInputTokens": usage.cached, "totalTokens": usage.input + usage.output})
 
 
 def encode_response(reply: Reply, dialect: Dialect = BEDROCK_CLAUDE) -> bytes:
@@ -157,7 +110,7 @@ def encode_response(reply: Reply, dialect: Dialect = BEDROCK_CLAUDE) -> bytes:
     return object_of(
         [
             ("output", object_of([("message", message)])),
-            ("stopReason", encode_finish(candidate.finish)),
+            ("stopReason", FINISH.encode(candidate.finish)),
             ("usage", encode_usage(reply.usage or Usage())),
         ]
     )

@@ -8,7 +8,9 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import array, elements, encode, members, object_of
+from thoughtline.formats.citations import own_shape
+from thoughtline.formats.json_text import NULL, array, elements, encode, is_array, members, object_of
+from thoughtline.formats.media import read_or_none
 from thoughtline.values.items import Text
 from thoughtline.values.notes import NO_NOTES, Citation, Notes
 
@@ -17,58 +19,41 @@ class Piece(Struct, gc=False):
     text: str = ""
 
 
-class _Page(Struct, gc=False):
+class _Location(Struct, gc=False):
     url: str | None = None
 
 
-# The members are spelled as the wire spells them.
-class _Citation(Struct, gc=False):
+class _Citation(Struct, gc=False, rename="camel"):
     title: str | None = None
-    sourceContent: list[Piece] | None = None  # noqa: N815
-    location: dict[str, Raw] | None = None
+    source_content: list[Piece] | None = None
+    location: dict[str, _Location] | None = None
 
 
-class _Content(Struct, gc=False):
-    citations: list[_Citation] | None = None
-
-
-class _Block(Struct, gc=False):
-    citationsContent: _Content | None = None  # noqa: N815
-
-
-_decoder = msgspec.json.Decoder(_Block)
-_page_decoder = msgspec.json.Decoder(_Page)
+_decoder = msgspec.json.Decoder(list[_Citation])
 
 
 def decode_notes(item: Text) -> Notes:
     """The pages that a block's words came from; places in documents of the request have no address."""
-    if b'"citationsContent"' not in bytes(item.raw):
-        return NO_NOTES
-    try:
-        content = _decoder.decode(item.raw).citationsContent or _Content()
-        found = [(one, _address(one)) for one in content.citations or ()]
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Notes(others=("citations in a shape of their own",))
-    size = len(item.text)
-    pages = [Citation(url, one.title or "", _quote(one), 0, size) for one, url in found if url]
+    raws = citations_of(item.raw)
+    citations = read_or_none(_decoder, Raw(array(raws))) if raws else []
+    if citations is None:
+        return own_shape("citations")
+    found = [(one, (one.location or {}).get("web", _Location()).url) for one in citations]
+    pages = [Citation(url, one.title or "", _quote(one), 0, len(item.text)) for one, url in found if url]
     others = dict.fromkeys(f"citations of kind {next(iter(one.location or ()), '')}" for one, url in found if not url)
-    return Notes(tuple(pages), (), tuple(others))
-
-
-def _address(citation: _Citation) -> str | None:
-    web = (citation.location or {}).get("web")
-    return _page_decoder.decode(web).url if web is not None else None
+    return Notes(tuple(pages), tuple(others)) if found else NO_NOTES
 
 
 def _quote(citation: _Citation) -> str:
-    return "".join(piece.text for piece in citation.sourceContent or ())
+    return "".join(piece.text for piece in citation.source_content or ())
 
 
 def citations_of(raw: Raw) -> list[Raw]:
     """The citations of a block, unread."""
     if b'"citationsContent"' not in bytes(raw):
         return []
-    return elements(members(members(raw)["citationsContent"]).get("citations", Raw(b"[]")))
+    citations = members(members(raw)["citationsContent"]).get("citations", NULL)
+    return elements(citations) if is_array(citations) else []
 
 
 def cited_block(text: str, citations: list[Raw]) -> Raw:

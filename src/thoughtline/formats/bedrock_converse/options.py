@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from thoughtline.formats.json_text import NULL, array, decode, decode_list, encode, is_given, members, object_of
-from thoughtline.formats.option_members import Reader, Writer, hold_media, text_of
+from thoughtline.formats.media import hold_media, read_or_none, text_of
+from thoughtline.formats.option_members import ANY_OBJECT, Reader, Writer, given, member
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
@@ -30,7 +32,12 @@ from thoughtline.values.options import (
     WrittenResult,
 )
 
-# The members are spelled as the wire spells them.
+_INFERENCE = (
+    member("max_tokens", int, "maxTokens"),
+    member("temperature", float),
+    member("top_p", float, "topP"),
+    member("stop", tuple, "stopSequences"),
+)
 
 
 class _Schema(Struct, gc=False):
@@ -50,14 +57,14 @@ class _Choice(Struct, gc=False):
 _choice_decoder = msgspec.json.Decoder(_Choice)
 
 
-class _Spec(Struct, gc=False):
+class _Spec(Struct, gc=False, rename="camel"):
     name: str = ""
     description: str | None = None
-    inputSchema: _Schema | None = None  # noqa: N815
+    input_schema: _Schema | None = None
 
 
-class _Tool(Struct, gc=False):
-    toolSpec: _Spec | None = None  # noqa: N815
+class _Tool(Struct, gc=False, rename="camel"):
+    tool_spec: _Spec | None = None
 
 
 _tool_decoder = msgspec.json.Decoder(_Tool)
@@ -72,26 +79,22 @@ def decode_options(body: bytes) -> ReadOptions:
     raw = own.raw("thinking", "thinking", "reasoning_config", "reasoningConfig")
     tools = [_decode_tool(one, f"/toolConfig/tools/{at}") for at, one in enumerate(config.elements("tools"))]
     options = Options(
+        **inference.read(_INFERENCE),
         wants_usage=True,
-        max_tokens=inference.take(int, "max_tokens", "maxTokens"),
-        temperature=inference.take(float, "temperature"),
-        top_p=inference.take(float, "top_p", "topP"),
-        stop=inference.names("stop", "stopSequences"),
         top_k=own.take(int, "top_k"),
         tools=tuple(tools),
         tool_choice=_decode_choice(config.raw("tool_choice", "toolChoice")),
-        thinking=Thinking(thinking_switch(raw)) if raw is not None else Thinking(),
+        thinking=Thinking(thinking_switch(raw) if raw is not None else "unsaid"),
         metadata=reader.raw("metadata", "requestMetadata"),
     )
     return reader.done(options, inference, config, own)
 
 
 def _decode_tool(raw: Raw, place: str) -> Tool:
-    spec = decode(_tool_decoder, raw, place).toolSpec
+    spec = decode(_tool_decoder, raw, place).tool_spec
     if spec is None:
         return BuiltInTool(next(iter(members(raw)), ""), raw, place)
-    schema = spec.inputSchema.json if spec.inputSchema is not None and is_given(spec.inputSchema.json) else None
-    return FunctionTool(spec.name, spec.description, schema)
+    return FunctionTool(spec.name, spec.description, given(spec.input_schema.json) if spec.input_schema else None)
 
 
 def _decode_choice(raw: Raw | None) -> ToolChoice | None:
@@ -105,15 +108,10 @@ def _decode_choice(raw: Raw | None) -> ToolChoice | None:
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a Converse request; model and streaming stand in the address."""
-    writer, inference = Writer(options), Writer(options)
-    inference.put("max_tokens", "maxTokens", options.max_tokens)
-    temperature = options.temperature
-    inference.put("temperature", "temperature", temperature if temperature is None else min(temperature, 1.0))
-    inference.put("top_p", "topP", options.top_p)
-    inference.put("stop", "stopSequences", list(options.stop) or None)
-    writer.carry("max_tokens", "temperature", "top_p", "stop")
-    if inference.members:
-        writer.put_json("inferenceConfig", object_of(inference.members))
+    if options.temperature is not None:
+        options = replace(options, temperature=min(options.temperature, 1.0))
+    writer = Writer(options)
+    writer.put_object("inferenceConfig", writer.inner(_INFERENCE))
     if dialect.reasoning_format == ANTHROPIC_CLAUDE_V1 and options.top_k is not None:
         writer.put("top_k", "additionalModelRequestFields", {"top_k": options.top_k})
     _write_tools(writer, options)
@@ -143,7 +141,7 @@ def _write_tools(writer: Writer, options: Options) -> None:
 
 
 def _encode_tool(tool: FunctionTool) -> bytes:
-    schema = tool.parameters if tool.parameters is not None else b'{"type":"object","properties":{}}'
+    schema = tool.parameters if tool.parameters is not None else ANY_OBJECT
     spec = object_of(
         [
             ("name", encode(tool.name)),
@@ -198,13 +196,10 @@ _DOCUMENTS = {
 
 def decode_media(item: Unknown) -> Media | None:
     """The picture or file that a block is; None if it is neither."""
-    try:
-        block = _block_decoder.decode(item.raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    block = read_or_none(_block_decoder, item.raw)
     kinds: tuple[MediaKind, ...] = ("image", "document", "video", "audio")
     for kind in kinds:
-        blob: _Blob | None = getattr(block, kind)
+        blob: _Blob | None = getattr(block, kind, None)
         if blob is not None and blob.source is not None:
             return Media(kind, _media_type(kind, blob.format), data=blob.source.bytes, name=blob.name)
     return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream, Message
+from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream
 from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
-from thoughtline.formats.bedrock_converse.bodies import decode_finish, decode_usage
 from thoughtline.formats.bedrock_converse.notes import cited_block
+from thoughtline.formats.bedrock_converse.usage import FINISH, USAGE
+from thoughtline.formats.framing import Frame
 from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
@@ -32,54 +34,53 @@ MAX_BLOCKS = 10_000
 """No answer has so many blocks; a stream that opens more is not one."""
 
 
-# The members are spelled as the wire spells them.
 class _CallDelta(Struct, gc=False):
     input: str | None = None
 
 
-class _Delta(Struct, gc=False):
+class _Delta(Struct, gc=False, rename="camel"):
     text: str | None = None
-    reasoningContent: ReasoningMember | None = None  # noqa: N815
-    toolUse: _CallDelta | None = None  # noqa: N815
-    toolResult: list[Raw] | None = None  # noqa: N815
+    reasoning_content: ReasoningMember | None = None
+    tool_use: _CallDelta | None = None
+    tool_result: list[Raw] | None = None
     citation: Raw = NULL
 
 
-class _Start(Struct, gc=False):
-    toolUse: ToolUse | None = None  # noqa: N815
-    toolResult: Raw = NULL  # noqa: N815
+class _Start(Struct, gc=False, rename="camel"):
+    tool_use: ToolUse | None = None
+    tool_result: Raw = NULL
 
 
-class _BlockStart(Struct, gc=False):
-    contentBlockIndex: int = 0  # noqa: N815
+class _BlockStart(Struct, gc=False, rename="camel"):
+    content_block_index: int = 0
     start: _Start | None = None
 
 
-class _BlockDelta(Struct, gc=False):
-    contentBlockIndex: int = 0  # noqa: N815
+class _BlockDelta(Struct, gc=False, rename="camel"):
+    content_block_index: int = 0
     delta: _Delta | None = None
 
 
-class _BlockStop(Struct, gc=False):
-    contentBlockIndex: int = 0  # noqa: N815
+class _BlockStop(Struct, gc=False, rename="camel"):
+    content_block_index: int = 0
 
 
-class _MessageStop(Struct, gc=False):
-    stopReason: str | None = None  # noqa: N815
+class _MessageStop(Struct, gc=False, rename="camel"):
+    stop_reason: str | None = None
 
 
 class _Metadata(Struct, gc=False):
     usage: Raw = NULL
 
 
-class _Event(Struct, gc=False):
+class _Event(Struct, gc=False, rename="camel"):
     """One event, as SDKs give it: an object with one member named after the event."""
 
-    contentBlockDelta: _BlockDelta | None = None  # noqa: N815
-    messageStart: Raw = NULL  # noqa: N815
-    contentBlockStart: _BlockStart | None = None  # noqa: N815
-    contentBlockStop: _BlockStop | None = None  # noqa: N815
-    messageStop: _MessageStop | None = None  # noqa: N815
+    content_block_delta: _BlockDelta | None = None
+    message_start: Raw = NULL
+    content_block_start: _BlockStart | None = None
+    content_block_stop: _BlockStop | None = None
+    message_stop: _MessageStop | None = None
     metadata: _Metadata | None = None
     exception: Raw = NULL
 
@@ -87,51 +88,43 @@ class _Event(Struct, gc=False):
 _decode_event = msgspec.json.Decoder(_Event).decode
 
 
-class _NamedPayloads:
+class _NamedPayloads(EventStream):
     """Binary messages as objects with one member named after the event."""
 
-    def __init__(self, limit: int) -> None:
-        self._stream = EventStream(limit)
-
-    def feed(self, data: bytes) -> list[bytes]:
-        return [_named(message) for message in self._stream.feed(data)]
-
-    def finish(self) -> list[bytes]:
-        return []
+    def feed(self, data: bytes) -> list[Frame]:
+        return [replace(frame, payload=_named(frame)) for frame in super().feed(data)]
 
 
-def _named(message: Message) -> bytes:
-    kind = message.headers.get(":message-type", "event")
+def _named(frame: Frame) -> bytes:
+    headers = frame.headers
+    kind = headers.get(":message-type", "event")
     if kind == "event":
-        return object_of([(message.headers.get(":event-type", ""), message.payload or b"{}")])
-    name = message.headers.get(":exception-type") or message.headers.get(":error-code") or kind
-    payload = message.payload or encode(message.headers.get(":error-message", ""))
+        return object_of([(headers.get(":event-type", ""), frame.payload or b"{}")])
+    name = headers.get(":exception-type") or headers.get(":error-code") or kind
+    payload = frame.payload or encode(headers.get(":error-message", ""))
     return object_of([("exception", object_of([(name, payload)]))])
 
 
-class _Draft:
+class _Draft(Struct):
     """A block that grows."""
 
-    __slots__ = ("blobs", "call", "citations", "is_text", "json", "result", "results", "signature", "texts", "thoughts")
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.thoughts: list[str] = []
-        self.json: list[str] = []
-        self.blobs: list[str] = []
-        self.citations: list[Raw] = []
-        self.signature: str | None = None
-        self.call: ToolUse | None = None
-        self.result = NULL
-        self.results: list[Raw] = []
-        self.is_text = False
+    texts: list[str] = []
+    thoughts: list[str] = []
+    json: list[str] = []
+    blobs: list[str] = []
+    citations: list[Raw] = []
+    signature: str | None = None
+    call: ToolUse | None = None
+    result: Raw = NULL
+    results: list[Raw] = []
+    is_text: bool = False
 
     def items(self, dialect: Dialect) -> list[Item]:
         made_by = dialect.reasoning_format
         if self.call is not None and not self.call.is_ours:
             return [self._own_call(self.call)]
         if self.call is not None:
-            return [ToolCall(self.call.name or "", "".join(self.json) or "{}", self.call.toolUseId)]
+            return [ToolCall(self.call.name or "", "".join(self.json) or "{}", self.call.tool_use_id)]
         if is_given(self.result):
             result = set_members(self.result, [("content", array(self.results))])
             return [decode_block(Raw(object_of([("toolResult", result)])), dialect)]
@@ -146,7 +139,7 @@ class _Draft:
 
     def _own_call(self, call: ToolUse) -> Item:
         """A call of a tool that Amazon runs itself, as it would have come whole."""
-        named = {"toolUseId": call.toolUseId, "name": call.name, "type": call.type}
+        named = {"toolUseId": call.tool_use_id, "name": call.name, "type": call.type}
         known = [(name, encode(value)) for name, value in named.items()]
         text = "".join(self.json)
         use = object_of([*known, ("input", text.encode() if is_json(text) else b"{}")])
@@ -155,8 +148,6 @@ class _Draft:
 
 class StreamDecoder(PayloadStreamDecoder):
     """Bytes of a Converse stream in, events out."""
-
-    has_end_mark = False
 
     def __init__(self, dialect: Dialect = BEDROCK_CLAUDE, limit: int = MAX_MESSAGE_BYTES) -> None:
         super().__init__(_NamedPayloads(limit))
@@ -177,19 +168,19 @@ class StreamDecoder(PayloadStreamDecoder):
 
     def _take(self, payload: bytes, events: list[Event]) -> None:
         event = _decode_event(payload)
-        delta = event.contentBlockDelta
+        delta = event.content_block_delta
         if delta is not None:
             if delta.delta is not None:
-                self._grow(delta.contentBlockIndex, delta.delta, events)
-        elif event.contentBlockStart is not None:
-            self._start_block(event.contentBlockStart, events)
-        elif event.contentBlockStop is not None:
-            self._stop(event.contentBlockStop.contentBlockIndex, events)
-        elif event.messageStop is not None:
-            self._end(decode_finish(event.messageStop.stopReason), events)
+                self._grow(delta.content_block_index, delta.delta, events)
+        elif event.content_block_start is not None:
+            self._start_block(event.content_block_start, events)
+        elif event.content_block_stop is not None:
+            self._stop(event.content_block_stop.content_block_index, events)
+        elif event.message_stop is not None:
+            self._end(FINISH.decode(event.message_stop.stop_reason), events)
         elif event.metadata is not None and is_given(event.metadata.usage):
-            events.append(UsageReported(decode_usage(event.metadata.usage)))
-        elif is_given(event.messageStart):
+            events.append(UsageReported(USAGE.decode(event.metadata.usage)))
+        elif is_given(event.message_start):
             self._is_started = True
             events.append(Started())
         elif is_given(event.exception):
@@ -206,14 +197,14 @@ class StreamDecoder(PayloadStreamDecoder):
         return draft
 
     def _start_block(self, event: _BlockStart, events: list[Event]) -> None:
-        draft = self._draft(event.contentBlockIndex)
-        if event.start is not None and event.start.toolUse is not None:
-            draft.call = event.start.toolUse
+        draft = self._draft(event.content_block_index)
+        if event.start is not None and event.start.tool_use is not None:
+            draft.call = event.start.tool_use
             call = draft.call
             if call.is_ours:
-                events.append(CallDelta(0, event.contentBlockIndex, "", call.toolUseId, call.name))
-        elif event.start is not None and is_given(event.start.toolResult):
-            draft.result = event.start.toolResult.copy()
+                events.append(CallDelta(0, event.content_block_index, "", call.tool_use_id, call.name))
+        elif event.start is not None and is_given(event.start.tool_result):
+            draft.result = event.start.tool_result.copy()
 
     def _grow(self, index: int, delta: _Delta, events: list[Event]) -> None:
         draft = self._draft(index)
@@ -222,14 +213,14 @@ class StreamDecoder(PayloadStreamDecoder):
             draft.texts.append(delta.text)
             if delta.text:
                 events.append(TextDelta(0, index, delta.text))
-        elif delta.reasoningContent is not None:
-            self._think(draft, index, delta.reasoningContent, events)
-        elif delta.toolUse is not None and delta.toolUse.input is not None:
-            draft.json.append(delta.toolUse.input)
+        elif delta.reasoning_content is not None:
+            self._think(draft, index, delta.reasoning_content, events)
+        elif delta.tool_use is not None and delta.tool_use.input is not None:
+            draft.json.append(delta.tool_use.input)
             if draft.call is None or draft.call.is_ours:
-                events.append(CallDelta(0, index, delta.toolUse.input))
-        elif delta.toolResult is not None:
-            draft.results += [raw.copy() for raw in delta.toolResult]
+                events.append(CallDelta(0, index, delta.tool_use.input))
+        elif delta.tool_result is not None:
+            draft.results += [raw.copy() for raw in delta.tool_result]
         elif is_given(delta.citation):
             draft.citations.append(delta.citation.copy())
 
@@ -239,8 +230,8 @@ class StreamDecoder(PayloadStreamDecoder):
             events.append(ReasoningDelta(0, index, reasoning.text))
         if reasoning.signature is not None:
             draft.signature = reasoning.signature
-        if reasoning.redactedContent is not None:
-            draft.blobs.append(unwrap(reasoning.redactedContent))
+        if reasoning.redacted_content is not None:
+            draft.blobs.append(unwrap(reasoning.redacted_content))
 
     def _stop(self, index: int, events: list[Event]) -> None:
         draft = self._drafts.pop(index, None)

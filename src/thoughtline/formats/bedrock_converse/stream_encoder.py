@@ -2,68 +2,61 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 import msgspec
+from msgspec import Raw
 
 from thoughtline.formats.aws_event_stream import encode_message
 from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
-from thoughtline.formats.bedrock_converse.bodies import encode_finish, encode_usage
 from thoughtline.formats.bedrock_converse.notes import citations_of
+from thoughtline.formats.bedrock_converse.usage import FINISH, encode_usage
+from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.json_text import encode, object_of
 from thoughtline.formats.streaming import BlockCursor
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (
     CallDelta,
-    Event,
-    Failed,
     ItemDone,
-    Noted,
-    Other,
     ReasoningDelta,
     Started,
     TextDelta,
     TurnDone,
-    UsageReported,
 )
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Text, ToolCall
+from thoughtline.values.turns import Usage
 
 
-class StreamEncoder:
+class StreamEncoder(EventEncoder):
     """Events in, bytes of a Converse stream out."""
 
     def __init__(self, dialect: Dialect = BEDROCK_CLAUDE) -> None:
-        self._dialect = dialect
+        super().__init__(dialect)
         self._cursor = BlockCursor()
 
-    def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
-        match event:
-            case Started():
-                return _event("messageStart", b'{"role":"assistant"}')
-            case TextDelta():
-                return self._enter(event.choice, event.position) + self._grow({"text": event.text})
-            case ReasoningDelta():
-                grown = {"reasoningContent": {"text": event.text}}
-                return self._enter(event.choice, event.position) + self._grow(grown)
-            case CallDelta():
-                return self._call(event)
-            case ItemDone():
-                return self._item_done(event)
-            case TurnDone():
-                closing = object_of([("stopReason", encode_finish(event.finish))])
-                return self._leave() + (_event("messageStop", closing) if event.finish else b"")
-            case UsageReported():
-                return _event("metadata", object_of([("usage", encode_usage(event.usage))]))
-            case Noted():
-                return b""  # Converse has no place for it
-            case Failed():
-                return _exception(bytes(event.error))
-            case Other():
-                return b""
-            case _:
-                assert_never(event)
+    def _start(self, event: Started) -> bytes:
+        return _event("messageStart", b'{"role":"assistant"}')
+
+    def _text(self, event: TextDelta) -> bytes:
+        return self._enter(event.choice, event.position) + self._grow({"text": event.text})
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        return self._enter(event.choice, event.position) + self._grow({"reasoningContent": {"text": event.text}})
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        closing = object_of([("stopReason", FINISH.encode(event.finish))])
+        return self._leave() + (_event("messageStop", closing) if event.finish else b"")
+
+    def _report(self, usage: Usage) -> bytes:
+        return _event("metadata", object_of([("usage", encode_usage(usage))]))
+
+    def _fail(self, error: Raw) -> bytes:
+        """An error by the name it came with, or as a fault of the service."""
+        named = msgspec.json.decode(error)
+        name, body = "internalServerException", bytes(error)
+        if isinstance(named, dict) and len(named) == 1 and str(next(iter(named))).endswith("Exception"):
+            name, body = next(iter(named)), encode(next(iter(named.values())))
+        headers = {":exception-type": name, ":content-type": "application/json", ":message-type": "exception"}
+        return encode_message(headers, body)
 
     def finish(self) -> bytes:
         """A Converse stream has no end mark."""
@@ -125,13 +118,3 @@ class StreamEncoder:
 def _event(name: str, payload: bytes) -> bytes:
     headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
     return encode_message(headers, payload)
-
-
-def _exception(error: bytes) -> bytes:
-    """An error by the name it came with, or as a fault of the service."""
-    named = msgspec.json.decode(error)
-    name, body = "internalServerException", error
-    if isinstance(named, dict) and len(named) == 1 and str(next(iter(named))).endswith("Exception"):
-        name, body = next(iter(named)), encode(next(iter(named.values())))
-    headers = {":exception-type": name, ":content-type": "application/json", ":message-type": "exception"}
-    return encode_message(headers, body)

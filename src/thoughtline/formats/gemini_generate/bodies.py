@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from thoughtline.formats.conversation import encode_conversation
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes, encode_notes
 from thoughtline.formats.gemini_generate.parts import decode_part, encode_part
-from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage, encode_finish, encode_usage
+from thoughtline.formats.gemini_generate.usage import FINISH, USAGE, encode_usage
 from thoughtline.formats.json_text import (
     NULL,
     array,
     decode,
+    decode_each,
     decode_list,
     encode,
     is_array,
@@ -28,7 +29,6 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import GEMINI, Dialect
-from thoughtline.values.errors import DecodeError
 from thoughtline.values.items import Item, Role, Text
 from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
 
@@ -41,27 +41,27 @@ class _Content(Struct, gc=False):
     parts: Raw = NULL
 
 
-class _Request(Struct, gc=False):
+class _Request(Struct, gc=False, rename="camel"):
     contents: list[_Content]
-    systemInstruction: Raw = NULL  # noqa: N815 - the wire's spelling
     system_instruction: Raw = NULL
+    snake_system: Raw = field(default=NULL, name="system_instruction")
     model: str = ""
     tools: list[Raw] | None = None
-    generationConfig: Raw = NULL  # noqa: N815 - the wire's spelling
     generation_config: Raw = NULL
+    snake_config: Raw = field(default=NULL, name="generation_config")
 
 
-class _Candidate(Noting, gc=False):
+class _Candidate(Noting, gc=False, rename="camel"):
     content: _Content | None = None
     index: int = 0
-    finishReason: str | None = None  # noqa: N815 - the wire's spelling
+    finish_reason: str | None = None
 
 
-class _Response(Struct, gc=False):
+class _Response(Struct, gc=False, rename="camel"):
     candidates: list[_Candidate] | None = None
-    usageMetadata: Raw = NULL  # noqa: N815 - the wire's spelling
-    modelVersion: str | None = None  # noqa: N815 - the wire's spelling
-    responseId: str | None = None  # noqa: N815 - the wire's spelling
+    usage_metadata: Raw = NULL
+    model_version: str | None = None
+    response_id: str | None = None
     error: Raw = NULL
 
 
@@ -74,14 +74,14 @@ def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
     """A request as typed turns. The model stands in the address, not in the body; so does streaming."""
     request = decode(_request_decoder, body)
     turns = []
-    system = request.systemInstruction if is_given(request.systemInstruction) else request.system_instruction
+    system = request.system_instruction if is_given(request.system_instruction) else request.snake_system
     if is_given(system):
         turns.append(Turn("system", _decode_system(system, dialect), SYSTEM_MEMBER))
     for at, content in enumerate(request.contents):
         items = _decode_parts(content.parts, dialect, f"/contents/{at}/parts")
         turns.append(Turn(_ROLES.get(content.role or "", "other"), items, at))
     tools = tuple(request.tools or ())
-    switch = thinking_switch(request.generationConfig, request.generation_config)
+    switch = thinking_switch(request.generation_config, request.snake_config)
     return Transcript("gemini_generate", tuple(turns), body, request.model, False, tools, switch)
 
 
@@ -96,13 +96,8 @@ def _decode_parts(parts: Raw, dialect: Dialect, place: str) -> tuple[Item, ...]:
     """The parts of a content: a list, or one part by itself, which Google's servers take too."""
     if not is_given(parts):
         return ()
-    items = []
-    for position, raw in enumerate([parts] if bytes(parts)[:1] == b"{" else decode_list(parts, place)):
-        try:
-            items.append(decode_part(raw, dialect))
-        except DecodeError as error:
-            raise error.within(f"{place}/{position}") from None
-    return tuple(items)
+    raws = [parts] if bytes(parts)[:1] == b"{" else decode_list(parts, place)
+    return decode_each(raws, lambda raw: decode_part(raw, dialect), place)
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = GEMINI) -> bytes:
@@ -140,18 +135,16 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
     candidates = tuple(
         _decode_candidate(candidate, position, dialect) for position, candidate in enumerate(response.candidates or ())
     )
-    usage = decode_usage(response.usageMetadata) if is_given(response.usageMetadata) else None
+    usage = USAGE.decode(response.usage_metadata) if is_given(response.usage_metadata) else None
     error = response.error.copy() if is_given(response.error) else None
-    return Reply("gemini_generate", candidates, body, response.responseId, response.modelVersion, usage, error)
+    return Reply("gemini_generate", candidates, body, response.response_id, response.model_version, usage, error)
 
 
 def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) -> Candidate:
     parts = candidate.content.parts if candidate.content else NULL
     items = _decode_parts(parts, dialect, f"/candidates/{position}/content/parts")
-    finish = decode_finish(candidate.finishReason, items)
-    words = "".join(item.text for item in items if isinstance(item, Text)) if candidate.has_notes else ""
-    notes = decode_notes(candidate, items).of_words(words)
-    return Candidate(Turn("assistant", items), candidate.index, finish, notes)
+    finish = FINISH.decode(candidate.finish_reason, items)
+    return Candidate(Turn("assistant", items), candidate.index, finish, decode_notes(candidate, items))
 
 
 def encode_response(reply: Reply, dialect: Dialect = GEMINI) -> bytes:
@@ -192,7 +185,7 @@ def encode_candidate(candidate: Candidate, dialect: Dialect) -> bytes:
     return object_of(
         [
             ("content", object_of([("parts", parts), ("role", b'"model"')])),
-            ("finishReason", encode_finish(candidate.finish) if candidate.finish else None),
+            ("finishReason", FINISH.encode(candidate.finish) if candidate.finish else None),
             ("index", encode(candidate.index)),
             *encode_notes(candidate.notes, candidate.turn.items),
         ]

@@ -1,4 +1,4 @@
-"""The notes of a candidate: `groundingMetadata`, `citationMetadata` and `logprobsResult`.
+"""The notes of a candidate: `groundingMetadata` and `citationMetadata`.
 
 Google counts places in bytes of a part (https://ai.google.dev/api/generate-content#Segment, checked 2026-11-15); in a
 stream, where parts are pieces, in bytes of all the words. A segment tells its words, so a place can be checked.
@@ -13,81 +13,63 @@ from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import NULL, encode, is_given, members, object_of
 from thoughtline.values.items import Item, Text
-from thoughtline.values.notes import NO_NOTES, Citation, Notes, Token, placed, together
+from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed, together
 
 _NOTED = ("groundingChunks", "groundingSupports")
 
 
-# The members are spelled as the wire spells them.
 class _Page(Struct, gc=False):
     uri: str = ""
     title: str | None = None
 
 
-class _Segment(Struct, gc=False):
-    startIndex: int = 0  # noqa: N815
-    endIndex: int | None = None  # noqa: N815
-    partIndex: int = 0  # noqa: N815
+class _Segment(Struct, gc=False, rename="camel"):
+    start_index: int = 0
+    end_index: int | None = None
+    part_index: int = 0
     text: str | None = None
 
 
-class _Support(Struct, gc=False):
+class _Support(Struct, gc=False, rename="camel"):
     segment: _Segment | None = None
-    groundingChunkIndices: list[int] | None = None  # noqa: N815
+    grounding_chunk_indices: list[int] | None = None
 
 
-class _Grounding(Struct, gc=False):
-    groundingChunks: list[dict[str, Raw]] | None = None  # noqa: N815
-    groundingSupports: list[_Support] | None = None  # noqa: N815
+class _Grounding(Struct, gc=False, rename="camel"):
+    grounding_chunks: list[dict[str, Raw]] | None = None
+    grounding_supports: list[_Support] | None = None
 
 
-class _Source(Struct, gc=False):
+class _Source(Struct, gc=False, rename="camel"):
     uri: str | None = None
     title: str | None = None
-    startIndex: int = 0  # noqa: N815
-    endIndex: int | None = None  # noqa: N815
+    start_index: int = 0
+    end_index: int | None = None
 
 
-class _Sources(Struct, gc=False):
-    citationSources: list[_Source] | None = None  # noqa: N815
+class _Sources(Struct, gc=False, rename="camel"):
+    citation_sources: list[_Source] | None = None
     citations: list[_Source] | None = None
-
-
-class _Likely(Struct, gc=False):
-    token: str = ""
-    logProbability: float = 0.0  # noqa: N815
-
-
-class _Step(Struct, gc=False):
-    candidates: list[_Likely] | None = None
-
-
-class _Likelihoods(Struct, gc=False):
-    chosenCandidates: list[_Likely] | None = None  # noqa: N815
-    topCandidates: list[_Step] | None = None  # noqa: N815
 
 
 _grounding_decoder = msgspec.json.Decoder(_Grounding)
 _sources_decoder = msgspec.json.Decoder(_Sources)
 _page_decoder = msgspec.json.Decoder(_Page)
-_likelihoods_decoder = msgspec.json.Decoder(_Likelihoods)
 
 
-class Noting(Struct, gc=False):
+class Noting(Struct, gc=False, rename="camel"):
     """The members of a candidate that are notes, unread."""
 
-    groundingMetadata: Raw = NULL  # noqa: N815
-    citationMetadata: Raw = NULL  # noqa: N815
-    logprobsResult: Raw = NULL  # noqa: N815
-    urlContextMetadata: Raw = NULL  # noqa: N815
+    grounding_metadata: Raw = NULL
+    citation_metadata: Raw = NULL
+    url_context_metadata: Raw = NULL
 
     @property
     def has_notes(self) -> bool:
         return (
-            self.groundingMetadata is not NULL
-            or self.citationMetadata is not NULL
-            or self.logprobsResult is not NULL
-            or self.urlContextMetadata is not NULL
+            self.grounding_metadata is not NULL
+            or self.citation_metadata is not NULL
+            or self.url_context_metadata is not NULL
         )
 
 
@@ -97,37 +79,35 @@ def decode_notes(noting: Noting, items: Sequence[Item]) -> Notes:
         return NO_NOTES
     found: list[Notes] = []
     try:
-        if is_given(noting.groundingMetadata):
-            found.append(_decode_grounding(noting.groundingMetadata, items))
-        if is_given(noting.citationMetadata):
-            found.append(_decode_sources(noting.citationMetadata, items))
-        if is_given(noting.logprobsResult):
-            found.append(decode_tokens(noting.logprobsResult))
+        if is_given(noting.grounding_metadata):
+            found.append(_decode_grounding(noting.grounding_metadata, items))
+        if is_given(noting.citation_metadata):
+            found.append(_decode_sources(noting.citation_metadata, items))
     except (msgspec.DecodeError, UnicodeDecodeError):
         found.append(Notes(others=("notes in a shape of their own",)))
-    if is_given(noting.urlContextMetadata):
+    if is_given(noting.url_context_metadata):
         found.append(Notes(others=("urlContextMetadata",)))
     return together(found)
 
 
 def _decode_grounding(raw: Raw, items: Sequence[Item]) -> Notes:
     grounding = _grounding_decoder.decode(raw)
-    pages = [_page(chunk) for chunk in grounding.groundingChunks or ()]
+    pages = [_page(chunk) for chunk in grounding.grounding_chunks or ()]
     known = members(raw)
     others = [f"groundingMetadata.{name}" for name, value in known.items() if name not in _NOTED and _says(value)]
-    kinds = [kind for chunk in grounding.groundingChunks or () for kind in chunk if kind != "web"]
+    kinds = [kind for chunk in grounding.grounding_chunks or () for kind in chunk if kind != "web"]
     others += [f"groundingChunks of kind {kind}" for kind in kinds]
     if b'"confidenceScores"' in bytes(raw):
         others.append("groundingSupports' confidenceScores")
     words = _Words(items)
     cited = [
         Citation(page.uri, page.title or "", "", *words.place(support.segment or _Segment()))
-        for support in grounding.groundingSupports or ()
-        for page in _supporting(pages, support.groundingChunkIndices or ())
+        for support in grounding.grounding_supports or ()
+        for page in _supporting(pages, support.grounding_chunk_indices or ())
     ]
     named = {one.url for one in cited}
     cited += [Citation(page.uri, page.title or "") for page in pages if page is not None and page.uri not in named]
-    return Notes(tuple(cited), (), tuple(dict.fromkeys(others)))
+    return Notes(tuple(cited), tuple(dict.fromkeys(others)))
 
 
 def _says(value: Raw) -> bool:
@@ -146,15 +126,15 @@ def _supporting(pages: list[_Page | None], indices: Sequence[int]) -> list[_Page
 
 def _decode_sources(raw: Raw, items: Sequence[Item]) -> Notes:
     sources = _sources_decoder.decode(raw)
-    found = [*(sources.citationSources or ()), *(sources.citations or ())]
+    found = [*(sources.citation_sources or ()), *(sources.citations or ())]
     words = _Words(items)
     cited = [
-        Citation(one.uri, one.title or "", "", *words.place(_Segment(one.startIndex, one.endIndex)))
+        Citation(one.uri, one.title or "", "", *words.place(_Segment(one.start_index, one.end_index)))
         for one in found
         if one.uri
     ]
     others = () if len(cited) == len(found) else ("citationMetadata without an address",)
-    return Notes(tuple(cited), (), others)
+    return Notes(tuple(cited), others)
 
 
 class _Words:
@@ -171,10 +151,10 @@ class _Words:
 
     def place(self, segment: _Segment) -> tuple[int, int] | tuple[None, None]:
         """Where a segment stands, in characters of all the words; nowhere if what it says does not stand there."""
-        if segment.endIndex is None:
+        if segment.end_index is None:
             return None, None
-        for base in (self._bases.get(segment.partIndex, 0), 0):
-            start, end = base + segment.startIndex, base + segment.endIndex
+        for base in (self._bases.get(segment.part_index, 0), 0):
+            start, end = base + segment.start_index, base + segment.end_index
             if 0 <= start < end <= len(self._data) and self._is_there(start, end, segment.text):
                 return self._characters(start), self._characters(end)
         return self._found(segment.text)
@@ -198,22 +178,9 @@ class _Words:
         return len(self._data[:place].decode(errors="ignore"))
 
 
-def decode_tokens(raw: Raw) -> Notes:
-    """The tokens of `logprobsResult`: those chosen, and the likeliest ones of each step."""
-    read = _likelihoods_decoder.decode(raw)
-    tops = [step.candidates or () for step in read.topCandidates or ()]
-    tokens = []
-    for at, chosen in enumerate(read.chosenCandidates or ()):
-        top = tops[at] if at < len(tops) else ()
-        likely = tuple(Token(one.token, one.logProbability) for one in top)
-        tokens.append(Token(chosen.token, chosen.logProbability, None, likely))
-    return Notes(tokens=tuple(tokens))
-
-
 def encode_notes(notes: Notes, items: Sequence[Item]) -> list[tuple[str, bytes]]:
     """The members of a candidate that say it. Places are those of its parts."""
-    told = [("groundingMetadata", _encode_grounding(notes.citations, items))] if notes.citations else []
-    return [*told, *([("logprobsResult", encode_tokens(notes.tokens))] if notes.tokens else [])]
+    return [("groundingMetadata", _encode_grounding(notes.citations, items))] if notes.citations else []
 
 
 def _encode_grounding(citations: tuple[Citation, ...], items: Sequence[Item]) -> bytes:
@@ -244,16 +211,3 @@ def _segment(start: int, end: int, items: Sequence[Item]) -> dict[str, object] |
             return {**part, **place, "text": words}
         base += len(text)
     return None
-
-
-def encode_tokens(tokens: tuple[Token, ...]) -> bytes:
-    """`logprobsResult` of these tokens."""
-    chosen = [_likely(one) for one in tokens]
-    told: list[tuple[str, bytes]] = [("chosenCandidates", encode(chosen))]
-    if any(one.top for one in tokens):
-        told.append(("topCandidates", encode([{"candidates": [_likely(like) for like in one.top]} for one in tokens])))
-    return object_of(told)
-
-
-def _likely(token: Token) -> dict[str, object]:
-    return {"token": token.text, "logProbability": token.logprob}

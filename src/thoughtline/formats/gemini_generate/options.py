@@ -6,15 +6,16 @@ Both spellings of every member are read, as Google's servers do; camelCase is wr
 from __future__ import annotations
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
+from msgspec.structs import replace
 
 from thoughtline.formats.gemini_generate.schemas import json_schema
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
-from thoughtline.formats.option_members import Reader, Writer, hold_media, text_of
+from thoughtline.formats.media import hold_media, read_or_none, text_of
+from thoughtline.formats.option_members import Reader, Writer, described, effort_named, given, member
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
-    EFFORTS,
     WEB_SEARCH,
     BuiltInTool,
     FunctionTool,
@@ -33,15 +34,34 @@ from thoughtline.values.options import (
 )
 
 _JSON = "application/json"
+_CONFIG = (
+    member("max_tokens", int, "maxOutputTokens", "max_output_tokens"),
+    member("temperature", float),
+    member("top_p", float, "topP", "top_p"),
+    member("top_k", float, "topK", "top_k"),
+    member("stop", tuple, "stopSequences", "stop_sequences"),
+    member("seed", int),
+    member("frequency_penalty", float, "frequencyPenalty", "frequency_penalty"),
+    member("presence_penalty", float, "presencePenalty", "presence_penalty"),
+    member("n", int, "candidateCount", "candidate_count"),
+)
+_LOGPROBS = (
+    member("logprobs", bool, "responseLogprobs", "response_logprobs"),
+    member("top_logprobs", int, "logprobs"),
+)
+_READ = (
+    member("model", str),
+    member("service_tier", str, "serviceTier", "service_tier"),
+    member("metadata", Raw, "labels"),
+)
 
 
-# The members are spelled as the wire spells them.
-class _Function(Struct, gc=False):
+class _Function(Struct, gc=False, rename="camel"):
     name: str = ""
     description: str | None = None
     parameters: Raw = NULL
-    parametersJsonSchema: Raw = NULL  # noqa: N815
     parameters_json_schema: Raw = NULL
+    snake_schema: Raw = field(default=NULL, name="parameters_json_schema")
 
 
 _functions_decoder = msgspec.json.Decoder(list[_Function])
@@ -55,31 +75,17 @@ def decode_options(body: bytes) -> ReadOptions:
     config = reader.inner("generationConfig", "generation_config")
     calling = reader.inner("toolConfig", "tool_config").inner("functionCallingConfig", "function_calling_config")
     options = Options(
-        model=reader.take(str, "model") or "",
+        **reader.read(_READ),
+        **config.read((*_CONFIG, *_LOGPROBS)),
         wants_usage=True,
-        max_tokens=config.take(int, "max_tokens", "maxOutputTokens", "max_output_tokens"),
-        temperature=config.take(float, "temperature"),
-        top_p=config.take(float, "top_p", "topP", "top_p"),
-        top_k=_whole(config.take(float, "top_k", "topK", "top_k")),
-        stop=config.names("stop", "stopSequences", "stop_sequences"),
-        seed=config.take(int, "seed"),
-        frequency_penalty=config.take(float, "frequency_penalty", "frequencyPenalty", "frequency_penalty"),
-        presence_penalty=config.take(float, "presence_penalty", "presencePenalty", "presence_penalty"),
-        n=config.take(int, "n", "candidateCount", "candidate_count"),
-        logprobs=config.take(bool, "logprobs", "responseLogprobs", "response_logprobs"),
-        top_logprobs=config.take(int, "top_logprobs", "logprobs"),
         tools=_decode_tools(reader.elements("tools")),
         tool_choice=_decode_choice(calling),
         output=_decode_output(config),
         thinking=_decode_thinking(config.inner("thinkingConfig", "thinking_config")),
-        service_tier=reader.take(str, "service_tier", "serviceTier", "service_tier"),
-        metadata=reader.raw("metadata", "labels"),
     )
+    if options.top_k is not None:
+        options = replace(options, top_k=int(options.top_k))
     return reader.done(options, config)
-
-
-def _whole(number: float | None) -> int | None:
-    return None if number is None else int(number)
 
 
 def _decode_tools(raws: tuple[Raw, ...]) -> tuple[Tool, ...]:
@@ -97,9 +103,7 @@ def _decode_tools(raws: tuple[Raw, ...]) -> tuple[Tool, ...]:
 
 
 def _typed(function: _Function) -> FunctionTool:
-    plain = next(
-        (one for one in (function.parametersJsonSchema, function.parameters_json_schema) if is_given(one)), None
-    )
+    plain = given(function.parameters_json_schema) or given(function.snake_schema)
     if plain is None and is_given(function.parameters):
         plain = json_schema(function.parameters)
     return FunctionTool(function.name, function.description, plain)
@@ -133,7 +137,7 @@ def _decode_thinking(inner: Reader) -> Thinking:
     budget = inner.take(int, "thinking", "thinkingBudget", "thinking_budget")
     level = (inner.take(str, "thinking", "thinkingLevel", "thinking_level") or "").lower()
     shown = inner.take(bool, "thinking", "includeThoughts", "include_thoughts")
-    effort = next((known for known in EFFORTS if known == level), None)
+    effort = effort_named(level)
     if budget is None and effort is None:
         return Thinking(is_shown=shown)
     return Thinking("off" if budget == 0 else "on", effort, budget, shown)
@@ -150,44 +154,15 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     writer.put("tool_choice", "toolConfig", {"functionCallingConfig": calling} if calling else None)
     if options.parallel_tool_calls is True:
         writer.carry("parallel_tool_calls")
-    config = Writer(options)
-    _write_config(config, options)
-    writer.carry(*_IN_CONFIG)
-    writer.put_json("generationConfig", object_of(config.members))
+    writer.put_json("generationConfig", writer.inner(_CONFIG, *_encode_output(options.output)))
+    writer.carry("output")
     return writer.done()
 
 
-_IN_CONFIG = (
-    "max_tokens",
-    "temperature",
-    "top_p",
-    "top_k",
-    "stop",
-    "seed",
-    "frequency_penalty",
-    "presence_penalty",
-    "n",
-    "logprobs",
-    "top_logprobs",
-    "output",
-)
-
-
-def _write_config(config: Writer, options: Options) -> None:
-    config.put("max_tokens", "maxOutputTokens", options.max_tokens)
-    config.put("temperature", "temperature", options.temperature)
-    config.put("top_p", "topP", options.top_p)
-    config.put("top_k", "topK", options.top_k)
-    config.put("stop", "stopSequences", list(options.stop) or None)
-    config.put("seed", "seed", options.seed)
-    config.put("frequency_penalty", "frequencyPenalty", options.frequency_penalty)
-    config.put("presence_penalty", "presencePenalty", options.presence_penalty)
-    config.put("n", "candidateCount", options.n)
-    config.put("logprobs", "responseLogprobs", options.logprobs)
-    config.put("top_logprobs", "logprobs", options.top_logprobs)
-    if options.output is not None:
-        config.put("output", "responseMimeType", _JSON)
-        config.put("output", "responseJsonSchema", options.output.schema)
+def _encode_output(output: StructuredOutput | None) -> list[tuple[str, object]]:
+    if output is None:
+        return []
+    return [("responseMimeType", _JSON), *([("responseJsonSchema", output.schema)] if output.schema else [])]
 
 
 def encode_function(tool: FunctionTool) -> bytes:
@@ -195,13 +170,7 @@ def encode_function(tool: FunctionTool) -> bytes:
     schema = tool.parameters
     if schema is not None and b'"$schema"' in bytes(schema):
         schema = Raw(set_members(schema, [("$schema", None)]))
-    return object_of(
-        [
-            ("name", encode(tool.name)),
-            ("description", encode(tool.description) if tool.description is not None else None),
-            ("parametersJsonSchema", schema),
-        ]
-    )
+    return described(tool, ("parametersJsonSchema", schema))
 
 
 def _encode_built_in(tool: BuiltInTool) -> bytes:
@@ -223,20 +192,20 @@ def _encode_choice(choice: ToolChoice | None) -> dict[str, object] | None:
 # --- media and results -----------------------------------------------------------------------------------------------
 
 
-class _Blob(Struct, gc=False):
-    mimeType: str | None = None  # noqa: N815
+class _Blob(Struct, gc=False, rename="camel"):
     mime_type: str | None = None
+    snake_type: str | None = field(default=None, name="mime_type")
     data: str | None = None
-    fileUri: str | None = None  # noqa: N815
     file_uri: str | None = None
-    displayName: str | None = None  # noqa: N815
+    snake_uri: str | None = field(default=None, name="file_uri")
+    display_name: str | None = None
 
 
-class _Part(Struct, gc=False):
-    inlineData: _Blob | None = None  # noqa: N815
+class _Part(Struct, gc=False, rename="camel"):
     inline_data: _Blob | None = None
-    fileData: _Blob | None = None  # noqa: N815
+    snake_inline: _Blob | None = field(default=None, name="inline_data")
     file_data: _Blob | None = None
+    snake_file: _Blob | None = field(default=None, name="file_data")
 
 
 _part_decoder = msgspec.json.Decoder(_Part)
@@ -244,28 +213,12 @@ _part_decoder = msgspec.json.Decoder(_Part)
 
 def decode_media(item: Unknown) -> Media | None:
     """The picture, sound or file that a part is; None if it is none of them."""
-    try:
-        part = _part_decoder.decode(item.raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    blob = part.inlineData or part.inline_data or part.fileData or part.file_data
+    part = read_or_none(_part_decoder, item.raw) or _Part()
+    blob = part.inline_data or part.snake_inline or part.file_data or part.snake_file
     if blob is None:
         return None
-    kind = blob.mimeType or blob.mime_type or ""
-    return Media(kind_of(kind), kind, blob.fileUri or blob.file_uri, blob.data, None, blob.displayName)
-
-
-def kind_of(media_type: str) -> MediaKind:
-    """What a media type is about."""
-    match media_type.split("/")[0]:
-        case "image":
-            return "image"
-        case "audio":
-            return "audio"
-        case "video":
-            return "video"
-        case _:
-            return "document"
+    kind = blob.mime_type or blob.snake_type or ""
+    return Media(kind_of(kind), kind, blob.file_uri or blob.snake_uri, blob.data, None, blob.display_name)
 
 
 _LIKELY: dict[MediaKind, str] = {
@@ -274,6 +227,11 @@ _LIKELY: dict[MediaKind, str] = {
     "audio": "audio/wav",
     "video": "video/mp4",
 }
+
+
+def kind_of(media_type: str) -> MediaKind:
+    """What a media type is about."""
+    return next((kind for kind in _LIKELY if media_type.split("/")[0] == kind), "document")
 
 
 def encode_media(media: Media) -> Unknown | None:
@@ -311,9 +269,9 @@ class _Beside(Struct, gc=False):
     parts: list[Raw] = []
 
 
-class _Result(Struct, gc=False):
-    functionResponse: _Beside | None = None  # noqa: N815
+class _Result(Struct, gc=False, rename="camel"):
     function_response: _Beside | None = None
+    snake_result: _Beside | None = field(default=None, name="function_response")
 
 
 _result_decoder = msgspec.json.Decoder(_Result)
@@ -322,7 +280,7 @@ _result_decoder = msgspec.json.Decoder(_Result)
 def _decode_beside(raw: Raw) -> list[ResultPart]:
     """Pictures and files of a result; a part of another kind as its JSON."""
     known = _result_decoder.decode(raw) if raw else _Result()
-    held = known.functionResponse or known.function_response
+    held = known.function_response or known.snake_result
     return [decode_media(Unknown("", part)) or bytes(part).decode() for part in (held.parts if held else ())]
 
 

@@ -25,11 +25,11 @@ _ESCAPED = re.compile(r"\\(.)")
 Tree: TypeAlias = Any  # dicts, lists and JSON scalars
 
 
-class _Piece(Struct, gc=False):
-    jsonPath: str = "$"  # noqa: N815 - the wire's spelling
-    stringValue: str | None = None  # noqa: N815 - the wire's spelling
-    numberValue: Raw = NULL  # noqa: N815 - the wire's spelling
-    boolValue: bool | None = None  # noqa: N815 - the wire's spelling
+class _Piece(Struct, gc=False, rename="camel"):
+    json_path: str = "$"
+    string_value: str | None = None
+    number_value: Raw = NULL
+    bool_value: bool | None = None
 
 
 _decoder = msgspec.json.Decoder(_Piece)
@@ -44,7 +44,7 @@ class PartialArguments:
 
     def add(self, raw: Raw) -> None:
         piece = _decoder.decode(raw)
-        steps = _steps(piece.jsonPath)
+        steps = _steps(piece.json_path)
         if not steps:
             raise DecodeError("a partial argument without a place")
         holder: Tree = self._root
@@ -100,12 +100,12 @@ def _set(holder: Tree, step: str | int, piece: _Piece) -> None:
     before = holder[step]
     if isinstance(before, (dict, list)):
         raise DecodeError("a partial argument that does not fit the ones before it")
-    if piece.stringValue is not None:
-        value: Tree = (before if isinstance(before, str) else "") + piece.stringValue
-    elif is_given(piece.numberValue):
-        value = piece.numberValue
-    elif piece.boolValue is not None:
-        value = piece.boolValue
+    if piece.string_value is not None:
+        value: Tree = (before if isinstance(before, str) else "") + piece.string_value
+    elif is_given(piece.number_value):
+        value = piece.number_value
+    elif piece.bool_value is not None:
+        value = piece.bool_value
     else:
         return
     holder[step] = value

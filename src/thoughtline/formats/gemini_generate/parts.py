@@ -7,32 +7,33 @@ Both spellings that Google's servers take, camelCase and snake_case, are read; a
 from __future__ import annotations
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
+    arguments_text,
     decode,
     encode,
-    is_given,
     members,
     object_of,
     set_members,
 )
+from thoughtline.formats.seals import as_it_came, require_own
 from thoughtline.providers import Dialect
-from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.errors import EncodeError
 from thoughtline.values.items import Item, ReasoningText, Seal, Text, ToolCall, ToolResult, Unknown
 
 _SIGNATURES = ("thoughtSignature", "thought_signature")
 _NOT_A_KIND = frozenset({"thought", "videoMetadata", "video_metadata", "partMetadata", *_SIGNATURES})
 
 
-class Call(Struct, gc=False):
+class Call(Struct, gc=False, rename="camel"):
     name: str | None = None
     args: Raw = NULL
     id: str | None = None
-    partialArgs: list[Raw] | None = None  # noqa: N815 - the wire's spelling
-    willContinue: bool | None = None  # noqa: N815 - the wire's spelling
+    partial_args: list[Raw] | None = None
+    will_continue: bool | None = None
 
 
 class _Result(Struct, gc=False):
@@ -41,26 +42,26 @@ class _Result(Struct, gc=False):
     id: str | None = None
 
 
-class Part(Struct, gc=False):
+class Part(Struct, gc=False, rename="camel"):
     """The members of a part that we read."""
 
     text: str | None = None
     thought: bool | None = None
-    thoughtSignature: str | None = None  # noqa: N815 - the wire's spelling
     thought_signature: str | None = None
-    functionCall: Call | None = None  # noqa: N815 - the wire's spelling
+    snake_signature: str | None = field(default=None, name="thought_signature")
     function_call: Call | None = None
-    functionResponse: _Result | None = None  # noqa: N815 - the wire's spelling
+    snake_call: Call | None = field(default=None, name="function_call")
     function_response: _Result | None = None
+    snake_result: _Result | None = field(default=None, name="function_response")
 
     @property
     def signature(self) -> str | None:
         """An empty one is none."""
-        return self.thoughtSignature or self.thought_signature or None
+        return self.thought_signature or self.snake_signature or None
 
     @property
     def call(self) -> Call | None:
-        return self.functionCall or self.function_call
+        return self.function_call or self.snake_call
 
 
 part_decoder = msgspec.json.Decoder(Part)
@@ -76,9 +77,8 @@ def typed_part(part: Part, raw: Raw, dialect: Dialect) -> Item:
     seal = Seal(signature, dialect.reasoning_format) if signature is not None else None
     call = part.call
     if call is not None:
-        arguments = str(bytes(call.args), "utf-8", "replace") if is_given(call.args) else "{}"
-        return ToolCall(call.name or "", arguments, call.id, seal=seal, raw=raw)
-    result = part.functionResponse or part.function_response
+        return ToolCall(call.name or "", arguments_text(call.args), call.id, seal=seal, raw=raw)
+    result = part.function_response or part.snake_result
     if result is not None:
         return ToolResult(result.response, result.id, result.name, raw)
     kind = "" if part.text is not None else _kind_of(raw)
@@ -95,13 +95,12 @@ def _kind_of(raw: Raw) -> str:
 
 def encode_part(item: Item, dialect: Dialect) -> bytes:
     """One part for the wire: its own JSON if it came from there, with the seal it has now, else made new."""
-    raw = item.raw
-    before = _part_before(item, dialect)
-    if raw and before == item:
-        return bytes(raw)
-    _require_own(item, dialect)
-    if before is not None:
-        return _with_signature(raw, _signature_of(item))
+    before = as_it_came(item, decode_part, dialect)
+    if before == item:
+        return bytes(item.raw)
+    require_own(item, dialect)
+    if before is not None and _unsigned(before) == _unsigned(item):
+        return _with_signature(item.raw, _signature_of(item))
     match item:
         case Text():
             part = encode({"text": item.text})
@@ -125,17 +124,6 @@ def _encode_result(item: ToolResult) -> bytes:
     return object_of([("functionResponse", result)])
 
 
-def _part_before(item: Item, dialect: Dialect) -> Item | None:
-    """The item as its JSON has it, if that is a Gemini part and differs at most in the signature."""
-    if not item.raw:
-        return None
-    try:
-        before = decode_part(item.raw, dialect)
-    except DecodeError:
-        return None
-    return before if _unsigned(before) == _unsigned(item) else None
-
-
 def _unsigned(item: Item) -> Item:
     match item:
         case Text() | ToolCall() | Unknown():
@@ -147,13 +135,9 @@ def _unsigned(item: Item) -> Item:
 
 
 def _signature_of(item: Item) -> str | None:
-    match item:
-        case Text() | ToolCall() | Unknown():
-            return item.seal.data if item.seal else None
-        case ReasoningText():
-            return item.signature
-        case _:
-            return None
+    if isinstance(item, ReasoningText):
+        return item.signature
+    return item.seal.data if isinstance(item, (Text, ToolCall, Unknown)) and item.seal else None
 
 
 def _with_signature(raw: Raw, signature: str | None) -> bytes:
@@ -161,16 +145,3 @@ def _with_signature(raw: Raw, signature: str | None) -> bytes:
     if signature is None:
         return set_members(raw, [(name, None) for name in present]) if present else bytes(raw)
     return set_members(raw, [(name, encode(signature)) for name in present or _SIGNATURES[:1]])
-
-
-def _require_own(item: Item, dialect: Dialect) -> None:
-    made_by = None
-    match item:
-        case Text() | ToolCall() | Unknown():
-            made_by = item.seal.format if item.seal else None
-        case ReasoningText(signature=str()):
-            made_by = item.format
-        case _:
-            pass
-    if made_by is not None and made_by != dialect.reasoning_format:
-        raise ForeignSeal(f"{made_by} reasoning can't go to a server that reads {dialect.reasoning_format}")

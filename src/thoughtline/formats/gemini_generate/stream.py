@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, JsonArray, ServerSentEvents
+from thoughtline.formats.framing import MAX_EVENT_BYTES, EventsOrArray
 from thoughtline.formats.gemini_generate.notes import Noting, decode_notes
 from thoughtline.formats.gemini_generate.partial_arguments import PartialArguments
 from thoughtline.formats.gemini_generate.parts import Call, part_decoder, typed_part
-from thoughtline.formats.gemini_generate.usage import decode_finish, decode_usage
+from thoughtline.formats.gemini_generate.usage import FINISH, USAGE
 from thoughtline.formats.json_text import NULL, is_given, members, set_members
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.providers import GEMINI, Dialect
@@ -33,7 +33,6 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import NO_RAW, Item, ReasoningText, Text, ToolCall
-from thoughtline.values.notes import Notes, together
 
 MAX_CANDIDATES = 128
 
@@ -42,44 +41,21 @@ class _Content(Struct, gc=False):
     parts: list[Raw] | None = None
 
 
-class _Candidate(Noting, gc=False):
+class _Candidate(Noting, gc=False, rename="camel"):
     content: _Content | None = None
     index: int = 0
-    finishReason: str | None = None  # noqa: N815 - the wire's spelling
+    finish_reason: str | None = None
 
 
-class _Chunk(Struct, gc=False):
+class _Chunk(Struct, gc=False, rename="camel"):
     candidates: list[_Candidate] | None = None
-    usageMetadata: Raw = NULL  # noqa: N815 - the wire's spelling
-    modelVersion: str | None = None  # noqa: N815 - the wire's spelling
-    responseId: str | None = None  # noqa: N815 - the wire's spelling
+    usage_metadata: Raw = NULL
+    model_version: str | None = None
+    response_id: str | None = None
     error: Raw = NULL
 
 
 _decode_chunk = msgspec.json.Decoder(_Chunk).decode
-
-
-class _EitherFraming:
-    """SSE or a JSON array, whichever the first byte says."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._head = b""
-        self._chosen: Framing | None = None
-
-    def feed(self, data: bytes) -> list[bytes]:
-        if self._chosen is not None:
-            return self._chosen.feed(data)
-        self._head += data
-        first = self._head.lstrip()[:1]
-        if not first:
-            self._head = b"\n" * bool(self._head)
-            return []
-        self._chosen = JsonArray(self._limit) if first == b"[" else ServerSentEvents(self._limit)
-        return self._chosen.feed(self._head)
-
-    def finish(self) -> list[bytes]:
-        return self._chosen.finish() if self._chosen is not None else []
 
 
 class _Draft:
@@ -97,41 +73,32 @@ class _Draft:
         self._arguments = PartialArguments()
         self._items: list[Item] = []
         self._noting = Noting()
-        self._tokens: list[Notes] = []
         self._native: str | None = None
 
     def add(self, raw: Raw, events: list[Event]) -> None:
         part = part_decoder.decode(raw)
-        call = part.functionCall or part.function_call
-        if call is not None and (call.willContinue or self._call is not None):
+        call = part.function_call or part.snake_call
+        if call is not None and (call.will_continue or self._call is not None):
             self._add_piece(call, typed_part(part, raw, self._dialect), events)
             return
-        if part.text is not None and call is None and not (part.thoughtSignature or part.thought_signature):
+        if part.text is not None and call is None and not (part.thought_signature or part.snake_signature):
             self._add_text(part.text, bool(part.thought), raw, events)
             return
         self._end_item(events)
         self._done(typed_part(part, raw.copy(), self._dialect), events)
 
-    def note(self, noting: Noting, events: list[Event], before: int) -> None:
-        """The notes of a chunk. Tokens are those of its words; where the words came from is told of all so far."""
+    def note(self, noting: Noting) -> None:
+        """The notes of a chunk: where the words came from is told of all so far."""
         kept = self._noting
-        for name in ("groundingMetadata", "citationMetadata", "urlContextMetadata"):
+        for name in Noting.__struct_fields__:
             raw = getattr(noting, name)
             if is_given(raw):
                 setattr(kept, name, _with(getattr(kept, name), raw.copy()))
-        if is_given(noting.logprobsResult):
-            found = decode_notes(Noting(logprobsResult=noting.logprobsResult), ())
-            self._tokens.append(found)
-            last = events[-1] if len(events) > before else None
-            if isinstance(last, TextDelta):
-                events[-1] = TextDelta(self.choice, last.position, last.text, found.tokens)
 
     def _give_notes(self, events: list[Event]) -> None:
         said = [*self._items, *([Text("".join(self._pieces))] if self._pieces and not self._is_thought else [])]
-        notes = together((decode_notes(self._noting, said), *self._tokens))
-        if notes:
-            words = "".join(item.text for item in said if isinstance(item, Text))
-            events.append(Noted(self.choice, notes.of_words(words)))
+        if notes := decode_notes(self._noting, said):
+            events.append(Noted(self.choice, notes))
 
     def _add_text(self, text: str, is_thought: bool, raw: Raw, events: list[Event]) -> None:
         if self._pieces and is_thought != self._is_thought:
@@ -150,9 +117,9 @@ class _Draft:
             self._end_item(events)
             self._call = replace(item, raw=NO_RAW) if isinstance(item, ToolCall) else None
             events.append(CallDelta(self.choice, self._position, "", call.id, call.name))
-        for piece in call.partialArgs or ():
+        for piece in call.partial_args or ():
             self._arguments.add(piece)
-        if not call.willContinue:
+        if not call.will_continue:
             self._end_item(events)
 
     def _end_item(self, events: list[Event]) -> None:
@@ -180,7 +147,7 @@ class _Draft:
         self._end_item(events)
         self.is_done = True
         self._native = native or self._native
-        events.append(TurnDone(self.choice, decode_finish(self._native, self._items)))
+        events.append(TurnDone(self.choice, FINISH.decode(self._native, self._items)))
 
 
 def _with(before: Raw, more: Raw) -> Raw:
@@ -192,7 +159,7 @@ class StreamDecoder(PayloadStreamDecoder):
     """Bytes of a Gemini stream in, events out."""
 
     def __init__(self, dialect: Dialect = GEMINI, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(_EitherFraming(limit))
+        super().__init__(EventsOrArray(limit))
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._usage = NULL
@@ -205,19 +172,19 @@ class StreamDecoder(PayloadStreamDecoder):
             return
         if not self._is_started:
             self._is_started = True
-            events.append(Started(chunk.responseId, chunk.modelVersion))
-        if not chunk.candidates and not is_given(chunk.usageMetadata):
+            events.append(Started(chunk.response_id, chunk.model_version))
+        if not chunk.candidates and not is_given(chunk.usage_metadata):
             events.append(Other(Raw(payload)))
-        if chunk.usageMetadata is not NULL:
-            self._usage = chunk.usageMetadata  # comes with every chunk; the last one counts
+        if chunk.usage_metadata is not NULL:
+            self._usage = chunk.usage_metadata  # comes with every chunk; the last one counts
         for candidate in chunk.candidates or ():
             if self._grow(candidate, events):
                 self._report_usage(events)
-                self._drafts[candidate.index].end(candidate.finishReason, events)
+                self._drafts[candidate.index].end(candidate.finish_reason, events)
 
     def _report_usage(self, events: list[Event]) -> None:
         if is_given(self._usage):
-            events.append(UsageReported(decode_usage(self._usage.copy())))
+            events.append(UsageReported(USAGE.decode(self._usage)))
 
     def _grow(self, candidate: _Candidate, events: list[Event]) -> bool:
         """Take in what a chunk brings for one candidate; says whether it ends it."""
@@ -226,13 +193,12 @@ class StreamDecoder(PayloadStreamDecoder):
         draft = self._drafts.get(candidate.index)
         if draft is None:
             draft = self._drafts[candidate.index] = _Draft(candidate.index, self._dialect)
-        before = len(events)
         for raw in candidate.content.parts or () if candidate.content else ():
             draft.is_done = False
             draft.add(raw, events)
         if candidate.has_notes:
-            draft.note(candidate, events, before)
-        return bool(candidate.finishReason) and not draft.is_done
+            draft.note(candidate)
+        return bool(candidate.finish_reason) and not draft.is_done
 
     def _close(self, events: list[Event]) -> None:
         self._report_usage(events)

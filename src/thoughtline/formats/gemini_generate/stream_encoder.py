@@ -2,77 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Literal, assert_never
+from typing import Literal
 
+from msgspec import Raw
+
+from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
-from thoughtline.formats.gemini_generate.notes import encode_notes, encode_tokens
+from thoughtline.formats.gemini_generate.notes import encode_notes
 from thoughtline.formats.gemini_generate.parts import encode_part
-from thoughtline.formats.gemini_generate.usage import encode_finish, encode_usage
+from thoughtline.formats.gemini_generate.usage import FINISH, encode_usage
 from thoughtline.formats.json_text import array, encode, object_of
 from thoughtline.providers import GEMINI, Dialect
 from thoughtline.values.events import (
-    CallDelta,
-    Event,
-    Failed,
     ItemDone,
     Noted,
-    Other,
     ReasoningDelta,
-    Started,
     TextDelta,
     TurnDone,
-    UsageReported,
 )
-from thoughtline.values.items import Item, ReasoningText, Seal, Text, ToolCall
-from thoughtline.values.notes import NO_NOTES, Notes, Token
+from thoughtline.values.items import ReasoningText, Text, ToolCall, seal_of
+from thoughtline.values.notes import NO_NOTES, Notes
+from thoughtline.values.turns import Usage
 
 
-class StreamEncoder:
+class StreamEncoder(EventEncoder):
     """Events in, bytes of a Gemini stream out."""
 
     def __init__(self, dialect: Dialect = GEMINI, framing: Literal["sse", "json_array"] = "sse") -> None:
-        self._dialect = dialect
+        super().__init__(dialect)
         self._framing = framing
-        self._started = Started()
         self._told: set[tuple[int, int]] = set()
         self._has_written = False
-        self._usage: bytes | None = None
         self._ended: list[bytes] = []
-        self._words: dict[int, list[Item]] = {}
+        self._words: dict[int, str] = {}
         self._noted: dict[int, Notes] = {}
-        self._tokens: dict[int, int] = {}
 
-    def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
-        match event:
-            case Started():
-                self._started = event
-                return b""
-            case TextDelta():
-                self._told.add((event.choice, event.position))
-                return self._part(event.choice, encode({"text": event.text}), event.tokens)
-            case ReasoningDelta():
-                self._told.add((event.choice, event.position))
-                return self._part(event.choice, encode({"text": event.text, "thought": True}))
-            case CallDelta():
-                return b""  # a call comes whole
-            case ItemDone():
-                self._remember(event)
-                return self._item_done(event)
-            case Noted():
-                self._noted[event.choice] = event.notes
-                return b""
-            case TurnDone():
-                return self._turn_done(event)
-            case UsageReported():
-                self._usage = encode_usage(event.usage)
-                return self._ending() if self._ended else b""
-            case Failed():
-                return self._frame(object_of([("error", event.error)]))
-            case Other():
-                return b""
-            case _:
-                assert_never(event)
+    def _text(self, event: TextDelta) -> bytes:
+        self._told.add((event.choice, event.position))
+        return self._part(event.choice, encode({"text": event.text}))
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        self._told.add((event.choice, event.position))
+        return self._part(event.choice, encode({"text": event.text, "thought": True}))
+
+    def _note(self, event: Noted) -> bytes:
+        self._noted[event.choice] = event.notes
+        return b""
+
+    def _report(self, usage: Usage) -> bytes:
+        return self._ending() if self._ended else b""
+
+    def _fail(self, error: Raw) -> bytes:
+        return self._frame(object_of([("error", error)]))
 
     def finish(self) -> bytes:
         """The end of the stream."""
@@ -83,9 +64,11 @@ class StreamEncoder:
 
     def _item_done(self, event: ItemDone) -> bytes:
         item = event.item
+        if isinstance(item, Text):  # for the places of notes: a stream counts from the beginning of all its words
+            self._words[event.choice] = self._words.get(event.choice, "") + item.text
         if (event.choice, event.position) not in self._told or isinstance(item, ToolCall):
             return self._part(event.choice, encode_part(item, self._dialect))
-        seal = _seal(item)
+        seal = seal_of(item) if isinstance(item, (Text, ReasoningText)) else None
         if seal is None:
             return b""
         # The text has gone out unsigned; Gemini itself sends the signature in an empty part then.
@@ -95,37 +78,25 @@ class StreamEncoder:
         if event.finish is None:
             return b""
         content = object_of([("parts", b"[]"), ("role", b'"model"')])
-        known = [("content", content), ("finishReason", encode_finish(event.finish)), ("index", encode(event.choice))]
+        known = [("content", content), ("finishReason", FINISH.encode(event.finish)), ("index", encode(event.choice))]
         self._ended.append(object_of([*known, *self._notes(event.choice)]))
-        return self._ending() if self._usage is not None else b""
+        return self._ending() if self._usage else b""
 
     def _ending(self) -> bytes:
         """Why answers ended, and what they cost, in one chunk as Gemini has it: its SDKs expect an answer in each."""
         ended, usage = self._ended, self._usage
         self._ended, self._usage = [], None
         members = [("candidates", array(ended))] if ended else []
-        members += [("usageMetadata", usage)] if usage is not None else []
+        members += [("usageMetadata", encode_usage(usage))] if usage is not None else []
         return self._chunk(members) if members else b""
 
-    def _remember(self, event: ItemDone) -> None:
-        """Words, for the places of notes: a stream counts from the beginning of all of them."""
-        if isinstance(event.item, Text):
-            self._words.setdefault(event.choice, []).append(event.item)
-
     def _notes(self, choice: int) -> list[tuple[str, bytes]]:
-        """What stands beside the answer, but for tokens that went with their words."""
-        notes = self._noted.get(choice, NO_NOTES)
-        words = Text("".join(item.text for item in self._words.get(choice, ()) if isinstance(item, Text)))
-        rest = Notes(notes.citations, notes.tokens[self._tokens.get(choice, 0) :])
-        return encode_notes(rest, (words,))
+        """What stands beside the answer."""
+        return encode_notes(self._noted.get(choice, NO_NOTES), (Text(self._words.get(choice, "")),))
 
-    def _part(self, choice: int, part: bytes, tokens: tuple[Token, ...] = ()) -> bytes:
+    def _part(self, choice: int, part: bytes) -> bytes:
         content = object_of([("parts", array([part])), ("role", b'"model"')])
-        known = [("content", content), ("index", encode(choice))]
-        if tokens:
-            self._tokens[choice] = self._tokens.get(choice, 0) + len(tokens)
-            known += [("logprobsResult", encode_tokens(tokens))]
-        candidate = object_of(known)
+        candidate = object_of([("content", content), ("index", encode(choice))])
         return self._chunk([("candidates", array([candidate]))])
 
     def _chunk(self, members: list[tuple[str, bytes]]) -> bytes:
@@ -139,13 +110,3 @@ class StreamEncoder:
         opening = b",\n" if self._has_written else b"["
         self._has_written = True
         return opening + payload
-
-
-def _seal(item: Item) -> Seal | None:
-    match item:
-        case Text():
-            return item.seal
-        case ReasoningText(signature=str() as signature):
-            return Seal(signature, item.format)
-        case _:
-            return None

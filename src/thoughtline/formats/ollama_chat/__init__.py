@@ -3,14 +3,61 @@
 Reasoning is `thinking` beside the content; a stream is one JSON object a line.
 """
 
-from thoughtline.formats.ollama_chat.chat import decode_request, decode_response, encode_request, encode_response
-from thoughtline.formats.ollama_chat.stream import StreamDecoder, StreamEncoder
+import re
 
-__all__ = [
-    "StreamDecoder",
-    "StreamEncoder",
-    "decode_request",
-    "decode_response",
-    "encode_request",
-    "encode_response",
-]
+from thoughtline.formats.errors import read_error
+from thoughtline.formats.json_text import encode
+from thoughtline.formats.ollama_chat import chat, options
+from thoughtline.formats.ollama_chat.stream import StreamDecoder, StreamEncoder
+from thoughtline.formats.ollama_chat.texts import TEXTS
+from thoughtline.formats.openai_shapes import OPENAI_MODELS
+from thoughtline.formats.paths import by_tail, without_version
+from thoughtline.formats.wire import ErrorCodec, IdRule, NotePlace, Wire, body_codec
+from thoughtline.providers import OLLAMA
+from thoughtline.values.errors import ErrorReply
+from thoughtline.values.items import Text
+
+_CALL_IDS = IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False)
+
+
+def _write_error(error: ErrorReply) -> bytes:
+    return encode({"error": error.message} | ({"code": error.code} if error.is_ours else {}))
+
+
+WIRE = Wire(
+    name="ollama_chat",
+    dialect=OLLAMA,
+    bodies=body_codec(chat, chat),
+    stream_decoder=StreamDecoder,
+    stream_encoder=StreamEncoder,
+    stream_type=b"application/x-ndjson",
+    stream_query="",
+    list_member="messages",
+    item_member="",
+    system="messages",
+    telling_members=("options", "keep_alive"),
+    telling_words=(),
+    client_path=by_tail(("generate", "api/chat")),
+    upstream_path=lambda base, model, is_streaming: f"{without_version(base)}/api/chat",
+    count_path=None,
+    count_member="input_tokens",
+    version="v1",
+    headers=(),
+    models=OPENAI_MODELS,
+    errors=ErrorCodec(read_error, lambda error: error.message, _write_error),
+    options=options,
+    has_openai_tools=False,
+    built_in_tools=frozenset(),
+    tool_shapes="functions",
+    call_ids=_CALL_IDS,
+    upstream_call_ids=_CALL_IDS,
+    has_turns_of_blocks=False,
+    has_object_arguments=True,
+    encode_words=Text,
+    texts=TEXTS,
+    notes=NotePlace(),
+    response_prefix="",
+    envelope_slot="none",
+    held=None,
+    quirks=frozenset({"one_text", "single_prompt"}),
+)

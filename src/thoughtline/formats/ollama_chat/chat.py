@@ -11,11 +11,14 @@ from msgspec.structs import replace
 
 from thoughtline.formats import think_tags
 from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.endings import FinishWords
 from thoughtline.formats.json_text import (
     NULL,
     arguments_object,
+    arguments_text,
     array,
     decode,
+    decode_each,
     encode,
     is_given,
     members,
@@ -23,16 +26,15 @@ from thoughtline.formats.json_text import (
     of_upstream,
     set_members,
 )
+from thoughtline.formats.seals import as_it_came
 from thoughtline.formats.thinking import thinking_switch
-from thoughtline.formats.token_lists import decode_tokens, encode_tokens
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import Item, ReasoningText, Role, Text, ToolCall, ToolResult, Unknown, reasoning_of
-from thoughtline.values.notes import Token
-from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, FinishReason, Reply, Transcript, Turn, Usage
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Finish, Reply, Transcript, Turn, Usage
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
-_REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
+_FINISH = FinishWords({"stop": "stop", "length": "length"}, {})
 
 
 class _Function(Struct, gc=False):
@@ -78,7 +80,6 @@ class Response(Struct, gc=False):
     prompt_eval_count: int | None = None
     eval_count: int | None = None
     error: Raw = NULL
-    logprobs: Raw = NULL
 
 
 _request_decoder = msgspec.json.Decoder(_Request)
@@ -103,16 +104,13 @@ def _decode_items(message: _Message, dialect: Dialect) -> tuple[Item, ...]:
     if content:
         items.append(Text(content))
     items += [Unknown("image", raw) for raw in message.images or ()]
-    for position, raw in enumerate(message.tool_calls or ()):
-        items.append(decode_call(raw, f"/tool_calls/{position}"))
-    return tuple(items)
+    return (*items, *decode_each(message.tool_calls or (), decode_call, "/tool_calls"))
 
 
-def decode_call(raw: Raw, place: str = "") -> ToolCall:
-    call = decode(_call_decoder, raw, place)
+def decode_call(raw: Raw) -> ToolCall:
+    call = decode(_call_decoder, raw)
     function = call.function or _Function()
-    arguments = str(bytes(function.arguments), "utf-8", "replace") if is_given(function.arguments) else "{}"
-    return ToolCall(function.name or "", arguments, call.id, raw=raw)
+    return ToolCall(function.name or "", arguments_text(function.arguments), call.id, raw=raw)
 
 
 def encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
@@ -124,7 +122,7 @@ def encode_message(turn: Turn, before: bytes | None, dialect: Dialect) -> bytes:
         changes += _texts(turn.items, dialect)
     calls = [item for item in turn.items if isinstance(item, ToolCall)]
     if old is None or calls != [item for item in old if isinstance(item, ToolCall)]:
-        changes.append(("tool_calls", array(map(_encode_call, calls)) if calls else None))
+        changes.append(("tool_calls", array(_encode_call(call, dialect) for call in calls) if calls else None))
     return set_members(before if before is not None else b"{}", changes)
 
 
@@ -158,20 +156,13 @@ def _thinking(items: tuple[Item, ...]) -> str | None:
     return "".join(item.text for item in reasoning if isinstance(item, ReasoningText)) if reasoning else None
 
 
-def _encode_call(call: ToolCall) -> bytes:
+def _encode_call(call: ToolCall, dialect: Dialect) -> bytes:
     if call.seal is not None:
         raise ForeignSeal(f"an Ollama call can't hold the seal of {call.seal.format}")
-    if call.raw and _is_call(call.raw, call):
+    if as_it_came(call, lambda raw, _: decode_call(raw), dialect) == call:
         return bytes(call.raw)
     function = object_of([("name", encode(call.name)), ("arguments", arguments_object(call.arguments))])
     return object_of([("id", encode(call.id) if call.id else None), ("function", function)])
-
-
-def _is_call(raw: Raw, call: ToolCall) -> bool:
-    try:
-        return decode_call(raw) == call
-    except DecodeError:
-        return False
 
 
 def _encode_result(items: tuple[Item, ...], before: bytes | None) -> bytes:
@@ -236,8 +227,7 @@ def decode_response(body: bytes, dialect: Dialect = OLLAMA) -> Reply:
         items = tuple(item for item in _decode_items(message, dialect) if not _is_empty(item))
     except DecodeError as error:
         raise error.within("/message") from None
-    notes = decode_tokens(response.logprobs).of_words(message.content or "")
-    candidate = Candidate(Turn("assistant", items), 0, finish_of(response, items), notes)
+    candidate = Candidate(Turn("assistant", items), 0, finish_of(response, items))
     return Reply("ollama_chat", (candidate,), body, None, response.model, usage_of(response))
 
 
@@ -254,10 +244,7 @@ def _is_empty(item: Item) -> bool:
 def finish_of(response: Response, items: Sequence[Item]) -> Finish | None:
     if not response.done:
         return None
-    native = response.done_reason or "stop"
-    if native == "stop" and any(isinstance(item, ToolCall) for item in items):
-        return Finish("tool_calls", native)
-    return Finish(_REASONS.get(native, "other"), native)
+    return _FINISH.decode(response.done_reason or "stop", items)
 
 
 def usage_of(response: Response) -> Usage | None:
@@ -280,7 +267,7 @@ def encode_response(reply: Reply, dialect: Dialect = OLLAMA) -> bytes:
         message = encode_message(candidate.turn, bytes(before) if before is not None else None, dialect)
         return set_members(reply.body, [("message", message)])
     message = encode_message(candidate.turn, None, dialect)
-    return line_of(reply.model, message, candidate.finish, reply.usage, reply.created, candidate.notes.tokens)
+    return line_of(reply.model, message, candidate.finish, reply.usage, reply.created)
 
 
 def _plain(reply: Reply) -> tuple[Candidate, ...]:
@@ -288,14 +275,7 @@ def _plain(reply: Reply) -> tuple[Candidate, ...]:
     return tuple(replace(one, turn=replace(one.turn, is_edited=False, original=None)) for one in reply.candidates)
 
 
-def line_of(
-    model: str | None,
-    message: bytes,
-    finish: Finish | None,
-    usage: Usage | None,
-    created: int,
-    tokens: tuple[Token, ...] = (),
-) -> bytes:
+def line_of(model: str | None, message: bytes, finish: Finish | None, usage: Usage | None, created: int) -> bytes:
     at = datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     known: list[tuple[str, bytes | None]] = [("model", encode(model or "")), ("created_at", encode(at))]
     known += [("message", message), ("done", encode(finish is not None))]
@@ -303,6 +283,4 @@ def line_of(
         known.append(("done_reason", encode("length" if finish.reason == "length" else "stop")))
     if usage is not None:
         known += [("prompt_eval_count", encode(usage.input)), ("eval_count", encode(usage.output))]
-    if tokens:
-        known.append(("logprobs", encode_tokens(tokens)))
     return object_of(known)

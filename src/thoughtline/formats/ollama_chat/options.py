@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of
-from thoughtline.formats.option_members import Reader, Writer, media_of, said_of
+from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
+from thoughtline.formats.media import media_of, text_with_error
+from thoughtline.formats.option_members import ANY_OBJECT, Reader, Writer, effort_named, given, member
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
-    EFFORTS,
     BuiltInTool,
     FunctionTool,
     Media,
@@ -25,7 +26,17 @@ from thoughtline.values.options import (
     WrittenResult,
 )
 
-_PLAIN = ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
+_INSIDE = (
+    member("max_tokens", int, "num_predict"),
+    member("temperature", float),
+    member("top_p", float),
+    member("top_k", int),
+    member("seed", int),
+    member("frequency_penalty", float),
+    member("presence_penalty", float),
+    member("stop", tuple),
+)
+_READ = (member("model", str), member("logprobs", bool), member("top_logprobs", int))
 
 
 class _Function(Struct, gc=False):
@@ -48,25 +59,17 @@ def decode_options(body: bytes) -> ReadOptions:
     reader = Reader(body)
     reader.skip("messages", "prompt", "system", "images")
     inner = reader.inner("options")
-    limit = inner.take(int, "max_tokens", "num_predict")
     options = Options(
-        model=reader.take(str, "model") or "",
+        **reader.read(_READ),
+        **inner.read(_INSIDE),
         is_streaming=reader.take(bool, "is_streaming", "stream") is not False,
         wants_usage=True,
-        max_tokens=limit if limit is not None and limit > 0 else None,  # -1 is "no limit"
-        temperature=inner.take(float, "temperature"),
-        top_p=inner.take(float, "top_p"),
-        top_k=inner.take(int, "top_k"),
-        stop=inner.names("stop"),
-        seed=inner.take(int, "seed"),
-        frequency_penalty=inner.take(float, "frequency_penalty"),
-        presence_penalty=inner.take(float, "presence_penalty"),
-        logprobs=reader.take(bool, "logprobs"),
-        top_logprobs=reader.take(int, "top_logprobs"),
         tools=tuple(_decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools"))),
         output=_decode_output(reader.raw("output", "format")),
         thinking=_decode_thinking(reader.raw("thinking", "think")),
     )
+    if options.max_tokens is not None and options.max_tokens <= 0:  # -1 is "no limit"
+        options = replace(options, max_tokens=None)
     return reader.done(options, inner)
 
 
@@ -74,8 +77,7 @@ def _decode_tool(raw: Raw, place: str) -> Tool:
     tool = decode(_tool_decoder, raw, place)
     if tool.function is None:
         return BuiltInTool(tool.type, raw, place)
-    parameters = tool.function.parameters if is_given(tool.function.parameters) else None
-    return FunctionTool(tool.function.name, tool.function.description, parameters)
+    return FunctionTool(tool.function.name, tool.function.description, given(tool.function.parameters))
 
 
 def _decode_output(raw: Raw | None) -> StructuredOutput | None:
@@ -88,21 +90,15 @@ def _decode_thinking(raw: Raw | None) -> Thinking:
     if raw is None:
         return Thinking()
     word = decode(_string_decoder, raw, "/think") if bytes(raw)[:1] == b'"' else ""
-    effort = next((known for known in EFFORTS if known == word), None)
-    return Thinking(thinking_switch(raw), effort, None, True)
+    return Thinking(thinking_switch(raw), effort_named(word), None, True)
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of an Ollama request."""
-    writer, inner = Writer(options), Writer(options)
+    writer = Writer(options)
     writer.put("model", "model", options.model)
     writer.put_json("stream", b"true" if options.is_streaming else b"false")
-    inner.put("max_tokens", "num_predict", options.max_tokens)
-    inner.same(*_PLAIN)
-    inner.put("stop", "stop", list(options.stop) or None)
-    writer.carry("max_tokens", "stop", *_PLAIN)
-    if inner.members:
-        writer.put_json("options", object_of(inner.members))
+    writer.put_object("options", writer.inner(_INSIDE))
     forbids = options.tool_choice is not None and options.tool_choice.mode == "none"
     tools = [_encode_tool(tool) for tool in options.tools if isinstance(tool, FunctionTool) and not forbids]
     writer.put("tools", "tools", Raw(array(tools)) if tools else None)
@@ -112,7 +108,6 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
         writer.carry("parallel_tool_calls")
     if options.output is not None:
         writer.put("output", "format", options.output.schema if options.output.schema is not None else "json")
-    writer.same("logprobs", "top_logprobs")
     return writer.done()
 
 
@@ -121,7 +116,7 @@ def _encode_tool(tool: FunctionTool) -> bytes:
         [
             ("name", encode(tool.name)),
             ("description", encode(tool.description or "")),
-            ("parameters", tool.parameters if tool.parameters is not None else b'{"type":"object","properties":{}}'),
+            ("parameters", tool.parameters if tool.parameters is not None else ANY_OBJECT),
         ]
     )
     return object_of([("type", b'"function"'), ("function", function)])
@@ -157,4 +152,4 @@ def decode_result(item: ToolResult) -> ResultContent:
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text alone."""
-    return WrittenResult(ToolResult(Raw(encode(said_of(content))), call_id, name), media_of(content))
+    return WrittenResult(ToolResult(Raw(encode(text_with_error(content))), call_id, name), media_of(content))

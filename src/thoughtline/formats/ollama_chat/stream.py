@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from msgspec import Raw
 
 from thoughtline.formats import think_tags
+from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import MAX_EVENT_BYTES, JsonLines, one_line
-from thoughtline.formats.json_text import NULL, is_given, object_of
+from thoughtline.formats.json_text import is_given, object_of
 from thoughtline.formats.ollama_chat.chat import (
     Response,
     decode_call,
@@ -20,7 +19,6 @@ from thoughtline.formats.ollama_chat.chat import (
     usage_of,
 )
 from thoughtline.formats.streaming import PayloadStreamDecoder
-from thoughtline.formats.token_lists import decode_tokens
 from thoughtline.providers import OLLAMA, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (
@@ -28,8 +26,6 @@ from thoughtline.values.events import (
     Event,
     Failed,
     ItemDone,
-    Noted,
-    Other,
     ReasoningDelta,
     Started,
     TextDelta,
@@ -37,8 +33,7 @@ from thoughtline.values.events import (
     UsageReported,
 )
 from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
-from thoughtline.values.notes import NO_NOTES, Notes, Token, together
-from thoughtline.values.turns import Finish, Turn, Usage
+from thoughtline.values.turns import Turn
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -53,7 +48,6 @@ class StreamDecoder(PayloadStreamDecoder):
         self._thoughts: list[str] = []
         self._texts: list[str] = []
         self._calls: list[ToolCall] = []
-        self._notes: list[Notes] = []
         self._is_started = False
         self._is_done = False
 
@@ -66,10 +60,7 @@ class StreamDecoder(PayloadStreamDecoder):
             self._is_started = True
             events.append(Started(None, line.model))
         message = message_of(line)
-        before = len(events)
         self._add(message.thinking or "", message.content or "", events)
-        if line.logprobs is not NULL:
-            self._note(line.logprobs, events, before)
         for raw in message.tool_calls or ():
             call = decode_call(raw.copy())
             self._calls.append(call)
@@ -91,14 +82,6 @@ class StreamDecoder(PayloadStreamDecoder):
             self._texts.append(content)
             events.append(TextDelta(0, 1, content))
 
-    def _note(self, logprobs: Raw, events: list[Event], before: int) -> None:
-        """The tokens of a line: of its words, or of thinking or a call, which are nobody else's."""
-        found = decode_tokens(logprobs)
-        self._notes.append(found)
-        last = events[-1] if len(events) > before else None
-        if isinstance(last, TextDelta):
-            events[-1] = TextDelta(0, last.position, last.text, found.tokens)
-
     def _end(self, line: Response | None, events: list[Event]) -> None:
         self._is_done = True
         if self._splitter is not None:
@@ -110,9 +93,6 @@ class StreamDecoder(PayloadStreamDecoder):
         if self._texts:
             items.append((1, Text("".join(self._texts))))
         items += enumerate(self._calls, start=2)
-        notes = together(self._notes).of_words("".join(self._texts))
-        if notes:
-            events.append(Noted(0, notes))
         events += [ItemDone(0, position, item) for position, item in items]
         events.append(TurnDone(0, finish_of(line, self._calls) if line is not None else None))
 
@@ -121,62 +101,36 @@ class StreamDecoder(PayloadStreamDecoder):
             self._end(None, events)
 
 
-class StreamEncoder:
+class StreamEncoder(EventEncoder):
     """Events in, lines of an Ollama stream out. Reasoning goes into `thinking`, whatever the dialect reads."""
 
     def __init__(self, dialect: Dialect = OLLAMA) -> None:
-        self._model: str | None = None
-        self._created = 0
+        super().__init__(dialect)
         self._told: set[int] = set()
-        self._finish: Finish | None = None
-        self._usage: Usage | None = None
-        self._noted = NO_NOTES
-        self._tokens = 0
 
-    def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
-        match event:
-            case Started():
-                self._model, self._created = event.model, event.created
-                return b""
-            case TextDelta():
-                self._tokens += len(event.tokens)
-                return self._say(event.choice, event.position, Text(event.text), event.tokens)
-            case ReasoningDelta():
-                return self._say(event.choice, event.position, ReasoningText(event.text))
-            case CallDelta():
-                return b""  # a call comes whole
-            case ItemDone():
-                encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # refuses what has no place
-                is_told = event.position in self._told
-                return b"" if is_told else self._say(event.choice, event.position, event.item)
-            case Noted():
-                self._noted = event.notes
-                return b""
-            case TurnDone():
-                self._finish = event.finish
-                return b""
-            case UsageReported():
-                self._usage = event.usage
-                return b""
-            case Failed():
-                return one_line(object_of([("error", event.error)])) + b"\n"
-            case Other():
-                return b""
-            case _:
-                assert_never(event)
+    def _text(self, event: TextDelta) -> bytes:
+        return self._say(event.choice, event.position, Text(event.text))
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        return self._say(event.choice, event.position, ReasoningText(event.text))
+
+    def _item_done(self, event: ItemDone) -> bytes:
+        encode_message(Turn("assistant", (event.item,)), None, OLLAMA)  # refuses what has no place
+        return b"" if event.position in self._told else self._say(event.choice, event.position, event.item)
+
+    def _fail(self, error: Raw) -> bytes:
+        return one_line(object_of([("error", error)])) + b"\n"
 
     def finish(self) -> bytes:
         """The last line; nothing if the turn was cut."""
         if self._finish is None:
             return b""
         message = b'{"role":"assistant","content":""}'
-        rest = self._noted.tokens[self._tokens :]  # those that did not go with their words
-        return line_of(self._model, message, self._finish, self._usage, self._created, rest) + b"\n"
+        return line_of(self._started.model, message, self._finish, self._usage, self._started.created) + b"\n"
 
-    def _say(self, choice: int, position: int, item: Item, tokens: tuple[Token, ...] = ()) -> bytes:
+    def _say(self, choice: int, position: int, item: Item) -> bytes:
         if choice != 0:
             raise EncodeError("an Ollama stream holds one answer")
         self._told.add(position)
         message = encode_message(Turn("assistant", (item,)), None, OLLAMA)
-        return one_line(line_of(self._model, message, None, None, self._created, tokens)) + b"\n"
+        return one_line(line_of(self._started.model, message, None, None, self._started.created)) + b"\n"

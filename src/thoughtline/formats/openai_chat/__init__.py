@@ -4,16 +4,64 @@ Mistral, Cohere, Copilot, xAI, local servers, and Gemini's compatible endpoint.
 What differs between them, where reasoning stands, is a `Dialect`.
 """
 
-from thoughtline.formats.openai_chat.requests import decode_request, encode_request
-from thoughtline.formats.openai_chat.responses import decode_response, encode_response
+import re
+
+from thoughtline.formats.openai_chat import notes, options, requests, responses
 from thoughtline.formats.openai_chat.stream import StreamDecoder
 from thoughtline.formats.openai_chat.stream_encoder import StreamEncoder
+from thoughtline.formats.openai_chat.texts import TEXTS
+from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
+from thoughtline.formats.paths import below_openai, by_tail
+from thoughtline.formats.wire import IdRule, NotePlace, Wire, body_codec
+from thoughtline.providers import REASONING_CONTENT
+from thoughtline.values.items import Text
 
-__all__ = [
-    "StreamDecoder",
-    "StreamEncoder",
-    "decode_request",
-    "decode_response",
-    "encode_request",
-    "encode_response",
-]
+WIRE = Wire(
+    name="openai_chat",
+    dialect=REASONING_CONTENT,
+    bodies=body_codec(requests, responses),
+    stream_decoder=StreamDecoder,
+    stream_encoder=StreamEncoder,
+    stream_type=b"text/event-stream; charset=utf-8",
+    stream_query="",
+    list_member="messages",
+    item_member="",
+    system="messages",
+    telling_members=(),
+    telling_words=(),
+    client_path=by_tail(("generate", "chat/completions")),
+    upstream_path=lambda base, model, is_streaming: below_openai(base, "/chat/completions"),
+    count_path=None,
+    count_member="input_tokens",
+    version="v1",
+    headers=(),
+    models=OPENAI_MODELS,
+    errors=OPENAI_ERRORS,
+    options=options,
+    has_openai_tools=True,
+    built_in_tools=frozenset(),
+    tool_shapes="functions",
+    call_ids=IdRule(re.compile(r".{1,40}", re.DOTALL)),
+    # vLLM's have 46 characters; nobody but OpenAI, and who passes on to it, is known to count them.
+    upstream_call_ids=IdRule(re.compile(r".{1,256}", re.DOTALL)),
+    has_turns_of_blocks=False,
+    has_object_arguments=False,
+    encode_words=Text,
+    texts=TEXTS,
+    notes=NotePlace(has_citations=True, has_quotes=True, places="needed", in_history=notes.noted_places),
+    response_prefix="chatcmpl-",
+    envelope_slot="none",
+    held=None,
+    quirks=frozenset(
+        {
+            "any_path_is_a_version",
+            "choices",
+            "content_in_parts",
+            "dialects",
+            "no_failed_finish",
+            "one_text",
+            "usage_last",
+            "usual_tier",
+        }
+    ),
+)

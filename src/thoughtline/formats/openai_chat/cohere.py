@@ -5,13 +5,11 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, decode, is_given
+from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.draft import FunctionDelta, MessageDraft, ToolCallDelta
 from thoughtline.formats.openai_chat.notes import OWN_CITATIONS
-from thoughtline.formats.openai_chat.usage import decode_finish
+from thoughtline.formats.openai_chat.usage import COHERE_USAGE, FINISH
 from thoughtline.values.events import Event, TurnDone, UsageReported
-from thoughtline.values.notes import Notes
-from thoughtline.values.turns import Usage
 
 
 class _Content(Struct, gc=False):
@@ -41,33 +39,12 @@ class _Event(Struct, gc=False):
     delta: _Delta | None = None
 
 
-class _Tokens(Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-
-
-class _Usage(Struct, gc=False):
-    tokens: _Tokens | None = None
-    cached_tokens: int | None = None
-
-
 _event_decoder = msgspec.json.Decoder(_Event)
-_usage_decoder = msgspec.json.Decoder(_Usage)
 
 _NAMES = frozenset(
     {
-        "message-start",
-        "content-start",
-        "content-delta",
-        "content-end",
-        "tool-plan-delta",
-        "tool-call-start",
-        "tool-call-delta",
-        "tool-call-end",
-        "citation-start",
-        "citation-end",
-        "message-end",
+        *("message-start", "message-end", "content-start", "content-delta", "content-end", "tool-plan-delta"),
+        *("tool-call-start", "tool-call-delta", "tool-call-end", "citation-start", "citation-end"),
     }
 )
 
@@ -88,21 +65,9 @@ def take_cohere_event(payload: bytes, draft: MessageDraft, events: list[Event]) 
         call = message.tool_calls
         draft.add_call(ToolCallDelta(event.index, call.id, call.function), events)
     if event.type == "citation-start":
-        draft.notes.append(Notes(others=(OWN_CITATIONS,)))
+        draft.notes.append(OWN_CITATIONS)
     if event.type == "message-end" and not draft.is_done:
         draft.end(events)
-        events.append(TurnDone(draft.choice, decode_finish(delta.finish_reason or "other")))
+        events.append(TurnDone(draft.choice, FINISH.decode(delta.finish_reason or "other")))
         if is_given(delta.usage):
-            events.append(UsageReported(decode_cohere_usage(delta.usage)))
-
-
-def decode_cohere_usage(raw: Raw) -> Usage:
-    usage = decode(_usage_decoder, raw, "/usage")
-    tokens = usage.tokens or _Tokens()
-    return Usage(
-        tokens.input_tokens or 0,
-        tokens.output_tokens or 0,
-        tokens.reasoning_tokens or 0,
-        usage.cached_tokens or 0,
-        raw.copy(),
-    )
+            events.append(UsageReported(COHERE_USAGE.decode(delta.usage)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from thoughtline.formats import think_tags
 from thoughtline.formats.json_text import NULL, is_given
@@ -19,12 +20,12 @@ from thoughtline.formats.openai_chat.messages import (
     field_reasoning,
     text_of,
 )
-from thoughtline.formats.openai_chat.notes import decode_annotations, decode_logprobs, with_addresses
+from thoughtline.formats.openai_chat.notes import decode_annotations, with_addresses
 from thoughtline.formats.reasoning_details import DetailsMerger
 from thoughtline.providers import Dialect
 from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta
 from thoughtline.values.items import Item, ReasoningText, Text
-from thoughtline.values.notes import Notes, Token, together
+from thoughtline.values.notes import Notes, together
 
 _MOST_TELLINGS = 16
 """How often the reasoning of one answer is told before its end: each costs as much as it is long."""
@@ -69,30 +70,24 @@ def _texts_of(delta: Delta) -> tuple[str, ...]:
     return tuple(name for name, text in texts if text) or ("thinking",)
 
 
-class _Piecewise:
+class _Piecewise(Struct):
     """Text or thinking in the content that grows, at its position in the answer."""
 
-    __slots__ = ("kind", "pieces", "position")
-
-    def __init__(self, kind: str, position: int) -> None:
-        self.kind = kind
-        self.position = position
-        self.pieces: list[str] = []
+    kind: Literal["text", "thinking"]
+    position: int
+    pieces: list[str] = []
 
 
-class _Call:
+class _Call(Struct):
     """A tool call that grows."""
 
-    __slots__ = ("arguments", "extra", "id", "index", "is_custom", "name", "position")
-
-    def __init__(self, position: int, index: int | None) -> None:
-        self.position = position
-        self.index = index
-        self.id: str | None = None
-        self.name = ""
-        self.arguments: list[str] = []
-        self.is_custom = False
-        self.extra = NULL
+    position: int
+    index: int | None
+    id: str | None = None
+    name: str = ""
+    arguments: list[str] = []
+    is_custom: bool = False
+    extra: Raw = NULL
 
     def whole(self) -> Call:
         text = "".join(self.arguments)
@@ -101,59 +96,34 @@ class _Call:
         return Call(self.id, Function(self.name, text), None, self.extra)
 
 
-class MessageDraft:
+class MessageDraft(Struct):
     """One choice of a stream."""
 
-    __slots__ = (
-        "_calls",
-        "_contents",
-        "_copilot",
-        "_details",
-        "_dialect",
-        "_extra",
-        "_has_given",
-        "_has_news",
-        "_next_position",
-        "_opaque",
-        "_reasoning",
-        "_reasoning_position",
-        "_refusal",
-        "_splitter",
-        "_tellings",
-        "_text",
-        "_tokens",
-        "_told_in",
-        "_words",
-        "addresses",
-        "choice",
-        "is_done",
-        "notes",
-    )
+    choice: int
+    _dialect: Dialect
+    is_done: bool = False
+    notes: list[Notes] = []
+    addresses: Raw = NULL
+    _next_position: int = 0
+    _has_given: bool = False
+    _has_news: bool = False
+    _tellings: int = 0
+    _reasoning: list[str] = []
+    _reasoning_position: int = -1
+    _told_in: tuple[str, ...] = ()
+    _details: DetailsMerger = field(default_factory=DetailsMerger)
+    _contents: list[_Piecewise | Item] = []
+    _text: _Piecewise | None = None
+    _calls: list[_Call] = []
+    _copilot: list[str] = []
+    _opaque: str | None = None
+    _extra: Raw = NULL
+    _refusal: list[str] = []
+    _splitter: think_tags.Splitter | None = None
 
-    def __init__(self, choice: int, dialect: Dialect) -> None:
-        self.choice = choice
-        self.is_done = False
-        self.notes: list[Notes] = []
-        self._tokens: tuple[Token, ...] = ()
-        self._words = ""
-        self.addresses = NULL
-        self._dialect = dialect
-        self._next_position = 0
-        self._has_given = False
-        self._has_news = False
-        self._tellings = 0
-        self._reasoning: list[str] = []
-        self._reasoning_position = -1
-        self._told_in: tuple[str, ...] = ()
-        self._details = DetailsMerger()
-        self._contents: list[_Piecewise | Item] = []
-        self._text: _Piecewise | None = None
-        self._calls: list[_Call] = []
-        self._copilot: list[str] = []
-        self._opaque: str | None = None
-        self._extra = NULL
-        self._refusal: list[str] = []
-        self._splitter = think_tags.Splitter() if dialect.carrier == "think_tags" else None
+    def __post_init__(self) -> None:
+        if self._dialect.carrier == "think_tags":
+            self._splitter = think_tags.Splitter()
 
     def add(self, delta: Delta, events: list[Event]) -> None:
         """Take one delta in. Order of the checks: what comes most often first."""
@@ -185,20 +155,6 @@ class MessageDraft:
         if delta.annotations is not NULL:
             self.notes.append(decode_annotations(delta.annotations))
 
-    def add_with_logprobs(self, delta: Delta, logprobs: Raw, events: list[Event]) -> None:
-        """The same with the tokens of the delta. They go with its words, or with the next ones where it has none."""
-        said: list[Event] = []
-        self.add(delta, said)
-        found = decode_logprobs(logprobs)
-        self.notes.append(found)
-        self._tokens += found.tokens
-        last = said[-1] if said else None
-        if isinstance(last, TextDelta):
-            said[-1] = TextDelta(self.choice, last.position, last.text, self._tokens)
-        if said:
-            self._tokens = ()
-        events += said
-
     def _position_of_reasoning(self) -> int:
         if self._reasoning_position < 0:
             self._reasoning_position = self._take_position()
@@ -224,13 +180,13 @@ class MessageDraft:
         """Reasoning that stands in the content."""
         if thought:
             last = self._contents[-1] if self._contents else None
-            is_open = isinstance(last, _Piecewise) and last.kind == "thinking"
-            draft = last if is_open and isinstance(last, _Piecewise) else self._open_content("thinking")
+            if not isinstance(last, _Piecewise) or last.kind != "thinking":
+                last = self._open_content("thinking")
             self._text = None
-            draft.pieces.append(thought)
-            events.append(ReasoningDelta(self.choice, draft.position, thought))
+            last.pieces.append(thought)
+            events.append(ReasoningDelta(self.choice, last.position, thought))
 
-    def _open_content(self, kind: str) -> _Piecewise:
+    def _open_content(self, kind: Literal["text", "thinking"]) -> _Piecewise:
         draft = _Piecewise(kind, self._take_position())
         self._contents.append(draft)
         return draft
@@ -346,9 +302,7 @@ class MessageDraft:
     def _give_notes(self, events: list[Event]) -> None:
         notes = with_addresses(together(self.notes), self.addresses)
         if notes:
-            pieces = [one.pieces for one in self._contents if isinstance(one, _Piecewise) and one.kind == "text"]
-            words = self._words + "".join(piece for some in pieces for piece in some)
-            events.append(Noted(self.choice, notes.of_words(words)))
+            events.append(Noted(self.choice, notes))
 
     def _give_contents(self, events: list[Event]) -> None:
         """The reasoning of the fields, once, and the content so far."""
@@ -365,9 +319,7 @@ class MessageDraft:
         if not isinstance(content, _Piecewise):
             return ItemDone(self.choice, self._take_position(), content)
         text = "".join(content.pieces)
-        is_text = content.kind == "text"
-        self._words += text if is_text else ""
-        item = Text(text) if is_text else ReasoningText(text, format=self._dialect.reasoning_format)
+        item = Text(text) if content.kind == "text" else ReasoningText(text, format=self._dialect.reasoning_format)
         return ItemDone(self.choice, content.position, item)
 
     @property

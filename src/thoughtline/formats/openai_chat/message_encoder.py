@@ -20,6 +20,7 @@ from thoughtline.formats.json_text import (
     set_members,
 )
 from thoughtline.formats.openai_chat.messages import (
+    CARRIERS,
     chunk_carrier,
     decode_call,
     decode_items,
@@ -28,8 +29,9 @@ from thoughtline.formats.openai_chat.messages import (
     text_of,
 )
 from thoughtline.formats.reasoning_details import encode_detail
+from thoughtline.formats.seals import as_it_came
 from thoughtline.providers import Dialect
-from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
+from thoughtline.values.errors import EncodeError, ForeignSeal
 from thoughtline.values.items import (
     GOOGLE_GEMINI_V1,
     REASONING_KINDS,
@@ -46,15 +48,7 @@ from thoughtline.values.items import (
     reasoning_of,
 )
 
-_FIELDS = (
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "reasoning_text",
-    "reasoning_opaque",
-    "thinking",
-    "provider_specific_fields",  # LiteLLM's copy of them
-)
+_FIELDS = (*CARRIERS, "reasoning_opaque")
 _FIELD_NAMES = {"reasoning_content": b'"reasoning_content"', "reasoning": b'"reasoning"', "thinking": b'"thinking"'}
 _NOT_PLAIN = (*REASONING_KINDS, ToolResult)
 _IN_CONTENT = ("think_tags", "mistral_chunks", "cohere_chunks")
@@ -188,7 +182,8 @@ def _written_as_copilot(reasoning: tuple[Reasoning, ...], dialect: Dialect) -> d
     if len(reasoning) != 1:
         raise EncodeError("reasoning_text and reasoning_opaque hold one reasoning item")
     item = reasoning[0]
-    _require_own(item, dialect)
+    if item.format != dialect.reasoning_format:
+        raise ForeignSeal(f"{item.format} reasoning can't go to a server that reads {dialect.reasoning_format}")
     match item:
         case ReasoningText():
             opaque = encode(item.signature) if item.signature is not None else None
@@ -197,11 +192,6 @@ def _written_as_copilot(reasoning: tuple[Reasoning, ...], dialect: Dialect) -> d
             return {"reasoning_opaque": encode(item.data)}
         case _:
             raise EncodeError(f"reasoning_text can't hold a {type(item).__name__}")
-
-
-def _require_own(item: Reasoning, dialect: Dialect) -> None:
-    if item.format != dialect.reasoning_format:
-        raise ForeignSeal(f"{item.format} reasoning can't go to a server that reads {dialect.reasoning_format}")
 
 
 def _message_extra(reasoning: tuple[Reasoning, ...], before: Raw | None, dialect: Dialect) -> bytes | None:
@@ -257,7 +247,7 @@ def _encode_part(item: Item, dialect: Dialect) -> bytes:
     match item:
         case Unknown():
             return bytes(item.raw)
-        case Text() | ReasoningText() if item.raw and _is_part(item.raw, item, dialect):
+        case Text() | ReasoningText() if as_it_came(item, decode_part, dialect) == item:
             return bytes(item.raw)
         case Text(seal=None):
             return encode({"type": "text", "text": item.text})
@@ -267,13 +257,6 @@ def _encode_part(item: Item, dialect: Dialect) -> bytes:
             return encode({"type": "thinking", "thinking": item.text})
         case _:
             raise EncodeError(f"chat content in the dialect {dialect.name} can't hold a {type(item).__name__}")
-
-
-def _is_part(raw: Raw, item: Item, dialect: Dialect) -> bool:
-    try:
-        return decode_part(raw, dialect) == item
-    except DecodeError:
-        return False
 
 
 def _encode_calls(items: tuple[Item, ...], before: bytes, dialect: Dialect) -> bytes | None:
@@ -287,14 +270,13 @@ def encode_call(call: ToolCall, olds: Sequence[ToolCall], dialect: Dialect) -> b
     """One tool call for the wire: as one of the old ones stood there, but for its seal, or new."""
     same = (call.name, call.arguments, call.id)
     old = next((old for old in olds if (old.name, old.arguments, old.id) == same), None)
-    if old is not None and old.raw and old.seal == call.seal:
+    if old is not None and old.seal == call.seal:
         return bytes(old.raw)
     if call.seal is not None and (dialect.carrier != "google_extra" or call.seal.format != GOOGLE_GEMINI_V1):
         raise ForeignSeal(f"a call in the dialect {dialect.name} can't hold the seal of {call.seal.format}")
-    is_known = old is not None and bool(old.raw)
-    if not is_known and call.seal is None:
-        return _new_call(call)
-    base = bytes(old.raw) if old is not None and is_known else _new_call(call)
+    base = bytes(old.raw) if old is not None else _new_call(call)
+    if old is None and call.seal is None:
+        return base
     extra = _with_google_seal(members(base).get("extra_content"), call.seal.data if call.seal else None)
     return set_members(base, [("extra_content", extra)])
 

@@ -17,6 +17,7 @@ from thoughtline.formats.json_text import (
     NULL,
     decode,
     decode_content,
+    decode_each,
     decode_kind,
     encode,
     is_array,
@@ -138,7 +139,15 @@ def decode_items(message: Message, dialect: Dialect) -> tuple[Item, ...]:
     return tuple(items)
 
 
-_USUAL_CARRIER = ("reasoning_content",)
+CARRIERS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "reasoning_text",
+    "thinking",
+    "provider_specific_fields",  # LiteLLM's copy of them
+)
+_USUAL_CARRIER = CARRIERS[:1]
 
 
 def carriers_of(message: Message) -> tuple[str, ...]:
@@ -153,7 +162,7 @@ def carriers_of(message: Message) -> tuple[str, ...]:
         and message.provider_specific_fields is NULL
     ):
         return () if message.reasoning_content is None else _USUAL_CARRIER
-    return tuple(name for name in _CARRIERS if _is_there(message, name))
+    return tuple(name for name in CARRIERS if _is_there(message, name))
 
 
 def _is_there(message: Message, name: str) -> bool:
@@ -163,16 +172,6 @@ def _is_there(message: Message, name: str) -> bool:
 def text_of(thinking: Raw) -> str | None:
     """`thinking` where it is text: elsewhere the word is a switch, or a list of some library's."""
     return decode(_text_decoder, thinking, "/thinking") if bytes(thinking)[:1] == b'"' else None
-
-
-_CARRIERS = (
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "reasoning_text",
-    "thinking",
-    "provider_specific_fields",
-)
 
 
 def told_in(message: Message, items: Sequence[Item]) -> tuple[str, ...]:
@@ -281,12 +280,12 @@ def _decode_tagged(content: str | list[Raw], dialect: Dialect) -> list[Item]:
 
 
 def _decode_parts(parts: Sequence[Raw], dialect: Dialect) -> list[Item]:
-    return [decode_part(raw, dialect, f"/content/{position}") for position, raw in enumerate(parts)]
+    return [*decode_each(parts, lambda raw: decode_part(raw, dialect), "/content")]
 
 
-def decode_part(raw: Raw, dialect: Dialect, place: str = "") -> Item:
+def decode_part(raw: Raw, dialect: Dialect) -> Item:
     """One element of a content list."""
-    part = decode_kind(_part_decoder, raw, _PART_KINDS, place)
+    part = decode_kind(_part_decoder, raw, _PART_KINDS)
     if isinstance(part, str):
         return Unknown(part, raw)
     if part.type in _TEXT_KINDS and part.text is not None:

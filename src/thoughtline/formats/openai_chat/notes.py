@@ -1,29 +1,17 @@
-"""The notes of a chat answer: `annotations`, `logprobs`, and the list of addresses that some hosts put beside it."""
+"""The notes of a chat answer: `annotations`, and the list of addresses that some hosts put beside it."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, encode, is_given, object_of
-from thoughtline.formats.token_lists import decode_tokens, encode_tokens
-from thoughtline.values.notes import NO_NOTES, Citation, Notes, Token, placed, together
+from thoughtline.formats.citations import decode_citations, own_shape
+from thoughtline.formats.json_text import NULL, encode, is_given
+from thoughtline.formats.media import read_or_none
+from thoughtline.values.notes import Citation, Notes, together
 
+OWN_CITATIONS = own_shape("citations")
 _EMPTY = (b"[]", b"null", b"{}")
-OWN_CITATIONS = "citations in a shape of their own"
-
-
-class _Page(Struct, gc=False):
-    url: str
-    title: str | None = None
-    content: str | None = None
-    start_index: int | None = None
-    end_index: int | None = None
-
-
-class _Annotation(Struct, gc=False):
-    type: str = ""
-    url_citation: _Page | None = None
 
 
 class _Annotated(Struct, gc=False):
@@ -34,59 +22,25 @@ class _History(Struct, gc=False):
     messages: list[_Annotated] | None = None
 
 
-_annotations_decoder = msgspec.json.Decoder(list[_Annotation])
 _addresses_decoder = msgspec.json.Decoder(list[str])
-_members_decoder = msgspec.json.Decoder(dict[str, Raw])
 _history_decoder = msgspec.json.Decoder(_History)
-
-
-def decode_notes(annotations: Raw, logprobs: Raw, citations: Raw = NULL) -> Notes:
-    """The notes of a whole answer. `citations` is a list of addresses (xAI, Perplexity), or a host's own (Cohere)."""
-    if annotations is NULL and logprobs is NULL and citations is NULL:
-        return NO_NOTES
-    return with_addresses(together((decode_annotations(annotations), decode_logprobs(logprobs))), citations)
 
 
 def decode_annotations(raw: Raw) -> Notes:
     """The pages of `annotations`, by their places in the content; OpenRouter adds what the page says."""
+    return decode_citations(raw, "annotations")
+
+
+def with_addresses(notes: Notes, raw: Raw) -> Notes:
+    """These notes, and the pages that they don't name of a list of addresses (xAI, Perplexity); Cohere's list is its
+    own."""
     if not is_given(raw):
-        return NO_NOTES
-    try:
-        found = _annotations_decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Notes(others=("annotations in a shape of their own",))
-    pages = tuple(_typed(one.url_citation) for one in found if one.url_citation is not None)
-    others = dict.fromkeys(f"annotations of kind {one.type}" for one in found if one.url_citation is None)
-    return Notes(pages, (), tuple(others))
-
-
-def _typed(page: _Page) -> Citation:
-    return Citation(page.url, page.title or "", page.content or "", *placed(page.start_index, page.end_index))
-
-
-def with_addresses(told: Notes, raw: Raw) -> Notes:
-    """These notes, and the pages of a list of addresses that they don't name."""
-    if not is_given(raw):
-        return told
-    try:
-        addresses = _addresses_decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return together((told, Notes(others=(OWN_CITATIONS,))))
-    known = {one.url for one in told.citations}
-    return together((told, Notes(tuple(Citation(url) for url in addresses if url not in known))))
-
-
-def decode_logprobs(raw: Raw) -> Notes:
-    """The tokens of `logprobs.content`; those of a refusal or of thinking have no place elsewhere."""
-    if not is_given(raw):
-        return NO_NOTES
-    try:
-        lists = _members_decoder.decode(raw)
-    except msgspec.DecodeError:
-        return Notes(others=("probabilities of tokens in a shape of their own",))
-    others = [name for name, value in lists.items() if name != "content" and bytes(value) not in _EMPTY]
-    rest = Notes(others=tuple(f"probabilities of tokens of {name}" for name in others))
-    return together((decode_tokens(lists.get("content", NULL)), rest))
+        return notes
+    addresses = read_or_none(_addresses_decoder, raw)
+    if addresses is None:
+        return together((notes, OWN_CITATIONS))
+    known = {one.url for one in notes.citations}
+    return together((notes, Notes(tuple(Citation(url) for url in addresses if url not in known))))
 
 
 def encode_annotations(citations: tuple[Citation, ...]) -> bytes:
@@ -99,16 +53,8 @@ def _shaped(one: Citation) -> dict[str, object]:
     return page | ({"content": one.quote} if one.quote else {})
 
 
-def encode_logprobs(tokens: tuple[Token, ...]) -> bytes:
-    return object_of([("content", encode_tokens(tokens)), ("refusal", b"null")])
-
-
 def noted_places(body: bytes) -> tuple[str, ...]:
     """Where a history has annotations."""
-    if b'"annotations"' not in body:
-        return ()
-    try:
-        told = _history_decoder.decode(body).messages or ()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ()
+    history = read_or_none(_history_decoder, Raw(body)) if b'"annotations"' in body else None
+    told = (history.messages if history is not None else None) or ()
     return tuple(f"/messages/{at}/annotations" for at, one in enumerate(told) if bytes(one.annotations) not in _EMPTY)

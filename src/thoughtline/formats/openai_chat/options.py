@@ -5,23 +5,27 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, array, decode, decode_content, encode, is_given, members, object_of
-from thoughtline.formats.option_members import Reader, Writer, data_url, media_of, said_of, split_data_url
-from thoughtline.formats.thinking import thinking_switch
+from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
+from thoughtline.formats.media import (
+    data_url,
+    decode_parts,
+    media_at,
+    media_of,
+    read_or_none,
+    split_data_url,
+    text_with_error,
+)
+from thoughtline.formats.option_members import Reader, Writer, described, effort_named, given, member, schema_members
 from thoughtline.providers import COHERE, MISTRAL, NO_REASONING, Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
-    EFFORTS,
     BuiltInTool,
     CustomTool,
-    Effort,
     FunctionTool,
     Media,
-    MediaKind,
     Options,
     ReadOptions,
     ResultContent,
-    ResultPart,
     StructuredOutput,
     Thinking,
     Tool,
@@ -31,19 +35,30 @@ from thoughtline.values.options import (
 )
 
 _PLAIN = (
-    "temperature",
-    "top_p",
-    "top_k",
-    "seed",
-    "frequency_penalty",
-    "presence_penalty",
-    "n",
-    "logit_bias",
-    "verbosity",
-    "service_tier",
-    "metadata",
-    "user",
-    "store",
+    member("temperature", float),
+    member("top_p", float),
+    member("top_k", int),
+    member("seed", int),
+    member("frequency_penalty", float),
+    member("presence_penalty", float),
+    member("n", int),
+    member("logit_bias", Raw),
+    member("verbosity", str),
+    member("service_tier", str),
+    member("metadata", Raw),
+    member("user", str),
+    member("store", bool),
+    member("stop", tuple),
+)
+_READ = (
+    *_PLAIN,
+    member("model", str),
+    member("is_streaming", bool, "stream"),
+    member("max_tokens", int, "max_completion_tokens", "max_tokens"),
+    member("logprobs", bool),
+    member("top_logprobs", int),
+    member("parallel_tool_calls", bool),
+    member("cache_key", str, "prompt_cache_key"),
 )
 
 
@@ -98,33 +113,13 @@ def decode_options(body: bytes) -> ReadOptions:
     tools = tuple(decode_tool(raw, f"/tools/{at}") for at, raw in enumerate(reader.elements("tools")))
     tools += tuple(_decode_function(raw, at) for at, raw in enumerate(reader.elements("tools", "functions")))
     options = Options(
-        model=reader.take(str, "model") or "",
-        is_streaming=bool(reader.take(bool, "is_streaming", "stream")),
+        **reader.read(_READ),
         wants_usage=bool(streaming.take(bool, "wants_usage", "include_usage")),
-        max_tokens=reader.take(int, "max_tokens", "max_completion_tokens", "max_tokens"),
-        temperature=reader.take(float, "temperature"),
-        top_p=reader.take(float, "top_p"),
-        top_k=reader.take(int, "top_k"),
-        stop=reader.names("stop"),
-        seed=reader.take(int, "seed"),
-        frequency_penalty=reader.take(float, "frequency_penalty"),
-        presence_penalty=reader.take(float, "presence_penalty"),
-        n=reader.take(int, "n"),
-        logprobs=reader.take(bool, "logprobs"),
-        top_logprobs=reader.take(int, "top_logprobs"),
-        logit_bias=reader.raw("logit_bias"),
         tools=tools,
         tool_choice=_decode_choice(reader.raw("tool_choice"))
         or _decode_old_choice(reader.raw("tool_choice", "function_call")),
-        parallel_tool_calls=reader.take(bool, "parallel_tool_calls"),
         output=_decode_output(reader.take(_Output, "output", "response_format")),
         thinking=_decode_thinking(reader),
-        verbosity=reader.take(str, "verbosity"),
-        service_tier=reader.take(str, "service_tier"),
-        metadata=reader.raw("metadata"),
-        user=reader.take(str, "user"),
-        store=reader.take(bool, "store"),
-        cache_key=reader.take(str, "cache_key", "prompt_cache_key"),
     )
     return reader.done(options)
 
@@ -134,18 +129,16 @@ def decode_tool(raw: Raw, place: str) -> Tool:
     tool = decode(_tool_decoder, raw, place)
     if tool.function is not None:
         named = tool.function
-        parameters = named.parameters if is_given(named.parameters) else None
-        return FunctionTool(named.name, named.description, parameters, named.strict)
+        return FunctionTool(named.name, named.description, given(named.parameters), named.strict)
     if tool.custom is not None:
-        grammar = tool.custom.format if is_given(tool.custom.format) else None
-        return CustomTool(tool.custom.name, tool.custom.description, grammar)
+        return CustomTool(tool.custom.name, tool.custom.description, given(tool.custom.format))
     return BuiltInTool(tool.type, raw, place)
 
 
 def _decode_function(raw: Raw, at: int) -> FunctionTool:
     """A function of the time before tools."""
     named = decode(_named_decoder, raw, f"/functions/{at}")
-    return FunctionTool(named.name, named.description, named.parameters if is_given(named.parameters) else None)
+    return FunctionTool(named.name, named.description, given(named.parameters))
 
 
 def _decode_old_choice(raw: Raw | None) -> ToolChoice | None:
@@ -173,31 +166,27 @@ def _decode_output(output: _Output | None) -> StructuredOutput | None:
     if output is None or output.type not in ("json_object", "json_schema"):
         return None
     schema = output.json_schema or _Schema()
-    given = schema.schema if is_given(schema.schema) else None
-    return StructuredOutput(given, schema.name, schema.description, schema.strict)
+    return StructuredOutput(given(schema.schema), schema.name, schema.description, schema.strict)
+
+
+_SWITCHES = ("thinking", "enable_thinking", "reasoning", "reasoning_effort", "chat_template_kwargs", "think")
+_OTHER_EFFORTS = {"ultra": "max", "off": "none", "disabled": "none"}
 
 
 def _decode_thinking(reader: Reader) -> Thinking:
     """All the switches there are: OpenAI's, OpenRouter's, DeepSeek's and Kimi's, Qwen's, local servers'."""
     inner = reader.inner("reasoning")
     switches = reader.inner("thinking")
-    raws = [reader.raw("thinking", name) for name in ("thinking", "enable_thinking", "reasoning", "reasoning_effort")]
-    raws += [reader.raw("thinking", name) for name in ("chat_template_kwargs", "think")]
+    switch = reader.switch(*_SWITCHES)
     effort = inner.take(str, "thinking", "effort") or switches.take(str, "thinking", "effort")
     told = reader.raw("thinking", "reasoning_effort")
     if effort is None and told is not None and bytes(told)[:1] == b'"':
         effort = msgspec.json.decode(told, type=str)
     budget = inner.take(int, "thinking", "max_tokens") or switches.take(int, "thinking", "budget_tokens")
     budget = budget or reader.take(int, "thinking", "thinking_budget")
-    shown = inner.take(bool, "thinking", "exclude")
-    switch = thinking_switch(*(raw if raw is not None else NULL for raw in raws))
-    return Thinking(switch, known_effort(effort), budget, None if shown is None else not shown)
-
-
-def known_effort(word: str | None) -> Effort | None:
-    """An effort by its name; `ultra` is what some servers call the highest."""
-    found = {"ultra": "max", "off": "none", "disabled": "none"}.get(word or "", word)
-    return next((effort for effort in EFFORTS if effort == found), None)
+    hidden = inner.take(bool, "thinking", "exclude")
+    effort = _OTHER_EFFORTS.get(effort or "", effort)
+    return Thinking(switch, effort_named(effort), budget, None if hidden is None else not hidden)
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
@@ -210,10 +199,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
             writer.put_json("stream_options", b'{"include_usage":true}')
     # OpenAI's reasoning models refuse `max_tokens`; most others know no other name for it.
     writer.put("max_tokens", "max_completion_tokens" if dialect == NO_REASONING else "max_tokens", options.max_tokens)
-    writer.same(*_PLAIN)
-    if dialect not in (MISTRAL, COHERE):  # the one refuses members it does not know, the other's tokens are ids
-        writer.same("logprobs", "top_logprobs")
-    writer.put("stop", "stop", list(options.stop) or None)
+    writer.write(_PLAIN)
     writer.put("cache_key", "prompt_cache_key", options.cache_key if dialect == NO_REASONING else None)
     tools = [encode_tool(tool) for tool in options.tools if not isinstance(tool, BuiltInTool)]
     writer.put("tools", "tools", Raw(array(tools)) if tools else None)
@@ -227,20 +213,11 @@ def encode_tool(tool: Tool) -> bytes:
     """One tool; one of the provider's own as it came."""
     match tool:
         case FunctionTool():
-            known: list[tuple[str, bytes | Raw | None]] = [
-                ("name", encode(tool.name)),
-                ("description", encode(tool.description) if tool.description is not None else None),
-                ("parameters", tool.parameters),
-                ("strict", encode(tool.strict) if tool.strict is not None else None),
-            ]
-            return object_of([("type", b'"function"'), ("function", object_of(known))])
+            strict = encode(tool.strict) if tool.strict is not None else None
+            function = described(tool, ("parameters", tool.parameters), ("strict", strict))
+            return object_of([("type", b'"function"'), ("function", function)])
         case CustomTool():
-            named: list[tuple[str, bytes | Raw | None]] = [
-                ("name", encode(tool.name)),
-                ("description", encode(tool.description) if tool.description is not None else None),
-                ("format", tool.grammar),
-            ]
-            return object_of([("type", b'"custom"'), ("custom", object_of(named))])
+            return object_of([("type", b'"custom"'), ("custom", described(tool, ("format", tool.grammar)))])
         case BuiltInTool():
             return bytes(tool.raw)
 
@@ -261,9 +238,7 @@ def _encode_output(output: StructuredOutput | None) -> object:
         return None
     if output.schema is None:
         return {"type": "json_object"}
-    schema: dict[str, object] = {"name": output.name or "answer", "schema": output.schema}
-    schema |= {"description": output.description} if output.description is not None else {}
-    schema |= {"strict": output.strict} if output.strict is not None else {}
+    schema = schema_members(output) | ({"strict": output.strict} if output.strict is not None else {})
     return {"type": "json_schema", "json_schema": schema}
 
 
@@ -300,33 +275,21 @@ _part_decoder = msgspec.json.Decoder(_Part)
 
 def decode_media(item: Unknown) -> Media | None:
     """The picture, sound or file that a part is; None if it is none of them."""
-    try:
-        part = _part_decoder.decode(item.raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    part = read_or_none(_part_decoder, item.raw) or _Part()
     if part.image_url is not None:
         image = part.image_url if isinstance(part.image_url, _Image) else _Image(part.image_url)
-        return _by_address("image", image.url, image.detail)
+        return media_at("image", image.url, image.detail)
     if part.video_url is not None:
-        return _by_address("video", part.video_url.url)
+        return media_at("video", part.video_url.url)
     if part.input_audio is not None:
         return Media("audio", f"audio/{part.input_audio.format or 'wav'}", data=part.input_audio.data)
-    if part.file is not None:
-        return _decode_file(part.file)
-    return None
-
-
-def _by_address(kind: MediaKind, url: str, detail: str | None = None) -> Media:
-    held = split_data_url(url)
-    if held is None:
-        return Media(kind, url=url, detail=detail)
-    return Media(kind, held[0], data=held[1], detail=detail)
+    return _decode_file(part.file) if part.file is not None else None
 
 
 def _decode_file(file: _File) -> Media:
-    held = split_data_url(file.file_data or "")
-    if held is not None:
-        return Media("document", held[0], data=held[1], name=file.filename)
+    media_type, data = split_data_url(file.file_data or "")
+    if data is not None:
+        return Media("document", media_type, data=data, name=file.filename)
     return Media("document", data=file.file_data, file_id=file.file_id, name=file.filename)
 
 
@@ -350,19 +313,9 @@ def encode_media(media: Media) -> Unknown | None:
 
 def decode_result(item: ToolResult) -> ResultContent:
     """What a tool message holds: text, or parts."""
-    content = decode_content(item.content)
-    if content is None or isinstance(content, str):
-        return ResultContent((content or "",))
-    return ResultContent(tuple(_decode_part(raw) for raw in content))
-
-
-def _decode_part(raw: Raw) -> ResultPart:
-    text = members(raw).get("text")
-    if text is not None and bytes(text)[:1] == b'"':
-        return msgspec.json.decode(text, type=str)
-    return decode_media(Unknown("", raw)) or bytes(raw).decode()
+    return ResultContent(decode_parts(item.content, decode_media))
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text alone: a tool message holds nothing else."""
-    return WrittenResult(ToolResult(Raw(encode(said_of(content))), call_id, name), media_of(content))
+    return WrittenResult(ToolResult(Raw(encode(text_with_error(content))), call_id, name), media_of(content))

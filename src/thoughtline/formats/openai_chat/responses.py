@@ -21,11 +21,11 @@ from thoughtline.formats.json_text import (
 )
 from thoughtline.formats.openai_chat.message_encoder import encode_message
 from thoughtline.formats.openai_chat.messages import Message, carrier_among, decode_items, told_in
-from thoughtline.formats.openai_chat.notes import decode_notes, encode_annotations, encode_logprobs
-from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage, encode_finish, encode_usage
+from thoughtline.formats.openai_chat.notes import decode_annotations, encode_annotations, with_addresses
+from thoughtline.formats.openai_chat.usage import FINISH, USAGE, encode_usage
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.values.errors import DecodeError
-from thoughtline.values.items import Item, ReasoningText, Text
+from thoughtline.values.items import Item, ReasoningText
 from thoughtline.values.turns import Candidate, Finish, Reply, Turn
 
 
@@ -33,7 +33,6 @@ class _Choice(Struct, gc=False):
     message: Message | None = None
     index: int = 0
     finish_reason: str | None = None
-    logprobs: Raw = NULL
 
 
 class _Response(Struct, gc=False):
@@ -65,29 +64,28 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     elif response.finish_reason is not None and bytes(response.message)[:1] == b"{":
         message = decode(_message_decoder, response.message, "/message")
         finish = _whole_finish(response.finish_reason)
-        notes = decode_notes(message.annotations, NULL, message.citations)  # of Cohere's, whose tokens are ids
+        notes = with_addresses(decode_annotations(message.annotations), message.citations)
         candidates = (Candidate(Turn("assistant", _answer_items(message, dialect, "/message")), 0, finish, notes),)
     else:
         candidates = ()
     error = response.error.copy() if is_given(response.error) else None
     if error is None and not candidates and response.choices is None:
         error = Raw(body)  # a flat error body, as Cerebras and Bedrock-like hosts send
-    usage = decode_usage(response.usage) if is_given(response.usage) else None
+    usage = USAGE.decode(response.usage) if is_given(response.usage) else None
     return Reply("openai_chat", candidates, body, response.id, response.model, usage, error)
 
 
 def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: Raw) -> Candidate:
     message = choice.message or Message("assistant")
     items = _answer_items(message, dialect, f"/choices/{position}/message")
-    notes = decode_notes(message.annotations, choice.logprobs, citations)
-    notes = notes.of_words("".join(item.text for item in items if isinstance(item, Text)))
+    notes = with_addresses(decode_annotations(message.annotations), citations)
     turn = Turn("assistant", items, carriers=carrier_among(told_in(message, items), dialect))
     return Candidate(turn, choice.index, _whole_finish(choice.finish_reason), notes)
 
 
 def _whole_finish(native: str | None) -> Finish:
     """A body that came whole has ended, even where a host leaves the reason out."""
-    return decode_finish(native) or Finish("other", "")
+    return FINISH.decode(native) or Finish("other", "")
 
 
 def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item, ...]:
@@ -141,7 +139,6 @@ def _encode_choice(candidate: Candidate, dialect: Dialect) -> bytes:
         [
             ("index", encode(candidate.index)),
             ("message", message),
-            ("logprobs", encode_logprobs(notes.tokens) if notes.tokens else None),
-            ("finish_reason", encode_finish(candidate.finish)),
+            ("finish_reason", FINISH.encode(candidate.finish)),
         ]
     )

@@ -12,7 +12,7 @@ from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.formats.openai_chat.cohere import is_cohere_event, take_cohere_event
 from thoughtline.formats.openai_chat.draft import Delta, MessageDraft
-from thoughtline.formats.openai_chat.usage import decode_finish, decode_usage
+from thoughtline.formats.openai_chat.usage import FINISH, USAGE
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.values.errors import LimitExceeded
@@ -21,14 +21,11 @@ from thoughtline.values.events import Event, Failed, Other, Started, TurnDone, U
 MAX_CHOICES = 128
 """OpenAI allows `n` up to 128; an index beyond that is no choice."""
 
-_NOTHING = len(b"null")
-
 
 class _Choice(Struct, gc=False):
     delta: Delta | None = None
     index: int = 0
     finish_reason: str | None = None
-    logprobs: Raw = NULL
 
 
 class _Chunk(Struct, gc=False):
@@ -59,19 +56,16 @@ class StreamDecoder(PayloadStreamDecoder):
             if draft is None:
                 draft = self._open(choice.index, chunk, events)
             if choice.delta is not None and not draft.is_done:
-                if choice.logprobs is NULL or len(choice.logprobs) == _NOTHING:
-                    draft.add(choice.delta, events)
-                else:
-                    draft.add_with_logprobs(choice.delta, choice.logprobs, events)
+                draft.add(choice.delta, events)
             if chunk.citations is not NULL:
                 draft.addresses = chunk.citations  # xAI and Perplexity repeat them beside every chunk
             if choice.finish_reason and not draft.is_done:
                 draft.end(events)
-                events.append(TurnDone(choice.index, decode_finish(choice.finish_reason), draft.carriers))
+                events.append(TurnDone(choice.index, FINISH.decode(choice.finish_reason), draft.carriers))
         if chunk.error is not NULL and chunk.choices and is_given(chunk.error):
             events.append(Failed(chunk.error.copy()))
         if chunk.usage is not NULL and is_given(chunk.usage):
-            events.append(UsageReported(decode_usage(chunk.usage)))
+            events.append(UsageReported(USAGE.decode(chunk.usage)))
 
     def _take_rare(self, chunk: _Chunk, payload: bytes, events: list[Event]) -> tuple[()]:
         """A payload without choices: an error, usage alone, an event of Cohere's, or something we don't know."""

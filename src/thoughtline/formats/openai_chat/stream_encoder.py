@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from msgspec import Raw, Struct
 
+from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import one_line, sse
 from thoughtline.formats.json_text import array, encode, members, object_of
 from thoughtline.formats.openai_chat.message_encoder import encode_call, encode_message
-from thoughtline.formats.openai_chat.notes import encode_annotations, encode_logprobs
-from thoughtline.formats.openai_chat.usage import encode_finish, encode_usage
+from thoughtline.formats.openai_chat.notes import encode_annotations
+from thoughtline.formats.openai_chat.usage import FINISH, encode_usage
 from thoughtline.formats.reasoning_details import encode_detail
 from thoughtline.providers import REASONING_CONTENT, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (
     CallDelta,
-    Event,
-    Failed,
     ItemDone,
     Noted,
-    Other,
     ReasoningDelta,
     Started,
     TextDelta,
     TurnDone,
-    UsageReported,
 )
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
-from thoughtline.values.notes import NO_NOTES, Token
+from thoughtline.values.notes import Citation
+from thoughtline.values.turns import Usage
 
 
 def _head_of(started: Started) -> bytes:
@@ -40,56 +38,50 @@ def _head_of(started: Started) -> bytes:
     return object_of(head)[:-1]
 
 
-class _Choice:
+class _Choice(Struct):
     """What one choice has said so far."""
 
-    def __init__(self) -> None:
-        self.told: set[int] = set()
-        self.calls: dict[int, int] = {}
-        self.is_thinking = False
-        self.has_role = False
-        self.tokens = 0
-        self.notes = NO_NOTES
+    told: set[int] = set()
+    calls: dict[int, int] = {}
+    is_thinking: bool = False
+    has_role: bool = False
+    citations: tuple[Citation, ...] = ()
 
 
-class StreamEncoder:
+class StreamEncoder(EventEncoder):
     """Events in, bytes of a chat stream out."""
 
     def __init__(self, dialect: Dialect = REASONING_CONTENT) -> None:
-        self._dialect = dialect
+        super().__init__(dialect)
         self._choices: dict[int, _Choice] = {}
         self._head = _head_of(Started())
 
-    def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
-        match event:
-            case Started():
-                self._head = _head_of(event)
-                return b""
-            case TextDelta():
-                told = self._leave_thinking(event.choice, event.text)
-                return self._delta(event.choice, event.position, told, b"null", event.tokens)
-            case ReasoningDelta(known=known) if known:
-                return b""  # it is told whole at the end
-            case ReasoningDelta():
-                return self._delta(event.choice, event.position, self._thinking(event.choice, event.text))
-            case CallDelta():
-                return self._delta(event.choice, event.position, self._call(event))
-            case ItemDone():
-                return self._item_done(event)
-            case Noted():
-                self._choice(event.choice).notes = event.notes
-                return b""
-            case TurnDone():
-                return self._notes(event.choice) + self._turn_done(event)
-            case UsageReported():
-                return self._chunk([("choices", b"[]"), ("usage", encode_usage(event.usage))])
-            case Failed():
-                return sse(object_of([("error", event.error)]))
-            case Other():
-                return b": keep-alive\n\n"
-            case _:
-                assert_never(event)
+    keep_alive = b": keep-alive\n\n"
+
+    def _start(self, event: Started) -> bytes:
+        self._head = _head_of(event)
+        return b""
+
+    def _text(self, event: TextDelta) -> bytes:
+        return self._delta(event.choice, event.position, self._leave_thinking(event.choice, event.text))
+
+    def _reasoning(self, event: ReasoningDelta) -> bytes:
+        if event.known:
+            return b""  # it is told whole at the end
+        return self._delta(event.choice, event.position, self._thinking(event.choice, event.text))
+
+    def _call(self, event: CallDelta) -> bytes:
+        return self._delta(event.choice, event.position, self._call_members(event))
+
+    def _note(self, event: Noted) -> bytes:
+        self._choice(event.choice).citations = event.notes.citations
+        return b""
+
+    def _report(self, usage: Usage) -> bytes:
+        return self._chunk([("choices", b"[]"), ("usage", encode_usage(usage))])
+
+    def _fail(self, error: Raw) -> bytes:
+        return sse(object_of([("error", error)]))
 
     def finish(self) -> bytes:
         """The end of the stream."""
@@ -98,25 +90,14 @@ class StreamEncoder:
     def _choice(self, index: int) -> _Choice:
         return self._choices.setdefault(index, _Choice())
 
-    def _delta(
-        self,
-        index: int,
-        position: int,
-        delta: list[tuple[str, bytes]],
-        finish: bytes = b"null",
-        tokens: tuple[Token, ...] = (),
-    ) -> bytes:
+    def _delta(self, index: int, position: int, delta: list[tuple[str, bytes]], finish: bytes = b"null") -> bytes:
         choice = self._choice(index)
         choice.told.add(position)
         if not choice.has_role:
             choice.has_role = True
             delta = [("role", b'"assistant"'), *delta]
         said = b",".join([b'"%b":%b' % (key.encode(), value) for key, value in delta])
-        logprobs = b""
-        if tokens:
-            choice.tokens += len(tokens)
-            logprobs = b'"logprobs":%b,' % encode_logprobs(tokens)
-        choices = b'"choices":[{"index":%d,"delta":{%b},%b"finish_reason":%b}]' % (index, said, logprobs, finish)
+        choices = b'"choices":[{"index":%d,"delta":{%b},"finish_reason":%b}]' % (index, said, finish)
         return b"data: %b,%b}\n\n" % (self._head, one_line(choices))
 
     def _chunk(self, rest: list[tuple[str, bytes]]) -> bytes:
@@ -147,7 +128,7 @@ class StreamEncoder:
         choice.is_thinking = False
         return [("content", encode(closing + text))]
 
-    def _call(self, event: CallDelta) -> list[tuple[str, bytes]]:
+    def _call_members(self, event: CallDelta) -> list[tuple[str, bytes]]:
         choice = self._choice(event.choice)
         is_new = event.position not in choice.calls
         number = choice.calls.setdefault(event.position, len(choice.calls))
@@ -161,7 +142,7 @@ class StreamEncoder:
 
     def _item_done(self, event: ItemDone) -> bytes:
         is_told = event.position in self._choice(event.choice).told
-        delta = self._rest_of(event, is_told) if is_told else self._whole(event)
+        delta = self._rest_of(event) if is_told else self._whole(event)
         return self._delta(event.choice, event.position, delta) if delta else b""
 
     def _whole(self, event: ItemDone) -> list[tuple[str, bytes]]:
@@ -171,7 +152,7 @@ class StreamEncoder:
             case Text():
                 return self._leave_thinking(event.choice, item.text)
             case ToolCall():
-                told = self._call(
+                told = self._call_members(
                     CallDelta(event.choice, event.position, item.arguments, item.id, item.name, item.is_custom)
                 )
                 return told if item.seal is None else self._seal_of_call(event.choice, event.position, item)
@@ -186,14 +167,13 @@ class StreamEncoder:
             case _:
                 return self._reasoning_members(item)
 
-    def _rest_of(self, event: ItemDone, is_told: bool) -> list[tuple[str, bytes]]:
+    def _rest_of(self, event: ItemDone) -> list[tuple[str, bytes]]:
         """What the deltas of an item could not say."""
         item = event.item
         if isinstance(item, ToolCall) and item.seal is not None:
             return self._seal_of_call(event.choice, event.position, item)
         if isinstance(item, REASONING_KINDS) and self._dialect.carrier in ("reasoning_details", "reasoning_text"):
-            told = ("reasoning_text",)
-            return [member for member in self._reasoning_members(item) if member[0] not in told]
+            return [member for member in self._reasoning_members(item) if member[0] != "reasoning_text"]
         return []
 
     def _reasoning_members(self, item: Item) -> list[tuple[str, bytes]]:
@@ -212,18 +192,11 @@ class StreamEncoder:
         body = object_of([("index", encode(number)), *((key, call.get(key)) for key in keep)])
         return [("tool_calls", array([body]))]
 
-    def _notes(self, index: int) -> bytes:
-        """What stands beside the answer, but for tokens that went with their words."""
-        choice = self._choice(index)
-        notes = choice.notes
-        told = [("annotations", encode_annotations(notes.citations))] if notes.citations else []
-        tokens = notes.tokens[choice.tokens :]
-        return self._delta(index, -1, told, b"null", tokens) if told or tokens else b""
-
     def _turn_done(self, event: TurnDone) -> bytes:
+        choice = self._choice(event.choice)
+        noted = [("annotations", encode_annotations(choice.citations))] if choice.citations else []
+        said = self._delta(event.choice, -1, noted) if noted else b""
         if event.finish is None:
-            return b""
-        closing: list[tuple[str, bytes]] = []
-        if self._choice(event.choice).is_thinking:
-            closing = self._leave_thinking(event.choice, "")
-        return self._delta(event.choice, -1, closing, encode_finish(event.finish))
+            return said
+        closing = self._leave_thinking(event.choice, "") if choice.is_thinking else []
+        return said + self._delta(event.choice, -1, closing, FINISH.encode(event.finish))

@@ -2,54 +2,49 @@
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Raw, Struct
+from thoughtline.formats.endings import FinishWords, UsageMembers
+from thoughtline.formats.json_text import encode
+from thoughtline.values.turns import Usage
 
-from thoughtline.formats.json_text import NULL, decode, encode
-from thoughtline.values.turns import Finish, FinishReason, Usage
-
-
-class _Details(Struct, gc=False):
-    reasoning_tokens: int | None = None
-    cached_tokens: int | None = None
-
-
-class _Usage(Struct, gc=False):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    completion_tokens_details: _Details | None = None
-    prompt_tokens_details: _Details | None = None
-
-
-_decoder = msgspec.json.Decoder(_Usage)
-
-_REASONS: dict[str, FinishReason] = {
-    "stop": "stop",
-    "eos": "stop",
-    "COMPLETE": "stop",
-    "STOP_SEQUENCE": "stop",
-    "length": "length",
-    "MAX_TOKENS": "length",
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "TOOL_CALL": "tool_calls",
-    "content_filter": "content_filter",
-    "error": "error",
-    "ERROR": "error",
-}
-
-
-def decode_usage(raw: Raw) -> Usage:
-    usage = decode(_decoder, raw, "/usage")
-    out = usage.completion_tokens_details or _Details()
-    into = usage.prompt_tokens_details or _Details()
-    return Usage(
-        usage.prompt_tokens or 0,
-        usage.completion_tokens or 0,
-        out.reasoning_tokens or 0,
-        into.cached_tokens or 0,
-        raw.copy(),
-    )
+FINISH = FinishWords(
+    known={
+        "stop": "stop",
+        "eos": "stop",
+        "length": "length",
+        "tool_calls": "tool_calls",
+        "function_call": "tool_calls",
+        "content_filter": "content_filter",
+        "error": "error",
+    },
+    written={
+        "stop": "stop",
+        "length": "length",
+        "tool_calls": "tool_calls",
+        "content_filter": "content_filter",
+        "error": "error",
+    },
+    foreign={
+        "COMPLETE": "stop",
+        "STOP_SEQUENCE": "stop",
+        "MAX_TOKENS": "length",
+        "TOOL_CALL": "tool_calls",
+        "ERROR": "error",
+    },
+)
+USAGE = UsageMembers(
+    "/usage",
+    input="prompt_tokens",
+    output="completion_tokens",
+    reasoning="completion_tokens_details.reasoning_tokens",
+    cached="prompt_tokens_details.cached_tokens",
+)
+COHERE_USAGE = UsageMembers(
+    "/usage",
+    input="tokens.input_tokens",
+    output="tokens.output_tokens",
+    reasoning="tokens.reasoning_tokens",
+    cached="cached_tokens",
+)
 
 
 def encode_usage(usage: Usage) -> bytes:
@@ -62,15 +57,3 @@ def encode_usage(usage: Usage) -> bytes:
             "prompt_tokens_details": {"cached_tokens": usage.cached},
         }
     )
-
-
-def decode_finish(native: str | None) -> Finish | None:
-    return Finish(_REASONS.get(native, "other"), native) if native else None
-
-
-def encode_finish(finish: Finish | None) -> bytes:
-    if finish is None:
-        return bytes(NULL)
-    if finish.native in _REASONS and finish.native.islower():
-        return encode(finish.native)
-    return encode("stop" if finish.reason == "other" else finish.reason)

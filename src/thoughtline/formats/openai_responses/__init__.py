@@ -1,23 +1,77 @@
-"""The Responses API: OpenAI, Azure, xAI, and the faces of this shape that DeepSeek, OpenRouter and local servers have.
+"""The Responses API: OpenAI, Azure, xAI, and the APIs of this shape that DeepSeek, OpenRouter and local servers have.
 
 A conversation is a flat list of elements. Reasoning is an element of its own, before what it led to, and pairs with it
 by ids.
 """
 
-from thoughtline.formats.openai_responses.bodies import (
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-)
+import re
+
+from thoughtline.formats.openai_responses import bodies, notes, options
 from thoughtline.formats.openai_responses.stream import StreamDecoder
 from thoughtline.formats.openai_responses.stream_encoder import StreamEncoder
+from thoughtline.formats.openai_responses.texts import TEXTS
+from thoughtline.formats.openai_shapes import OPENAI_ERRORS, OPENAI_MODELS
+from thoughtline.formats.paths import below_openai, by_tail
+from thoughtline.formats.wire import HeldConversation, IdRule, NotePlace, Wire, body_codec
+from thoughtline.providers import OPENAI_RESPONSES
 
-__all__ = [
-    "StreamDecoder",
-    "StreamEncoder",
-    "decode_request",
-    "decode_response",
-    "encode_request",
-    "encode_response",
-]
+_CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL), is_unique=True)
+
+WIRE = Wire(
+    name="openai_responses",
+    dialect=OPENAI_RESPONSES,
+    bodies=body_codec(bodies, bodies),
+    stream_decoder=StreamDecoder,
+    stream_encoder=StreamEncoder,
+    stream_type=b"text/event-stream; charset=utf-8",
+    stream_query="",
+    list_member="input",
+    item_member="",
+    system="text",
+    telling_members=("input",),
+    telling_words=(),
+    client_path=by_tail(("generate", "responses")),
+    upstream_path=lambda base, model, is_streaming: below_openai(base, "/responses"),
+    count_path=None,
+    count_member="input_tokens",
+    version="v1",
+    headers=(),
+    models=OPENAI_MODELS,
+    errors=OPENAI_ERRORS,
+    options=options,
+    has_openai_tools=True,
+    built_in_tools=frozenset({"web_search"}),
+    tool_shapes="namespaces",
+    call_ids=_CALL_IDS,
+    upstream_call_ids=_CALL_IDS,
+    has_turns_of_blocks=False,
+    has_object_arguments=False,
+    encode_words=options.encode_words,
+    texts=TEXTS,
+    notes=NotePlace(
+        has_citations=True,
+        places="needed",
+        decode=notes.decode_notes,
+        encode=notes.encode_noted,
+    ),
+    response_prefix="resp_",
+    envelope_slot="element",
+    held=HeldConversation(
+        member="conversation",
+        kept_as="conversations",
+        is_usual=True,
+        title="conversations",
+        code="conversation_not_found",
+        remedy="Send the whole conversation in `input`, or name the response before it in `previous_response_id`.",
+    ),
+    quirks=frozenset(
+        {
+            "any_path_is_a_version",
+            "items_are_elements",
+            "not_last",
+            "seals_on_request",
+            "stored_responses",
+            "usual_tier",
+        }
+    ),
+)

@@ -17,7 +17,7 @@ from thoughtline.formats.openai_responses.elements import (
     encode_elements,
     encode_message,
 )
-from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage, encode_status, encode_usage
+from thoughtline.formats.openai_responses.usage import USAGE, decode_finish, encode_status, encode_usage
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import DecodeError
@@ -149,7 +149,7 @@ def reply_of(response: Response, body: bytes, dialect: Dialect) -> Reply:
             raise problem.within(f"/output/{at}") from None
     why = response.incomplete_details.reason if response.incomplete_details else None
     candidate = Candidate(Turn("assistant", tuple(items)), 0, decode_finish(response.status, why, items))
-    usage = decode_usage(response.usage) if is_given(response.usage) else None
+    usage = USAGE.decode(response.usage) if is_given(response.usage) else None
     return Reply("openai_responses", (candidate,), body, response.id, response.model, usage, error)
 
 

@@ -24,6 +24,7 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
+from thoughtline.formats.seals import as_it_came
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError, EncodeError, ForeignSeal
 from thoughtline.values.items import (
@@ -287,15 +288,15 @@ def _encode_item(item: Item, dialect: Dialect) -> bytes:
             raise EncodeError(f"a Responses list can't hold a {type(item).__name__}")
 
 
+def _decode_only(raw: Raw, dialect: Dialect) -> Item:
+    """The item of an element that is one, else the element as it is."""
+    _, items = decode_element(raw, dialect, 0)
+    return items[0] if len(items) == 1 else Unknown("", raw)
+
+
 def _item_before(item: Item, dialect: Dialect) -> Item | None:
     """The item as its JSON has it, if that is an element that differs at most in its ids."""
-    if not item.raw:
-        return None
-    try:
-        _, found = decode_element(item.raw, dialect, 0)
-    except DecodeError:
-        return None
-    before = found[0] if len(found) == 1 else None
+    before = as_it_came(item, _decode_only, dialect)
     match before, item:
         case Text(), Text():
             return before if before.text == item.text else None

@@ -1,29 +1,21 @@
-"""The notes of a message in a Responses list: `annotations` and `logprobs` of its text parts."""
+"""The notes of a message in a Responses list: `annotations` of its text parts."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.formats.json_text import NULL, array, encode, is_given, object_of
-from thoughtline.formats.token_lists import decode_tokens, encode_tokens
+from thoughtline.formats.citations import decode_citations
+from thoughtline.formats.json_text import NULL, encode
+from thoughtline.formats.media import read_or_none
 from thoughtline.values.items import Text
-from thoughtline.values.notes import NO_NOTES, Citation, Notes, placed, together
-
-
-class _Annotation(Struct, gc=False):
-    type: str = ""
-    url: str | None = None
-    title: str | None = None
-    start_index: int | None = None
-    end_index: int | None = None
+from thoughtline.values.notes import NO_NOTES, Notes, together
 
 
 class _Part(Struct, gc=False):
     text: str | None = None
     refusal: str | None = None
     annotations: Raw = NULL
-    logprobs: Raw = NULL
 
 
 class _Message(Struct, gc=False):
@@ -31,37 +23,19 @@ class _Message(Struct, gc=False):
 
 
 _message_decoder = msgspec.json.Decoder(_Message)
-_annotations_decoder = msgspec.json.Decoder(list[_Annotation])
 
 
 def decode_notes(item: Text) -> Notes:
     """The notes of a message, by places in its words joined."""
-    raw = bytes(item.raw)
-    if b'"annotations"' not in raw and b'"logprobs"' not in raw:
+    if b'"annotations"' not in bytes(item.raw):
         return NO_NOTES
-    try:
-        parts = _message_decoder.decode(raw).content or ()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return NO_NOTES  # words alone
+    message = read_or_none(_message_decoder, item.raw) or _Message()
     found: list[Notes] = []
     base = 0
-    for part in parts:
-        found += [_decode_annotations(part.annotations).moved(base), decode_tokens(part.logprobs)]
+    for part in message.content or ():
+        found.append(decode_citations(part.annotations, "annotations").moved(base))
         base += len(part.text or part.refusal or "")
     return together(found)
-
-
-def _decode_annotations(raw: Raw) -> Notes:
-    if not is_given(raw):
-        return NO_NOTES
-    try:
-        found = _annotations_decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Notes(others=("annotations in a shape of their own",))
-    pages = [one for one in found if one.type == "url_citation" and one.url]
-    others = dict.fromkeys(f"annotations of kind {one.type}" for one in found if one not in pages)
-    citations = [Citation(one.url or "", one.title or "", "", *placed(one.start_index, one.end_index)) for one in pages]
-    return Notes(tuple(citations), (), tuple(others))
 
 
 def encode_noted(text: str, notes: Notes) -> Text:
@@ -70,13 +44,5 @@ def encode_noted(text: str, notes: Notes) -> Text:
         {"type": "url_citation", "url": one.url, "title": one.title, "start_index": one.start, "end_index": one.end}
         for one in notes.citations
     ]
-    part = object_of(
-        [
-            ("type", b'"output_text"'),
-            ("text", encode(text)),
-            ("annotations", encode(told)),
-            ("logprobs", encode_tokens(notes.tokens) if notes.tokens else None),
-        ]
-    )
-    message = [("type", b'"message"'), ("role", b'"assistant"'), ("content", array([part]))]
-    return Text(text, raw=Raw(object_of(message)))
+    part = {"type": "output_text", "text": text, "annotations": told}
+    return Text(text, raw=Raw(encode({"type": "message", "role": "assistant", "content": [part]})))

@@ -8,23 +8,19 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from thoughtline.formats.json_text import (
-    NULL,
-    array,
-    decode,
-    decode_content,
-    elements,
-    encode,
-    is_given,
-    members,
-    object_of,
+from thoughtline.formats.json_text import NULL, array, decode, elements, encode
+from thoughtline.formats.media import (
+    data_url,
+    decode_parts,
+    hold_media,
+    read_or_none,
+    split_data_url,
+    text_with_error,
 )
-from thoughtline.formats.option_members import Reader, Writer, data_url, hold_media, said_of, split_data_url
-from thoughtline.formats.thinking import thinking_switch
+from thoughtline.formats.option_members import Reader, Writer, described, effort_named, given, member, schema_members
 from thoughtline.providers import Dialect
 from thoughtline.values.items import Text, ToolResult, Unknown
 from thoughtline.values.options import (
-    EFFORTS,
     WEB_SEARCH,
     BuiltInTool,
     CustomTool,
@@ -33,7 +29,6 @@ from thoughtline.values.options import (
     Options,
     ReadOptions,
     ResultContent,
-    ResultPart,
     StructuredOutput,
     Thinking,
     Tool,
@@ -42,6 +37,24 @@ from thoughtline.values.options import (
     WrittenResult,
 )
 
+_PLAIN = (
+    member("max_tokens", int, "max_output_tokens"),
+    member("temperature", float),
+    member("top_p", float),
+    member("metadata", Raw),
+    member("user", str),
+    member("truncation", str),
+)
+_TIER = member("service_tier", str)
+_KEPT = (member("previous_response_id", str), member("cache_key", str, "prompt_cache_key"))
+_READ = (
+    *(*_PLAIN, _TIER, *_KEPT),
+    member("model", str),
+    member("is_streaming", bool, "stream"),
+    member("top_logprobs", int),
+    member("parallel_tool_calls", bool),
+    member("store", bool),
+)
 _LOGPROBS = "message.output_text.logprobs"
 _ASKED_ANYWAY = (_LOGPROBS, "reasoning.encrypted_content")
 _TIERS = ("auto", "default", "flex", "scale", "priority")
@@ -97,28 +110,15 @@ def decode_options(body: bytes) -> ReadOptions:
     if _LOGPROBS in include:
         reader.places["logprobs"] = reader.places["include"]
     options = Options(
-        model=reader.take(str, "model") or "",
-        is_streaming=bool(reader.take(bool, "is_streaming", "stream")),
+        **reader.read(_READ),
         wants_usage=True,
-        max_tokens=reader.take(int, "max_tokens", "max_output_tokens"),
-        temperature=reader.take(float, "temperature"),
-        top_p=reader.take(float, "top_p"),
         logprobs=True if _LOGPROBS in include else None,
-        top_logprobs=reader.take(int, "top_logprobs"),
         tools=tools,
         tool_choice=_decode_choice(reader.raw("tool_choice")),
-        parallel_tool_calls=reader.take(bool, "parallel_tool_calls"),
         output=_decode_output(text.take(_Format, "output", "format")),
         thinking=_decode_thinking(reader),
         verbosity=text.take(str, "verbosity"),
-        service_tier=reader.take(str, "service_tier"),
-        metadata=reader.raw("metadata"),
-        user=reader.take(str, "user"),
-        store=reader.take(bool, "store"),
         include=tuple(name for name in include if name not in _ASKED_ANYWAY),
-        previous_response_id=reader.take(str, "previous_response_id"),
-        truncation=reader.take(str, "truncation"),
-        cache_key=reader.take(str, "cache_key", "prompt_cache_key"),
     )
     return reader.done(options, text)
 
@@ -163,11 +163,9 @@ def decode_tool(raw: Raw, place: str, namespace: str | None = None) -> list[Tool
     tool = decode(_tool_decoder, raw, place)
     match tool.type:
         case "function":
-            parameters = tool.parameters if is_given(tool.parameters) else None
-            return [FunctionTool(tool.name or "", tool.description, parameters, tool.strict, namespace)]
+            return [FunctionTool(tool.name or "", tool.description, given(tool.parameters), tool.strict, namespace)]
         case "custom":
-            grammar = tool.format if is_given(tool.format) else None
-            return [CustomTool(tool.name or "", tool.description, grammar, namespace)]
+            return [CustomTool(tool.name or "", tool.description, given(tool.format), namespace)]
         case "namespace" if namespace is None:
             inner = [(f"{place}/tools/{at}", one) for at, one in enumerate(tool.tools or ())]
             found = [one for where, raw in inner for one in decode_tool(raw, where, tool.name or "")]
@@ -201,18 +199,16 @@ def _decode_choice(raw: Raw | None) -> ToolChoice | None:
 def _decode_output(output: _Format | None) -> StructuredOutput | None:
     if output is None or output.type not in ("json_object", "json_schema"):
         return None
-    given = output.schema if is_given(output.schema) else None
-    return StructuredOutput(given, output.name, output.description, output.strict)
+    return StructuredOutput(given(output.schema), output.name, output.description, output.strict)
 
 
 def _decode_thinking(reader: Reader) -> Thinking:
     inner = reader.inner("reasoning")
-    raw = reader.raw("thinking", "reasoning")
+    switch = reader.switch("reasoning")
     told = inner.take(str, "thinking", "effort")
-    effort = next((known for known in EFFORTS if known == told), None)
     shown = inner.take(str, "thinking", "summary") or inner.take(str, "thinking", "generate_summary")
-    switch = thinking_switch(raw) if raw is not None and told is not None else "unsaid"
-    return Thinking(switch, effort, inner.take(int, "thinking", "max_tokens"), True if shown else None)
+    budget = inner.take(int, "thinking", "max_tokens")
+    return Thinking("unsaid" if told is None else switch, effort_named(told), budget, True if shown else None)
 
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
@@ -221,21 +217,17 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     writer.put("model", "model", options.model)
     if options.is_streaming:
         writer.put_json("stream", b"true")
-    writer.put("max_tokens", "max_output_tokens", options.max_tokens)
-    writer.same("temperature", "top_p", "top_logprobs", "metadata", "user", "truncation")
-    if options.service_tier is None or options.service_tier in _TIERS:
-        writer.same("service_tier")
-    writer.same("previous_response_id")
-    writer.put("cache_key", "prompt_cache_key", options.cache_key)
+    writer.write(_PLAIN)
+    if options.service_tier in _TIERS:
+        writer.write((_TIER,))
+    writer.write(_KEPT)
     tools = [encode_tool(tool) for tool in options.tools]
     writer.put("tools", "tools", Raw(array(tools)) if tools else None)
     writer.put("tool_choice", "tool_choice", _encode_choice(options.tool_choice) if tools else None)
     writer.put("parallel_tool_calls", "parallel_tool_calls", options.parallel_tool_calls if tools else None)
     _write_text(writer, options)
     writer.put("store", "store", bool(options.store))
-    extra = (_LOGPROBS,) if options.logprobs else ()
-    writer.carry("logprobs")
-    writer.put("include", "include", list(dict.fromkeys((*options.include, *extra))) or None)
+    writer.put("include", "include", list(options.include) or None)
     return writer.done()
 
 
@@ -245,9 +237,7 @@ def _write_text(writer: Writer, options: Options) -> None:
     if output is not None and output.schema is None:
         text["format"] = {"type": "json_object"}
     elif output is not None:
-        known: dict[str, object] = {"type": "json_schema", "name": output.name or "answer", "schema": output.schema}
-        known |= {"description": output.description} if output.description is not None else {}
-        text["format"] = known | {"strict": bool(output.strict)}
+        text["format"] = {"type": "json_schema"} | schema_members(output) | {"strict": bool(output.strict)}
     writer.put("output", "text", text or None)
     writer.carry("verbosity")
 
@@ -256,26 +246,16 @@ def encode_tool(tool: Tool) -> bytes:
     """One tool. A function is strict here unless it says that it is not."""
     match tool:
         case FunctionTool():
-            return object_of(
-                [
-                    ("type", b'"function"'),
-                    ("name", encode(tool.name)),
-                    ("description", encode(tool.description) if tool.description is not None else None),
-                    ("parameters", tool.parameters if tool.parameters is not None else b'{"type":"object"}'),
-                    ("strict", encode(bool(tool.strict))),
-                ]
-            )
+            parameters = tool.parameters if tool.parameters is not None else b'{"type":"object"}'
+            return _typed("function", tool, ("parameters", parameters), ("strict", encode(bool(tool.strict))))
         case CustomTool():
-            return object_of(
-                [
-                    ("type", b'"custom"'),
-                    ("name", encode(tool.name)),
-                    ("description", encode(tool.description) if tool.description is not None else None),
-                    ("format", tool.grammar),
-                ]
-            )
+            return _typed("custom", tool, ("format", tool.grammar))
         case BuiltInTool():
             return b'{"type":"web_search"}' if tool.kind == WEB_SEARCH else bytes(tool.raw)
+
+
+def _typed(kind: str, tool: FunctionTool | CustomTool, *rest: tuple[str, bytes | Raw | None]) -> bytes:
+    return b'{"type":"%b",%b' % (kind.encode(), described(tool, *rest)[1:])
 
 
 def _encode_choice(choice: ToolChoice | None) -> object:
@@ -312,20 +292,16 @@ _part_decoder = msgspec.json.Decoder(_Part)
 
 def decode_media(item: Unknown) -> Media | None:
     """The picture, sound or file that a part is; None if it is none of them."""
-    try:
-        part = _part_decoder.decode(item.raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    part = read_or_none(_part_decoder, item.raw) or _Part()
     match part.type:
         case "input_image":
-            held = split_data_url(part.image_url or "")
-            kind, data = held if held is not None else ("", None)
-            url = part.image_url if held is None else None
-            return Media("image", kind, url, data, part.file_id, detail=part.detail)
+            media_type, data = split_data_url(part.image_url or "")
+            url = part.image_url if data is None else None
+            return Media("image", media_type, url, data, part.file_id, detail=part.detail)
         case "input_file":
-            held = split_data_url(part.file_data or "")
-            kind, data = held if held is not None else ("", part.file_data)
-            return Media("document", kind, part.file_url, data, part.file_id, part.filename)
+            media_type, data = split_data_url(part.file_data or "")
+            data = part.file_data if data is None else data
+            return Media("document", media_type, part.file_url, data, part.file_id, part.filename)
         case "input_audio" if part.input_audio is not None:
             return Media("audio", f"audio/{part.input_audio.format or 'wav'}", data=part.input_audio.data)
         case _:
@@ -356,22 +332,12 @@ def decode_result(item: ToolResult) -> ResultContent:
     """What a call's output holds: text, or parts."""
     if bytes(item.content)[:1] == b"{":
         return ResultContent((bytes(item.content).decode(),))
-    content = decode_content(item.content)
-    if content is None or isinstance(content, str):
-        return ResultContent((content or "",))
-    return ResultContent(tuple(_decode_part(raw) for raw in content))
-
-
-def _decode_part(raw: Raw) -> ResultPart:
-    text = members(raw).get("text") if bytes(raw)[:1] == b"{" else None
-    if text is not None and bytes(text)[:1] == b'"':
-        return msgspec.json.decode(text, type=str)
-    return decode_media(Unknown("", raw)) or bytes(raw).decode()
+    return ResultContent(decode_parts(item.content, decode_media))
 
 
 def encode_result(content: ResultContent, call_id: str | None, name: str | None) -> WrittenResult:
     """Text as a string; parts where there are pictures or files."""
-    said = said_of(content)
+    said = text_with_error(content)
     held, rest = hold_media(content, encode_media)
     if not held:
         return WrittenResult(ToolResult(Raw(encode(said)), call_id), rest)

@@ -12,9 +12,8 @@ from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
 from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given
 from thoughtline.formats.openai_responses.bodies import response_decoder
 from thoughtline.formats.openai_responses.elements import Element, decode_answer_element, element_decoder
-from thoughtline.formats.openai_responses.usage import decode_finish, decode_usage
+from thoughtline.formats.openai_responses.usage import USAGE, decode_finish
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
-from thoughtline.formats.token_lists import decode_tokens
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import (
@@ -35,10 +34,6 @@ MAX_ELEMENTS = 10_000
 """No answer has so many elements; a stream that opens more is not one."""
 
 
-_NO_TOKENS = len(b"null")
-"""As long as what stands there where nobody asked: `[]` or `null`."""
-
-
 class _Event(Struct, gc=False):
     type: str = ""
     output_index: int = 0
@@ -48,7 +43,6 @@ class _Event(Struct, gc=False):
     item: Raw = NULL
     response: Raw = NULL
     error: Raw = NULL
-    logprobs: Raw = NULL
 
 
 _decode_event = msgspec.json.Decoder(_Event).decode
@@ -97,15 +91,12 @@ def _is_ours(payload: bytes) -> bool:
     return name in _GROWS or name in _ENDS or name.startswith(("response.output_item.", "response.created"))
 
 
-class _Draft:
+class _Draft(Struct):
     """An element that grows: what was announced of it, and what its deltas brought, by part."""
 
-    __slots__ = ("added", "id", "parts")
-
-    def __init__(self, added: Raw) -> None:
-        self.added = added
-        self.id: str | None = None
-        self.parts: dict[tuple[str, int], list[str]] = {}
+    added: Raw
+    id: str | None = None
+    parts: dict[tuple[str, int], list[str]] = {}
 
 
 class StreamDecoder(PayloadStreamDecoder):
@@ -142,9 +133,7 @@ class StreamDecoder(PayloadStreamDecoder):
         draft = self._drafts.get(event.output_index) or self._open(event.output_index, NULL)
         draft.parts.setdefault((kind, part), []).append(delta)
         if kind == "text":
-            has_tokens = event.logprobs is not NULL and len(event.logprobs) > _NO_TOKENS
-            tokens = decode_tokens(event.logprobs).tokens if has_tokens else ()
-            events.append(TextDelta(0, position, delta, tokens, draft.id))
+            events.append(TextDelta(0, position, delta, draft.id))
         elif kind == "call":
             is_custom = event.type == "response.custom_tool_call_input.delta"
             events.append(CallDelta(0, position, delta, is_custom=is_custom))
@@ -227,7 +216,7 @@ class StreamDecoder(PayloadStreamDecoder):
             self._element_done(index, raw.copy(), events)  # what no event of its own announced
         self._end_the_open(events)
         if is_given(whole.usage):
-            events.append(UsageReported(decode_usage(whole.usage)))
+            events.append(UsageReported(USAGE.decode(whole.usage)))
         if is_given(whole.error):
             events.append(Failed(whole.error.copy()))
         self._is_ended = True

@@ -2,101 +2,72 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Sequence
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
+from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
 from thoughtline.formats.json_text import Json, array, elements, encode, members, object_of, set_members
 from thoughtline.formats.openai_responses.elements import UNSAID, complete_element, encode_elements, encode_reasoning
 from thoughtline.formats.openai_responses.usage import encode_status, encode_usage
-from thoughtline.formats.token_lists import encode_tokens
 from thoughtline.providers import OPENAI_RESPONSES, Dialect
 from thoughtline.values.errors import EncodeError
 from thoughtline.values.events import (
     CallDelta,
-    Event,
-    Failed,
     ItemDone,
-    Noted,
-    Other,
     ReasoningDelta,
     Started,
     TextDelta,
     TurnDone,
-    UsageReported,
 )
 from thoughtline.values.items import REASONING_KINDS, Item, Reasoning, ReasoningEncrypted, Text, ToolCall
-from thoughtline.values.turns import Finish, Usage
+from thoughtline.values.turns import Usage
 
 _Members = list[tuple[str, Json | None]]
 _EMPTY_PART = b'{"type":"output_text","text":"","annotations":[]}'
 
 
-class _Open:
-    """The element that is being written."""
+class _Open(Struct):
+    """The element that is being written; one without a kind if none is."""
 
-    def __init__(self, kind: str, name: str) -> None:
-        self.kind = kind
-        self.name = name
-        self.reasoning: list[Reasoning] = []
-        self.parts = 0
-        self.part_position: int | None = None
-        self.part_text: list[str] = []
-        self.is_summary = False
+    kind: str = ""
+    name: str = ""
+    reasoning: list[Reasoning] = []
+    parts: int = 0
+    part_position: int | None = None
+    part_text: list[str] = []
+    is_summary: bool = False
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it has its ciphertext: nothing follows that."""
+        return bool(self.reasoning) and isinstance(self.reasoning[-1], ReasoningEncrypted)
 
 
-def _is_sealed(opened: _Open) -> bool:
-    """Whether an element has its ciphertext: nothing follows that."""
-    return bool(opened.reasoning) and isinstance(opened.reasoning[-1], ReasoningEncrypted)
-
-
-class StreamEncoder:
+class StreamEncoder(EventEncoder):
     """Events in, bytes of a Responses stream out."""
 
+    keep_alive = b": keep-alive\n\n"
+
     def __init__(self, dialect: Dialect = OPENAI_RESPONSES) -> None:
-        self._dialect = dialect
-        self._started = Started()
+        super().__init__(dialect)
         self._number = 0
         self._output: list[bytes] = []
-        self._open: _Open | None = None
+        self._open = _Open()
         self._told: set[int] = set()
-        self._texts: dict[int, list[str]] = {}
         self._calls: dict[int, CallDelta] = {}
-        self._finish: Finish | None = None
-        self._usage: Usage | None = None
 
-    def encode(self, event: Event) -> bytes:
-        """The bytes that say what this event says."""
-        match event:
-            case Started():
-                self._started = event
-                return self._response("response.created", b'"in_progress"') + self._response(
-                    "response.in_progress", b'"in_progress"'
-                )
-            case TextDelta():
-                return self._text(event)
-            case ReasoningDelta():
-                return self._reasoning(event)
-            case CallDelta():
-                return self._call(event)
-            case ItemDone():
-                return self._item_done(event)
-            case TurnDone():
-                self._finish = event.finish
-                return self._leave()
-            case UsageReported():
-                self._usage = event.usage
-                return b""
-            case Noted():
-                return b""  # what a message says of itself stands in it
-            case Failed():
-                body = event.error if bytes(event.error)[:1] == b"{" else object_of([("message", event.error)])
-                return sse(set_members(body, [("type", b'"error"')]), "error")
-            case Other():
-                return b": keep-alive\n\n"
-            case _:
-                assert_never(event)
+    def _start(self, event: Started) -> bytes:
+        names = ("response.created", "response.in_progress")
+        return b"".join(self._response(name, b'"in_progress"') for name in names)
+
+    def _turn_done(self, event: TurnDone) -> bytes:
+        return self._leave()
+
+    def _fail(self, error: Raw) -> bytes:
+        body = error if bytes(error)[:1] == b"{" else object_of([("message", error)])
+        return sse(set_members(body, [("type", b'"error"')]), "error")
 
     def finish(self) -> bytes:
         """The end of the stream; nothing if the turn was cut."""
@@ -113,7 +84,7 @@ class StreamEncoder:
         self._number += 1
         return sse(body, name)
 
-    def _response(self, name: str, status: bytes, rest: list[tuple[str, bytes]] | None = None) -> bytes:
+    def _response(self, name: str, status: bytes, rest: Sequence[tuple[str, bytes]] = ()) -> bytes:
         response = object_of(
             [
                 ("id", encode(self._started.id or "")),
@@ -124,7 +95,7 @@ class StreamEncoder:
                 ("model", encode(self._started.model or "")),
                 ("output", array(self._output)),
                 *UNSAID,
-                *(rest or []),
+                *rest,
             ]
         )
         return self._event(name, [("response", response)])
@@ -133,38 +104,44 @@ class StreamEncoder:
     def _here(self) -> _Members:
         return [("output_index", encode(len(self._output)))]
 
+    @property
+    def _in_item(self) -> _Members:
+        return [("item_id", encode(self._open.name)), *self._here]
+
+    @property
+    def _in_part(self) -> _Members:
+        return [*self._in_item, ("content_index", b"0")]
+
+    @property
+    def _in_thought(self) -> _Members:
+        where = "summary_index" if self._open.is_summary else "content_index"
+        return [*self._in_item, (where, encode(self._open.parts))]
+
+    def _made_name(self, kind: str, number: int) -> str:
+        return f"{kind}_{self._started.id or 'thoughtline'}_{number}"
+
     def _enter(self, kind: str, element: bytes) -> bytes:
         """Announce a new element."""
         left = self._leave()
-        name = members(element).get("id")
-        self._open = _Open(kind, "" if name is None else bytes(name).decode().strip('"'))
+        self._open = _Open(kind, bytes(members(element).get("id", b"")).decode().strip('"'))
         return left + self._event("response.output_item.added", [*self._here, ("item", element)])
 
     def _close(self, element: bytes) -> bytes:
-        """The element is done; it is part of the output from now on."""
-        element = self._complete(element)
+        """The element is done, under the name it was announced with; it is part of the output from now on."""
+        opened, self._open = self._open, _Open()
+        if opened.name and (opened.kind != "reasoning" or "id" not in members(element)):
+            element = set_members(element, [("id", encode(opened.name))])
+        element = complete_element(element, self._started.id, len(self._output))
         done = self._event("response.output_item.done", [*self._here, ("item", element)])
         self._output.append(element)
-        self._open = None
         return done
-
-    def _complete(self, element: bytes) -> bytes:
-        """The element under the name it was announced with."""
-        opened = self._open
-        if opened is not None and opened.name and (opened.kind != "reasoning" or "id" not in members(element)):
-            element = set_members(element, [("id", encode(opened.name))])
-        return complete_element(element, self._started.id, len(self._output))
 
     def _leave(self) -> bytes:
         """End the element that is open with what was said of it."""
         opened = self._open
-        if opened is None:
-            return b""
         if opened.kind == "reasoning":
             return self._end_part() + self._close(encode_reasoning(opened.reasoning, self._dialect))
-        if opened.part_position is None:
-            return b""
-        return self._end_item(self._said(opened))
+        return b"" if opened.part_position is None else self._end_item(self._said(opened))
 
     def _said(self, opened: _Open) -> Item:
         """The item that the deltas amount to, for an element that nobody ended."""
@@ -174,95 +151,74 @@ class StreamEncoder:
         first = self._calls.get(opened.part_position or 0, CallDelta(0, 0, ""))
         return ToolCall(first.name or "", text, first.id, namespace=first.namespace)
 
+    def _remember(self, position: int, text: str) -> None:
+        self._told.add(position)
+        self._open.part_text.append(text)
+
     # --- messages and calls ---
 
     def _text(self, event: TextDelta) -> bytes:
         said = b""
-        if self._open is None or self._open.part_position != event.position or self._open.kind != "message":
-            said = self._enter("message", self._new_message(event)) + self._begin_part(event.position)
+        if self._open.part_position != event.position or self._open.kind != "message":
+            said = self._enter("message", self._new_message(event))
+            self._open.part_position = event.position
+            said += self._event("response.content_part.added", [*self._in_part, ("part", _EMPTY_PART)])
         self._remember(event.position, event.text)
-        tokens = encode_tokens(event.tokens) if event.tokens else b"[]"
-        delta = [*self._part, ("delta", encode(event.text)), ("logprobs", tokens)]
+        delta = [*self._in_part, ("delta", encode(event.text)), ("logprobs", b"[]")]
         return said + self._event("response.output_text.delta", delta)
 
     def _new_message(self, event: TextDelta) -> bytes:
         if event.choice != 0:
             raise EncodeError("a Responses stream holds one answer")
-        made = f"msg_{self._started.id or 'thoughtline'}_{len(self._output) + (self._open is not None)}"
-        name = event.item_id or made
-        known = {"id": name, "type": "message", "status": "in_progress", "role": "assistant", "content": []}
-        return encode(known)
-
-    def _begin_part(self, position: int) -> bytes:
-        if self._open is not None:
-            self._open.part_position = position
-        return self._event("response.content_part.added", [*self._part, ("part", _EMPTY_PART)])
-
-    @property
-    def _part(self) -> _Members:
-        name = encode(self._open.name if self._open else "")
-        return [("item_id", name), *self._here, ("content_index", b"0")]
-
-    def _remember(self, position: int, text: str) -> None:
-        self._told.add(position)
-        if self._open is not None:
-            self._open.part_text.append(text)
+        name = event.item_id or self._made_name("msg", len(self._output) + bool(self._open.kind))
+        return encode({"id": name, "type": "message", "status": "in_progress", "role": "assistant", "content": []})
 
     def _call(self, event: CallDelta) -> bytes:
         said = b""
-        if self._open is None or self._open.part_position != event.position:
+        if self._open.part_position != event.position:
             self._calls[event.position] = event
             kind, text = ("custom_tool_call", "input") if event.is_custom else ("function_call", "arguments")
             known = {"type": kind, "id": event.item_id or f"fc_{event.id or event.position}", "status": "in_progress"}
             call = {**known, "call_id": event.id or "", "name": event.name or "", text: ""}
             call |= {"namespace": event.namespace} if event.namespace is not None else {}
             said = self._enter(kind, encode(call))
-            if self._open is not None:
-                self._open.part_position = event.position
+            self._open.part_position = event.position
         self._remember(event.position, event.arguments)
         if not event.arguments:
             return said
-        name = encode(self._open.name if self._open else "")
-        delta: _Members = [("item_id", name), *self._here, ("delta", encode(event.arguments))]
-        is_custom = self._open is not None and self._open.kind == "custom_tool_call"
-        kind = "custom_tool_call_input" if is_custom else "function_call_arguments"
-        return said + self._event(f"response.{kind}.delta", delta)
+        kind = "custom_tool_call_input" if self._open.kind == "custom_tool_call" else "function_call_arguments"
+        return said + self._event(f"response.{kind}.delta", [*self._in_item, ("delta", encode(event.arguments))])
 
     # --- reasoning ---
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
         said = b""
-        if self._open is None or self._open.kind != "reasoning" or _is_sealed(self._open):
-            name = event.item_id or f"rs_{self._started.id or 'thoughtline'}_{len(self._output)}"
+        if self._open.kind != "reasoning" or self._open.is_sealed:
+            name = event.item_id or self._made_name("rs", len(self._output))
             said = self._enter("reasoning", encode({"id": name, "type": "reasoning", "summary": []}))
         opened = self._open
-        if opened is not None and opened.part_position != event.position:
+        if opened.part_position != event.position:
             said += self._end_part()
             opened.part_position, opened.part_text, opened.is_summary = event.position, [], event.is_summary
             if event.is_summary:
                 part = b'{"type":"summary_text","text":""}'
-                said += self._event("response.reasoning_summary_part.added", [*self._thought, ("part", part)])
+                said += self._event("response.reasoning_summary_part.added", [*self._in_thought, ("part", part)])
         self._remember(event.position, event.text)
-        kind = "summary_text" if event.is_summary else "text"
-        return said + self._event(f"response.reasoning_{kind}.delta", [*self._thought, ("delta", encode(event.text))])
+        return said + self._thought("delta", ("delta", encode(event.text)))
 
-    @property
-    def _thought(self) -> _Members:
-        opened = self._open
-        where = "summary_index" if opened and opened.is_summary else "content_index"
-        number = opened.parts if opened else 0
-        return [("item_id", encode(opened.name if opened else "")), *self._here, (where, encode(number))]
+    def _thought(self, step: str, *rest: tuple[str, bytes]) -> bytes:
+        kind = "summary_text" if self._open.is_summary else "text"
+        return self._event(f"response.reasoning_{kind}.{step}", [*self._in_thought, *rest])
 
     def _end_part(self) -> bytes:
         opened = self._open
-        if opened is None or opened.part_position is None or opened.kind != "reasoning":
+        if opened.part_position is None or opened.kind != "reasoning":
             return b""
         text = encode("".join(opened.part_text))
-        kind = "summary_text" if opened.is_summary else "text"
-        said = self._event(f"response.reasoning_{kind}.done", [*self._thought, ("text", text)])
+        said = self._thought("done", ("text", text))
         if opened.is_summary:
             part = object_of([("type", b'"summary_text"'), ("text", text)])
-            said += self._event("response.reasoning_summary_part.done", [*self._thought, ("part", part)])
+            said += self._event("response.reasoning_summary_part.done", [*self._in_thought, ("part", part)])
         opened.part_position = None
         opened.parts += 1
         return said
@@ -273,7 +229,7 @@ class StreamEncoder:
         item = event.item
         if isinstance(item, REASONING_KINDS):
             return self._reasoning_done(item)
-        if self._open is not None and self._open.part_position == event.position:
+        if self._open.part_position == event.position:
             return self._end_item(item)
         if event.position in self._told:
             return b""
@@ -284,43 +240,39 @@ class StreamEncoder:
 
     def _reasoning_done(self, item: Reasoning) -> bytes:
         said = b""
-        opened = self._open
-        starts_anew = opened is not None and opened.reasoning and opened.reasoning[-1].index != item.index
-        if opened is None or opened.kind != "reasoning" or starts_anew:
+        before = self._open.reasoning
+        if self._open.kind != "reasoning" or (before and before[-1].index != item.index):
             said = self._leave()
             announced = complete_element(encode_reasoning([item], self._dialect), self._started.id, len(self._output))
             said += self._enter("reasoning", set_members(announced, [("encrypted_content", None)]))
-        if self._open is not None:
-            self._open.reasoning.append(item)
+        self._open.reasoning.append(item)
         return said
 
     def _end_item(self, item: Item) -> bytes:
         element = encode_elements((item,), self._dialect)[0]
         said = b""
         if isinstance(item, Text):
-            said += self._text_done(item, element)
+            said = self._text_done(item, element)
         elif isinstance(item, ToolCall):
-            said += self._call_done(item)
+            said = self._call_done(item)
         return said + self._close(element)
 
     def _text_done(self, item: Text, element: bytes) -> bytes:
         """The notes on the words, which come with their end, and the end."""
         text = encode(item.text)
         part = object_of([("type", b'"output_text"'), ("text", text), ("annotations", b"[]")])
-        tokens, said = b"[]", b""
+        said = b""
         if item.raw and (parts := elements(members(element).get("content", Raw(b"[]")))):
             part = bytes(parts[0])
-            noted = members(part)
-            tokens = bytes(noted.get("logprobs", Raw(tokens)))
-            for at, one in enumerate(elements(noted.get("annotations", Raw(b"[]")))):
-                told: _Members = [*self._part, ("annotation_index", encode(at)), ("annotation", one)]
+            for at, one in enumerate(elements(members(part).get("annotations", Raw(b"[]")))):
+                told: _Members = [*self._in_part, ("annotation_index", encode(at)), ("annotation", one)]
                 said += self._event("response.output_text.annotation.added", told)
-        said += self._event("response.output_text.done", [*self._part, ("text", text), ("logprobs", tokens)])
-        return said + self._event("response.content_part.done", [*self._part, ("part", part)])
+        said += self._event("response.output_text.done", [*self._in_part, ("text", text), ("logprobs", b"[]")])
+        return said + self._event("response.content_part.done", [*self._in_part, ("part", part)])
 
     def _call_done(self, item: ToolCall) -> bytes:
-        here: _Members = [("item_id", encode(self._open.name if self._open else "")), *self._here]
         if item.is_custom:
-            return self._event("response.custom_tool_call_input.done", [*here, ("input", encode(item.arguments))])
-        known: _Members = [("name", encode(item.name)), ("arguments", encode(item.arguments))]
-        return self._event("response.function_call_arguments.done", [*here, *known])
+            said: _Members = [*self._in_item, ("input", encode(item.arguments))]
+            return self._event("response.custom_tool_call_input.done", said)
+        said = [*self._in_item, ("name", encode(item.name)), ("arguments", encode(item.arguments))]
+        return self._event("response.function_call_arguments.done", said)

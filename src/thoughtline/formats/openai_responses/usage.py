@@ -4,39 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-from msgspec import Raw, Struct
-
-from thoughtline.formats.json_text import decode, encode
+from thoughtline.formats.endings import UsageMembers
+from thoughtline.formats.json_text import encode
 from thoughtline.values.items import Item, ToolCall
 from thoughtline.values.turns import Finish, FinishReason, Usage
 
-
-class _Out(Struct, gc=False):
-    reasoning_tokens: int | None = None
-
-
-class _In(Struct, gc=False):
-    cached_tokens: int | None = None
-
-
-class _Usage(Struct, gc=False):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    output_tokens_details: _Out | None = None
-    input_tokens_details: _In | None = None
-
-
-_decoder = msgspec.json.Decoder(_Usage)
-
+USAGE = UsageMembers(
+    "/usage",
+    input="input_tokens",
+    output="output_tokens",
+    reasoning="output_tokens_details.reasoning_tokens",
+    cached="input_tokens_details.cached_tokens",
+)
 _INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
-
-
-def decode_usage(raw: Raw) -> Usage:
-    usage = decode(_decoder, raw, "/usage")
-    reasoning = usage.output_tokens_details.reasoning_tokens if usage.output_tokens_details else 0
-    cached = usage.input_tokens_details.cached_tokens if usage.input_tokens_details else 0
-    return Usage(usage.input_tokens or 0, usage.output_tokens or 0, reasoning or 0, cached or 0, raw.copy())
 
 
 def encode_usage(usage: Usage) -> bytes:
@@ -70,10 +50,9 @@ def encode_status(finish: Finish | None) -> list[tuple[str, bytes]]:
     if finish is None:
         return [("status", b'"in_progress"')]
     match finish.reason:
-        case "length":
-            return [("status", b'"incomplete"'), ("incomplete_details", b'{"reason":"max_output_tokens"}')]
-        case "content_filter":
-            return [("status", b'"incomplete"'), ("incomplete_details", b'{"reason":"content_filter"}')]
+        case "length" | "content_filter" as reason:
+            why = "max_output_tokens" if reason == "length" else reason
+            return [("status", b'"incomplete"'), ("incomplete_details", encode({"reason": why}))]
         case "error":
             return [("status", b'"failed"')]
         case _:

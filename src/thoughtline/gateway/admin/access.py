@@ -16,6 +16,7 @@ from thoughtline.gateway.admin.requests import Request
 from thoughtline.gateway.door import is_direct, is_website
 from thoughtline.gateway.headers import ADMIN_COOKIE, credential_of
 from thoughtline.gateway.state import State
+from thoughtline.values.digests import secret_digest
 from thoughtline.values.errors import Declined
 
 COOKIE = ADMIN_COOKIE
@@ -54,7 +55,7 @@ async def follow_link(request: Request, token: str) -> tuple[tuple[bytes, bytes]
     state = request.state
     if is_website(request.headers):
         raise Declined(403, "cross_site", "A web page led here.", "Paste the link into the address bar.")
-    is_code = bool(state.admin_token) and hmac.compare_digest(_digest(token), _digest(state.guard.code))
+    is_code = bool(state.admin_token) and hmac.compare_digest(secret_digest(token), secret_digest(state.guard.code))
     is_right = is_code or is_token_right(state, token)
     await state.guard.judge(request.peer, is_right=is_right)
     if not is_right:
@@ -88,7 +89,7 @@ def unauthorized() -> Declined:
 
 def is_token_right(state: State, told: str) -> bool:
     token = state.admin_token
-    return bool(token) and hmac.compare_digest(_digest(told), _digest(token or ""))
+    return bool(token) and hmac.compare_digest(secret_digest(told), secret_digest(token or ""))
 
 
 def make_cookie(state: State, host: str) -> str:
@@ -152,9 +153,4 @@ def cookie_of(request: Request) -> str:
 def _code(state: State, ends: int, host: str) -> str:
     place = state.envelope_key if state.is_durable else state.guard.code.encode()
     told = f"cookie {ends} {host.lower()} ".encode("latin-1", "replace") + place
-    return hmac.new(_digest(state.admin_token or ""), told, hashlib.sha256).hexdigest()
-
-
-def _digest(text: str) -> bytes:
-    """Of one length, so that comparing takes one time."""
-    return hashlib.sha256(text.encode("utf-8", "replace")).digest()
+    return hmac.new(secret_digest(state.admin_token or ""), told, hashlib.sha256).hexdigest()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
 
 import msgspec
 from msgspec import Raw, Struct
 
 from thoughtline.audit import audit
-from thoughtline.catalogue import canonical_name
 from thoughtline.gateway.admin.answers import Audit
+from thoughtline.providers import canonical_name
 from thoughtline.values.errors import Declined, DecodeError
-
-RequestFormat = Literal[
-    "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate", "ollama_chat", "bedrock_converse"
-]
+from thoughtline.values.turns import FormatName
 
 
 class AuditQuery(Struct, frozen=True):
@@ -23,7 +19,7 @@ class AuditQuery(Struct, frozen=True):
 
     provider: str | None = None
     model: str | None = None
-    format: RequestFormat | None = None
+    format: FormatName | None = None
 
 
 class AuditBody(Struct, frozen=True):
@@ -32,7 +28,7 @@ class AuditBody(Struct, frozen=True):
     request: Raw
     provider: str = ""
     model: str = ""
-    format: RequestFormat | None = None
+    format: FormatName | None = None
 
 
 async def audited(body: bytes, query: AuditQuery) -> Audit:

@@ -20,9 +20,10 @@ from thoughtline.values.items import (
     ReasoningServerToolCall,
     ReasoningSummary,
     ReasoningText,
+    readable_text,
     reasoning_of,
 )
-from thoughtline.values.records import Outcome
+from thoughtline.values.outcome import Outcome
 
 Turn = TypeVar("Turn", bound=SessionTurn)
 
@@ -88,7 +89,7 @@ def stats_answer(stats: Stats, counts: Counts) -> CacheStats:
 
 
 def entry_answer(entry: Entry) -> CacheEntry:
-    told = (_readable(item) for item in reasoning_of(entry.record.items))
+    told = (readable_text(item) for item in reasoning_of(entry.record.items))
     return _turn(CacheEntry, entry, reasoning="\n\n".join(text for text in told if text))
 
 
@@ -123,13 +124,7 @@ def _turn(kind: type[Turn], entry: Entry, **more: str) -> Turn:
 def _done(outcome: Outcome) -> Done:
     return Done(
         request=outcome.request,
-        restored=outcome.restored,
-        inherited=outcome.inherited,
-        blank=outcome.blank,
-        stripped=outcome.stripped,
-        missing=outcome.missing,
-        healed=outcome.healed,
-        checkpoints=outcome.checkpoints,
+        **outcome.counted,
         route=outcome.route,
         attempts=outcome.attempts,
         handoff=outcome.handoff,
@@ -140,18 +135,6 @@ def _done(outcome: Outcome) -> Done:
         upstream_ms=outcome.upstream_ms,
         own_ms=outcome.own_ms,
     )
-
-
-def _readable(item: Reasoning) -> str:
-    match item:
-        case ReasoningText():
-            return item.text
-        case ReasoningSummary():
-            return item.summary
-        case ReasoningEncrypted() | ReasoningServerToolCall():
-            return ""
-        case _:
-            assert_never(item)
 
 
 def _kind(item: Reasoning) -> str:

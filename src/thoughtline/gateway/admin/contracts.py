@@ -8,7 +8,7 @@ from thoughtline.gateway.admin.answers import ContractsView, ContractView, Corre
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.state import State
 from thoughtline.lessons import key_of
-from thoughtline.replay.contracts import BY_NAME, Contract
+from thoughtline.providers import CONTRACTS, Contract
 from thoughtline.replay.refusals import Correction
 
 
@@ -22,7 +22,7 @@ async def contracts_view(state: State) -> ContractsView:
     """With what other replicas have learned by now."""
     await state.lessons.refresh()
     now, overrides = state.clock(), state.settings.contracts
-    rows = {**BY_NAME, **overrides}
+    rows = {**CONTRACTS, **overrides}
     return ContractsView(
         [_contract(row, name in overrides) for name, row in rows.items()],
         [_correction(one) for one in state.lessons.corrections if one.holds_at(now)],
@@ -44,7 +44,7 @@ def _contract(row: Contract, is_overridden: bool) -> ContractView:
         only_when_thinking=row.only_when_thinking,
         binds_prefix=row.binds_prefix,
         binds_model=row.binds_model,
-        source=row.source,
+        source=str(row.source),
         is_overridden=is_overridden,
     )
 

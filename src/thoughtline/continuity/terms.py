@@ -1,0 +1,73 @@
+"""On which terms a request is continued: what settings say, and what its own header says over them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thoughtline.continuity.tags import TagMode
+from thoughtline.providers import Dialect
+
+Mode = Literal["handoff", "always"]
+
+HEADER = b"x-thoughtline-continuity"
+"""`off`, `handoff` or `always`; anything else says nothing."""
+
+
+class Terms(Struct, frozen=True, gc=False):
+    """How many checkpoints are quoted at once, when, and of what size.
+
+    `after_compaction`: also the last ones of a session of which no turn is left in the request.
+    """
+
+    mode: Mode = "handoff"
+    count: int = 3
+    max_chars: int = 64_000
+    after_compaction: bool = True
+
+
+def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"", *settings: str | None) -> Terms | None:
+    """The terms for one request; None if nothing is to be quoted in it.
+
+    Its header says it, else the first of the narrower settings that says anything, else what is set for all.
+    """
+    for word in (header.strip().lower().decode("latin-1"), *settings):
+        if word == "off":
+            return None
+        if word in ("handoff", "always"):
+            return replace(terms, mode=word)
+    return terms if is_enabled else None
+
+
+def setting_for(model: str, settings: Mapping[str, str]) -> str | None:
+    """The setting of the name that fits a `provider/model` best; in a name `*` stands for anything.
+
+    A name without one fits best, then the one with the most letters, then the one that comes first. Case doesn't
+    matter.
+    """
+    fitting = [name for name in settings if _fits(model, name)]
+    return settings[max(fitting, key=_letters)] if fitting else None
+
+
+def _fits(model: str, name: str) -> bool:
+    pattern = re.sub(r"[\[?]", r"[\g<0>]", name)  # they mean themselves
+    return fnmatchcase(model.lower(), pattern.lower())
+
+
+def _letters(name: str) -> tuple[bool, int]:
+    return "*" not in name, len(name.replace("*", ""))
+
+
+def tag_mode_for(setting: TagMode | None, is_continued: bool, dialect: Dialect) -> TagMode:
+    """What becomes of thinking tags in an answer: as set, else markers go where continuity is on.
+
+    Where a provider's reasoning is known to stand in tags, markers are how it is told from the answer: they stay,
+    unless it is lifted.
+    """
+    mode: TagMode = setting if setting is not None else "markers" if is_continued else "off"
+    return "off" if mode == "markers" and dialect.carrier == "think_tags" else mode

@@ -1,0 +1,121 @@
+r"""Lone surrogates: the `\ud83d` that is left where a client cut a text in the middle of an emoji.
+
+JavaScript cuts strings between the two of a pair, and writes what is left as an escape of its own. Providers that read
+JSON as Python does take it; a decoder that gives UTF-8 can't. To be read, a lone surrogate is spelled as a character of
+the private use area, in as many bytes and in a spelling that no encoder uses; on the way out it is a surrogate again.
+
+    as sent   \ud83d   \uD83D        in either case
+    readable  \uE03d   \uF03D        U+E000 to U+E7FF and U+F000 to U+F7FF, with a capital first digit
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from thoughtline.providers import Dialect
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.turns import Transcript
+
+T = TypeVar("T")
+Decode = Callable[[bytes, Dialect], Transcript]
+Encode = Callable[[Transcript, Dialect], bytes]
+
+MOST_ESCAPES = 100_000
+"""Pairs and lone surrogates that are looked at: what has more keeps nobody waiting, and is not read."""
+
+MOST_BACKSLASHES = 1024
+
+_PAIR_OR_LONE = re.compile(
+    rb"\\u(?:[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>[dD][89a-fA-F][0-9a-fA-F]{2}))"
+)
+_SPELLED = re.compile(rb"\\u(?P<lone>[EF][0-7][0-9a-fA-F]{2})")
+_ONE_CASE = re.compile(rb"d[89a-f][0-9a-f]{2}|D[89A-F][0-9A-F]{2}")
+
+
+def readable(body: bytes) -> bytes | None:
+    """The body in a spelling that can be read; None if it has no lone surrogate, or they could not be told again."""
+    places = _places(_PAIR_OR_LONE, body)
+    if not places or _places(_SPELLED, body) != [] or not all(_ONE_CASE.match(body, at) for at in places):
+        return None
+    changed = bytearray(body)
+    for at in places:
+        changed[at : at + 2] = b"%c%d" % (
+            b"E" if body[at : at + 1] == b"d" else b"F",
+            int(body[at + 1 : at + 2], 16) - 8,
+        )
+    return bytes(changed)
+
+
+def as_sent(body: bytes) -> bytes:
+    """The body with the lone surrogates that the client sent."""
+    changed = bytearray(body)
+    for at in _places(_SPELLED, body) or ():
+        first = b"d%x" % (int(body[at + 1 : at + 2]) + 8)
+        changed[at : at + 2] = first if body[at : at + 1] == b"E" else first.upper()
+    return bytes(changed)
+
+
+def _places(pattern: re.Pattern[bytes], body: bytes) -> list[int] | None:
+    """Where the digits of lone surrogates stand; None if there is too much to look at."""
+    places: list[int] = []
+    at = 0
+    for _ in range(MOST_ESCAPES):
+        found = pattern.search(body, at)
+        if found is None:
+            return places
+        is_escape = _is_escape(body, found.start())
+        if is_escape and found["lone"] is not None:
+            places.append(found.start("lone"))
+        at = found.end() if is_escape else found.start() + 2
+    return None
+
+
+def _is_escape(body: bytes, at: int) -> bool:
+    """Whether the backslash there is one by itself: an even number stands before it, no more than anybody writes."""
+    before = body[max(0, at - MOST_BACKSLASHES) : at]
+    count = len(before) - len(before.rstrip(b"\\"))
+    return count % 2 == 0 and count < MOST_BACKSLASHES
+
+
+def peek(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
+    """What a decoder finds in a body, with lone surrogates or without; None if it can't be read."""
+    found = _read(decoder, body)
+    spelled = readable(body) if found is None else None
+    return found if spelled is None else _read(decoder, spelled)
+
+
+def _read(decoder: msgspec.json.Decoder[T], body: bytes) -> T | None:
+    try:
+        return decoder.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def reading(decode: Decode) -> Decode:
+    """A decoder of requests that takes lone surrogates too."""
+
+    def read(body: bytes, dialect: Dialect) -> Transcript:
+        try:
+            return decode(body, dialect)
+        except DecodeError:
+            spelled = readable(body)
+            if spelled is None:
+                raise
+        return replace(decode(spelled, dialect), has_lone_surrogates=True)
+
+    return read
+
+
+def writing(encode: Encode) -> Encode:
+    """The encoder for what such a decoder has read."""
+
+    def write(transcript: Transcript, dialect: Dialect) -> bytes:
+        body = encode(transcript, dialect)
+        return as_sent(body) if transcript.has_lone_surrogates else body
+
+    return write

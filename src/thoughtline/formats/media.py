@@ -1,0 +1,84 @@
+"""Pictures, files and the results of tools, as far as formats treat them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from thoughtline.formats.json_text import NULL, decode_content, members
+from thoughtline.values.items import Unknown
+from thoughtline.values.options import Media, MediaKind, ResultContent, ResultPart
+
+T = TypeVar("T")
+DecodeMedia = Callable[[Unknown], Media | str | None]
+EncodeMedia = Callable[[Media], Unknown | None]
+
+
+def read_or_none(decoder: msgspec.json.Decoder[T], raw: Raw) -> T | None:
+    """What a decoder finds in some JSON; None if that has another shape."""
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def media_at(kind: MediaKind, url: str, detail: str | None = None) -> Media:
+    """A medium by its address, which may hold it (`data:`)."""
+    media_type, data = split_data_url(url)
+    return Media(kind, url=url, detail=detail) if data is None else Media(kind, media_type, data=data, detail=detail)
+
+
+def split_data_url(url: str) -> tuple[str, str | None]:
+    """Media type and base64 text of a `data:` address; no text if it is another one."""
+    head, comma, data = url.partition(",")
+    if not head.startswith("data:") or not comma or not head.endswith(";base64"):
+        return "", None
+    return head.removeprefix("data:").removesuffix(";base64").split(";")[0], data
+
+
+def data_url(media: Media) -> str:
+    """The address of a medium: its own, or one that holds its bytes."""
+    return media.url if media.url is not None else f"data:{media.media_type};base64,{media.data or ''}"
+
+
+# --- results of tools ------------------------------------------------------------------------------------------------
+
+
+def decode_parts(content: Raw, decode_media: DecodeMedia) -> tuple[ResultPart, ...]:
+    """A result that is text, or a list of parts of which some are media."""
+    parts = decode_content(content)
+    if parts is None or isinstance(parts, str):
+        return (parts or "",)
+    return tuple(_decode_part(raw, decode_media) for raw in parts)
+
+
+def _decode_part(raw: Raw, decode_media: DecodeMedia) -> ResultPart:
+    text = members(raw).get("text", NULL) if bytes(raw)[:1] == b"{" else NULL
+    if bytes(text)[:1] == b'"':
+        return msgspec.json.decode(text, type=str)
+    return decode_media(Unknown("", raw)) or bytes(raw).decode()
+
+
+def text_of(content: ResultContent) -> str:
+    """The text and JSON of a result, one part a line."""
+    said = [part for part in content.parts if not isinstance(part, Media)]
+    return "\n".join(part if isinstance(part, str) else bytes(part.value).decode() for part in said)
+
+
+def text_with_error(content: ResultContent) -> str:
+    """The text of a result for a wire that has no mark for a tool that failed."""
+    return f"Error: {text_of(content)}" if content.is_error else text_of(content)
+
+
+def media_of(content: ResultContent) -> tuple[Media, ...]:
+    return tuple(part for part in content.parts if isinstance(part, Media))
+
+
+def hold_media(content: ResultContent, encode_media: EncodeMedia) -> tuple[list[Raw], tuple[Media, ...]]:
+    """The media of a result that a wire has a place for, as its JSON; and those it has none for."""
+    encoded = [(media, encode_media(media)) for media in media_of(content)]
+    held = [part.raw for _, part in encoded if part is not None]
+    return held, tuple(media for media, part in encoded if part is None)

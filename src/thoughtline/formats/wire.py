@@ -1,0 +1,246 @@
+"""What differs between wire formats, as one value of each: `Wire`.
+
+Every fact is a required argument: a new format that leaves one out does not type-check. Whoever needs to know how a
+format does something asks its `Wire`; nobody compares names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from thoughtline.formats.lone_surrogates import reading, writing
+from thoughtline.formats.paths import FindsPath
+from thoughtline.formats.texts import Texts
+from thoughtline.providers import Dialect
+from thoughtline.values.errors import ErrorReply
+from thoughtline.values.events import Event
+from thoughtline.values.items import Text, ToolResult, Unknown
+from thoughtline.values.notes import NO_NOTES, Notes
+from thoughtline.values.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
+from thoughtline.values.turns import FormatName, Reply, StreamName, Transcript
+
+
+class DecodesStream(Protocol):
+    """Bytes cut anywhere in, events out."""
+
+    def feed(self, data: bytes) -> list[Event]: ...
+
+    def finish(self) -> list[Event]: ...
+
+
+class EncodesStream(Protocol):
+    """Events in, bytes out."""
+
+    def encode(self, event: Event) -> bytes: ...
+
+    def finish(self) -> bytes: ...
+
+
+class BodyCodec(NamedTuple):
+    """The four functions for whole bodies."""
+
+    decode_request: Callable[[bytes, Dialect], Transcript]
+    encode_request: Callable[[Transcript, Dialect], bytes]
+    decode_response: Callable[[bytes, Dialect], Reply]
+    encode_response: Callable[[Reply, Dialect], bytes]
+
+
+class RequestModule(Protocol):
+    """A module that reads and writes requests."""
+
+    def decode_request(self, body: bytes, dialect: Dialect, /) -> Transcript: ...
+
+    def encode_request(self, transcript: Transcript, dialect: Dialect, /) -> bytes: ...
+
+
+class ResponseModule(Protocol):
+    """A module that reads and writes responses."""
+
+    def decode_response(self, body: bytes, dialect: Dialect, /) -> Reply: ...
+
+    def encode_response(self, reply: Reply, dialect: Dialect, /) -> bytes: ...
+
+
+def body_codec(requests: RequestModule, responses: ResponseModule) -> BodyCodec:
+    """The codec of these modules, which reads requests with lone surrogates too."""
+    return BodyCodec(
+        reading(requests.decode_request),
+        writing(requests.encode_request),
+        responses.decode_response,
+        responses.encode_response,
+    )
+
+
+class OptionModule(Protocol):
+    """A module that turns a format's options, media and results of tools into shared values, and back."""
+
+    def decode_options(self, body: bytes, /) -> ReadOptions: ...
+
+    def encode_options(self, options: Options, dialect: Dialect, /) -> WrittenOptions: ...
+
+    def decode_media(self, item: Unknown, /) -> Media | str | None: ...
+
+    def encode_media(self, media: Media, /) -> Unknown | None: ...
+
+    def decode_result(self, item: ToolResult, /) -> ResultContent: ...
+
+    def encode_result(self, content: ResultContent, id: str | None, tool: str | None, /) -> WrittenResult: ...
+
+
+class IdRule(NamedTuple):
+    """Which ids of calls a wire takes. `is_unique`: one that stands twice in a conversation is refused."""
+
+    pattern: re.Pattern[str]
+    is_required: bool = True
+    is_unique: bool = False
+
+    def takes(self, name: str) -> bool:
+        return self.pattern.fullmatch(name) is not None
+
+
+class NotePlace(NamedTuple):
+    """Where a format has notes on an answer. `decode` and `encode` are for those that stand on the words themselves;
+    the others stand beside the answer, where its codec reads and writes them.
+
+    `places` says whether a citation must name its words, may, or is about all that it stands on. `wants` tells a
+    document of a request that asks for citations, `in_history` where a history has notes that no item shows.
+    """
+
+    has_citations: bool = False
+    has_quotes: bool = False
+    places: Literal["needed", "kept", "none"] = "kept"
+    decode: Callable[[Text], Notes] = lambda item: NO_NOTES
+    encode: Callable[[str, Notes], Text] | None = None
+    wants: Callable[[Unknown], bool] = lambda item: False
+    in_history: Callable[[bytes], tuple[str, ...]] = lambda body: ()
+
+
+class HeldConversation(NamedTuple):
+    """A member that names a conversation which the client left at its provider. `kept_as` is a provider's word for
+    keeping such; `is_usual`, that a server nobody knows is taken to. `code` and `remedy` are for one that is not kept.
+    """
+
+    member: str
+    kept_as: Literal["threads", "conversations"]
+    is_usual: bool
+    title: str
+    code: str
+    remedy: str
+
+
+class ErrorCodec(NamedTuple):
+    """Errors read and written, the provider's and ours. `object` is the error itself, as it stands in an event."""
+
+    read: Callable[[int, bytes], ErrorReply]
+    object: Callable[[ErrorReply], object]
+    write: Callable[[ErrorReply], bytes]
+
+
+class ModelList(NamedTuple):
+    """The list of models that clients of a format read. `query` asks for a page so large that one is enough; `path`
+    and `header` tell such a client: how its path begins, what only it sends."""
+
+    encode: Callable[[tuple[str, ...]], bytes]
+    query: str
+    path: str
+    header: bytes
+
+
+Quirk = Literal[
+    "answers_in_pieces",  # clients keep each chunk of a stream as a message of its own
+    "any_path_is_a_version",  # of a base: it stands where others have `/v1`
+    "choices",  # a response may have several answers
+    "claude_finishes",  # Anthropic's words say why a turn ended: formats that share them pass them on
+    "content_in_parts",  # some servers write visible text as parts, where clients expect a string
+    "dialects",  # servers differ in where they keep reasoning
+    "goes_on_after_finish",  # a turn may be said to be over and then go on (Gemini's code execution)
+    "items_are_elements",  # each item of a turn is an element of the list, has an id, and pairs with others by it
+    "key_in_query",  # servers read a key there
+    "max_tokens_needed",  # a request must say a limit
+    "models_elsewhere",  # the list of models is at another host
+    "no_failed_finish",  # no word says that an answer failed
+    "not_last",  # no turn may end in reasoning
+    "one_text",  # a message has one field for all its text and one for all its reasoning
+    "seals_on_request",  # encrypted reasoning comes to those who ask for it
+    "signed_requests",  # for a host: a server nobody knows is not taken to speak it
+    "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
+    "stored_responses",  # an answer has an id by which the next request may name it
+    "streamed_by_address",  # the address says whether to stream, not the body
+    "thoughts_in_pieces",  # clients may send the text of a thought in pieces or not at all: its signatures count
+    "tools_needed",  # calls in the history want tools beside them, and nothing says that none is to be called
+    "tools_unmixed",  # tools that the provider runs don't stand beside functions
+    "unsigned_refused",  # where signatures are checked, thinking without one is refused
+    "usage_last",  # behind everything else, and only to those who asked
+    "usual_tier",  # has a word for the usual service tier
+]
+"""What some formats do and most don't."""
+
+
+class StreamWire(Struct, frozen=True, kw_only=True):
+    """A format that exists as a stream only."""
+
+    name: StreamName
+    dialect: Dialect
+    stream_decoder: Callable[[Dialect], DecodesStream]
+    stream_encoder: Callable[[Dialect], EncodesStream]
+
+
+class Wire(StreamWire, frozen=True, kw_only=True):
+    """A format that clients and providers speak. `dialect` is that of a server nobody knows."""
+
+    name: FormatName
+    bodies: BodyCodec
+    stream_type: bytes
+    stream_query: str
+    """The query that asks for server-sent events; without it a stream is a JSON array. Empty: there is one framing."""
+
+    list_member: str
+    item_member: str
+    """Where the items of a message stand in it; empty where they have no places of their own."""
+    system: Literal["messages", "blocks", "text"]
+    """The system prompt: messages at the head of the list, or a member beside it, of blocks or of one text."""
+    telling_members: tuple[str, ...]
+    """Top-level members of a request that no other format has."""
+    telling_words: tuple[bytes, ...]
+    """Words in its list that no other format has."""
+
+    client_path: FindsPath
+    upstream_path: Callable[[str, str, bool], str]
+    """Where a request goes, of a base, a model and whether it streams."""
+    count_path: Callable[[str, str], str] | None
+    """Where tokens are counted."""
+    count_member: str
+    """Where their number stands in the answer."""
+    version: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    """Headers that every request must have."""
+    models: ModelList
+    errors: ErrorCodec
+
+    options: OptionModule
+    has_openai_tools: bool
+    """Tools of free text, strict tools, a choice among some, and a word for several calls at once."""
+    built_in_tools: frozenset[str]
+    tool_shapes: Literal["functions", "typed", "namespaces"]
+    """How tools that a server may lack stand in a request: not at all, by type, or in namespaces too."""
+
+    call_ids: IdRule
+    upstream_call_ids: IdRule
+    """What a server nobody knows takes."""
+    has_turns_of_blocks: bool
+    """Results and words of a user share a turn, neighbours are one, and no system message stands between them."""
+    has_object_arguments: bool
+    """Arguments of a call are an object, not text."""
+    encode_words: Callable[[str], Text]
+    texts: Texts
+    """Where visible text stands in its answers."""
+    notes: NotePlace
+    response_prefix: str
+    envelope_slot: Literal["block", "element", "call", "none"]
+    """Where there is room for a sealed token: on a block or an element of reasoning, on a call, nowhere."""
+    held: HeldConversation | None
+    quirks: frozenset[Quirk]

@@ -1,0 +1,110 @@
+"""Saving the turns of an answer: the client's news that a turn is over waits until it is saved, for so long at most."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, NamedTuple
+
+from thoughtline.gateway.reading import log_problem
+from thoughtline.stores import Clock
+
+RECENT_SECONDS = 60.0
+"""How long after the last late save the store is still called slow."""
+
+
+class LateSaves:
+    """Those of one process since its start."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._last_at: float | None = None
+        self._saving: set[asyncio.Task[None]] = set()
+        self.total = self.under_way = 0
+
+    def begin(self) -> None:
+        """A hold has run out before its save was done."""
+        self.total += 1
+        self.under_way += 1
+        self._last_at = self._clock()
+
+    def follow(self, saving: asyncio.Task[None]) -> None:
+        """One that goes on behind the client's back."""
+        self.begin()
+        self._saving.add(saving)
+        saving.add_done_callback(self._saving.discard)
+        saving.add_done_callback(lambda _: self.end())
+
+    def end(self) -> None:
+        """It is done, well or not."""
+        self.under_way -= 1
+
+    @property
+    def are_recent(self) -> bool:
+        return self._last_at is not None and (self.under_way > 0 or self._clock() - self._last_at < RECENT_SECONDS)
+
+
+class Hold(NamedTuple):
+    """How long the end of a turn waits for its record, and who is told when that was not enough."""
+
+    seconds: float
+    late: LateSaves
+
+    async def wait_for(self, save: Coroutine[Any, Any, None]) -> None:
+        """Wait for a save, but no longer than that."""
+        saving = asyncio.create_task(save)
+        await asyncio.wait([saving], timeout=self.seconds)
+        if saving.done():
+            saving.result()
+        else:
+            self.late.follow(saving)
+
+
+class Saving:
+    """The saves of one answer. `note` says of one that failed, `late` how many were not waited for."""
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+        self._under_way: set[asyncio.Task[None]] = set()
+        self.held_seconds = 0.0
+        self.late = 0
+        self.note = ""
+
+    async def wait_for(self, save: Coroutine[Any, Any, None]) -> None:
+        """Save. What takes too long goes on behind the client's back."""
+        began = time.perf_counter()
+        loop = asyncio.get_running_loop()
+        over = loop.create_future()
+        task = loop.create_task(save)
+        self._under_way.add(task)
+        task.add_done_callback(partial(self._saved, over))
+        too_long = loop.call_later(self._hold.seconds, _let_go, over)
+        try:
+            await over  # a plain future: `asyncio.wait` takes 9 µs where this takes 5
+        finally:
+            too_long.cancel()
+            self.held_seconds += time.perf_counter() - began
+        if self._hold.seconds and not task.done():
+            self.late += 1
+            self._hold.late.follow(task)
+
+    def _saved(self, over: asyncio.Future[None], task: asyncio.Task[None]) -> None:
+        """A record that could not be made or kept is logged, and is no business of the client's."""
+        self._under_way.discard(task)
+        _let_go(over)
+        problem = None if task.cancelled() else task.exception()
+        if problem is not None:
+            self.note = f"not remembered: {type(problem).__name__}"
+            log_problem("a turn could not be remembered", problem)
+
+    async def settle(self) -> None:
+        """Wait for what is still being saved."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+
+
+def _let_go(held: asyncio.Future[None]) -> None:
+    if not held.done():
+        held.set_result(None)

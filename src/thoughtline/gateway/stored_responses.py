@@ -1,0 +1,170 @@
+"""`previous_response_id` and `item_reference` for providers that store no responses: rebuilt from the store.
+
+    request  {"previous_response_id": X, "input": new}   ─▶   {"input": [what led to X …, X's output …, new …]}
+             {"input": [{"type": "item_reference", "id": Y}]}  ─▶  {"input": [the element Y itself]}
+    answer   kept whole under its id and those of its elements, unless the client said `"store": false`
+
+What is kept is a record like any other: of its tenant, packed, encrypted, expiring and deleted as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from functools import partial
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.formats.json_text import array, elements, is_array, is_given, members, object_of, set_members
+from thoughtline.formats.lone_surrogates import readable
+from thoughtline.stores import Store
+from thoughtline.values.digests import digest
+from thoughtline.values.errors import Declined, StoreError
+from thoughtline.values.items import Unknown
+from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.turns import Provenance
+from thoughtline.working import Work, at_once
+
+KIND = "conversation"
+MAX_BYTES = 4 * 2**20
+"""The longest conversation that is kept under a response's id; a longer one has to be sent whole."""
+
+MOST_LOOKED_UP = 64
+"""Conversations that are fetched for the references of one request. One has all that led to it."""
+
+_OWN_ID = "resp_"
+_NOTHING = Raw(b"null")
+
+
+async def unfolded(store: Store, tenant: str, body: bytes, work: Work = at_once) -> bytes:
+    """A request with its whole conversation in `input`. One that names no earlier response is the very same."""
+    try:
+        request = await work(partial(members, body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        spelled = readable(body)
+        # Otherwise whoever translates it says what is wrong.
+        return body if spelled is None else await unfolded(store, tenant, spelled, work)
+    if b"item_reference" in bytes(request.get("input", _NOTHING)):
+        request["input"] = Raw(array(await _looked_up(store, tenant, await work(partial(_input_of, request)), work)))
+        body = await work(partial(set_members, body, [("input", bytes(request["input"]))]))
+    previous = request.get("previous_response_id", _NOTHING)
+    if not is_given(previous):
+        return body
+    name = _name(previous)
+    earlier = await _kept(store, tenant, name)
+    if earlier is None:
+        raise Declined(
+            400,
+            "previous_response_not_found",
+            f"Previous response with id {name[:100]!r} not found.",
+            "Send the whole conversation in `input`.",
+        )
+    whole = array((*earlier, *_input_of(request)))
+    return set_members(body, [("input", whole), ("previous_response_id", None)])
+
+
+async def keep(store: Store, made: Provenance, request: bytes, answer: bytes, now: float) -> None:
+    """Keep an answer, and all that led to it, under its id."""
+    try:
+        given, response = members(request), members(answer)
+        if bytes(given.get("store", _NOTHING)) == b"false" or not is_given(response.get("id", _NOTHING)):
+            return
+        output = elements(response.get("output", Raw(b"[]")))
+        conversation = (*_input_of(given), *output)
+        names = [_id_of(one) for one in output]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    whole = array(conversation)
+    if len(whole) > MAX_BYTES:
+        return
+    item = Unknown(KIND, Raw(object_of([("input", whole)])))
+    own = _name(response["id"])
+    key = _key(own)
+    keys = (key, *(_key(name) for name in names if own in name))  # an id of ours, and so the only one of its name
+    record = Record(RecordId(digest(key.encode() + whole).hex()), made, (item,), keys, now)
+    with contextlib.suppress(StoreError):  # counted and shown by the store itself
+        await store.save((record,))
+
+
+async def _kept(store: Store, tenant: str, name: str, work: Work = at_once) -> list[Raw] | None:
+    key = _key(name)
+    try:
+        found = (await store.find(tenant, [key])).get(key, ())
+    except StoreError:
+        return None
+    for record in found:
+        for item in record.items:
+            if isinstance(item, Unknown) and item.kind == KIND:
+                return await work(partial(_elements_stored, item))
+    return None
+
+
+def _elements_stored(item: Unknown) -> list[Raw]:
+    return elements(members(item.raw)["input"])
+
+
+async def _looked_up(store: Store, tenant: str, given: list[Raw], work: Work) -> list[Raw]:
+    """An input with its references replaced by what they name. What nobody kept stays: the translation says so.
+
+    From the last to the first: what is kept under the id of a late element has the earlier ones too.
+    """
+    names = await work(lambda: [_referred(one) for one in given])
+    known: dict[str, Raw] = {}
+    looked_up = 0
+    for name in reversed(names):
+        if name and name not in known and looked_up < MOST_LOOKED_UP:
+            looked_up += 1
+            kept = await _kept(store, tenant, name, work)
+            known = {**await work(partial(_by_id, kept or [])), **known}
+            await asyncio.sleep(0)
+    return [known.get(name, one) if name else one for name, one in zip(names, given, strict=True)]
+
+
+def _by_id(kept: list[Raw]) -> dict[str, Raw]:
+    """The elements whose ids are ours, and so the only ones of their name."""
+    named = ((_id_of(one), one) for one in kept)
+    return {name: one for name, one in named if _OWN_ID in name}
+
+
+class _Element(Struct, gc=False):
+    type: str = ""
+    id: str = ""
+
+
+_element = msgspec.json.Decoder(_Element)
+
+
+def _id_of(one: Raw) -> str:
+    return _decoded(one).id
+
+
+def _referred(one: Raw) -> str:
+    """The id that an element refers to; empty if it is no reference."""
+    element = _decoded(one)
+    return element.id if element.type == "item_reference" else ""
+
+
+def _decoded(one: Raw) -> _Element:
+    try:
+        return _element.decode(one)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _Element()
+
+
+def _input_of(request: dict[str, Raw]) -> list[Raw]:
+    given = request.get("input", _NOTHING)
+    if is_array(given):
+        return elements(given)
+    return [Raw(object_of([("role", b'"user"'), ("content", given)]))] if is_given(given) else []
+
+
+def _name(raw: Raw) -> str:
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except msgspec.DecodeError:
+        raise Declined(400, "bad_previous_response_id", "previous_response_id is no text.") from None
+
+
+def _key(name: str) -> Key:
+    return Key(f"response-v1:{digest(name.encode('utf-8', 'replace')).hex()}")

@@ -1,0 +1,149 @@
+"""Providers as data: one file for each, which ends in its `ROW` and says everything that is true of it.
+
+    name, host ──> ProviderRow      where it is, which formats it speaks, whose rules hold for what it serves
+    model ───────> its maker's row  the contract in each format, how thinking is switched, what it says to a refusal
+
+A new provider is a new file and a name in `PROVIDERS`; whatever else asks, asks the row.
+"""
+
+from __future__ import annotations
+
+import re
+
+from thoughtline.providers import (
+    anthropic,
+    azure,
+    bedrock,
+    cerebras,
+    cohere,
+    copilot,
+    deepinfra,
+    deepseek,
+    fireworks,
+    gemini,
+    glm,
+    groq,
+    kimi,
+    lmstudio,
+    mimo,
+    minimax,
+    mistral,
+    nebius,
+    ollama,
+    openai,
+    opencode_go,
+    openrouter,
+    perplexity,
+    qwen,
+    sambanova,
+    siliconflow,
+    together,
+    vllm,
+    xai,
+)
+from thoughtline.providers.anthropic import ANTHROPIC as ANTHROPIC
+from thoughtline.providers.azure import AZURE_RESPONSES as AZURE_RESPONSES
+from thoughtline.providers.bedrock import BEDROCK_CLAUDE as BEDROCK_CLAUDE
+from thoughtline.providers.bedrock import BEDROCK_PLAIN as BEDROCK_PLAIN
+from thoughtline.providers.cohere import COHERE as COHERE
+from thoughtline.providers.contract import Contract as Contract
+from thoughtline.providers.contract import Kind as Kind
+from thoughtline.providers.contract import Rung as Rung
+from thoughtline.providers.contract import Scope as Scope
+from thoughtline.providers.contract import Source as Source
+from thoughtline.providers.contract import Takes as Takes
+from thoughtline.providers.copilot import COPILOT as COPILOT
+from thoughtline.providers.deepseek import DEEPSEEK as DEEPSEEK
+from thoughtline.providers.deepseek import DEEPSEEK_ANTHROPIC as DEEPSEEK_ANTHROPIC
+from thoughtline.providers.deepseek import DEEPSEEK_RESPONSES as DEEPSEEK_RESPONSES
+from thoughtline.providers.dialects import AI_SDK as AI_SDK
+from thoughtline.providers.dialects import NO_REASONING as NO_REASONING
+from thoughtline.providers.dialects import REASONING as REASONING
+from thoughtline.providers.dialects import REASONING_CONTENT as REASONING_CONTENT
+from thoughtline.providers.dialects import REASONING_DETAILS as REASONING_DETAILS
+from thoughtline.providers.dialects import THINK_TAGS as THINK_TAGS
+from thoughtline.providers.dialects import Carrier as Carrier
+from thoughtline.providers.dialects import Dialect as Dialect
+from thoughtline.providers.dialects import written_in as written_in
+from thoughtline.providers.gemini import GEMINI as GEMINI
+from thoughtline.providers.gemini import GOOGLE_CHAT as GOOGLE_CHAT
+from thoughtline.providers.glm import GLM as GLM
+from thoughtline.providers.kimi import KIMI as KIMI
+from thoughtline.providers.kimi import KIMI_ANTHROPIC as KIMI_ANTHROPIC
+from thoughtline.providers.mimo import MIMO as MIMO
+from thoughtline.providers.mimo import MIMO_ANTHROPIC as MIMO_ANTHROPIC
+from thoughtline.providers.minimax import MINIMAX_ANTHROPIC as MINIMAX_ANTHROPIC
+from thoughtline.providers.minimax import MINIMAX_SPLIT as MINIMAX_SPLIT
+from thoughtline.providers.minimax import MINIMAX_TAGS as MINIMAX_TAGS
+from thoughtline.providers.mistral import MISTRAL as MISTRAL
+from thoughtline.providers.ollama import OLLAMA as OLLAMA
+from thoughtline.providers.ollama import OLLAMA_TAGS as OLLAMA_TAGS
+from thoughtline.providers.openai import OPENAI_RESPONSES as OPENAI_RESPONSES
+from thoughtline.providers.qwen import QWEN as QWEN
+from thoughtline.providers.refusals import RefusalTemplate as RefusalTemplate
+from thoughtline.providers.row import AuthStyle as AuthStyle
+from thoughtline.providers.row import Held as Held
+from thoughtline.providers.row import ModelRow as ModelRow
+from thoughtline.providers.row import ProviderRow as ProviderRow
+from thoughtline.providers.shared import UNKNOWN as UNKNOWN
+from thoughtline.providers.shared import UNLISTED as UNLISTED
+from thoughtline.providers.xai import XAI_RESPONSES as XAI_RESPONSES
+
+# A format that serves only some of a provider's models, or of which no contract is known, is not listed: requests in it
+# are translated to one that serves them all. So Responses of Kimi, MiMo, MiniMax and Qwen. Addresses are those of the
+# providers' own documentation, the international ones where there are several, in 2026-11.
+PROVIDERS: tuple[ProviderRow, ...] = (
+    *(deepseek.ROW, kimi.ROW, mimo.ROW, glm.ROW, minimax.ROW, qwen.ROW),
+    *(anthropic.ROW, openai.ROW, azure.ROW, gemini.ROW, xai.ROW, openrouter.ROW, openrouter.VERCEL),
+    *(mistral.ROW, groq.ROW, cerebras.ROW, fireworks.ROW, together.ROW, siliconflow.ROW),
+    *(nebius.ROW, deepinfra.ROW, sambanova.ROW, cohere.ROW, perplexity.ROW, bedrock.ROW),
+    *(ollama.ROW, vllm.ROW, lmstudio.ROW, copilot.ROW, opencode_go.ROW),
+)
+
+
+def host_named(name: str) -> ProviderRow | None:
+    """The row of a provider, by its name or another that it goes by."""
+    lowered = name.lower()
+    return next((row for row in PROVIDERS if lowered == row.name or lowered in row.aliases), None)
+
+
+def host_at(address: str) -> ProviderRow | None:
+    """The row of the provider that is at an address."""
+    host = re.sub(r"^\w+://", "", address).split("/")[0].split(":")[0].lower()
+    return next((row for row in PROVIDERS if re.search(row.hosts, host)), None)
+
+
+def maker_of(model: str) -> ProviderRow | None:
+    """The row of whoever makes a model, by its name."""
+    lowered = model.lower()
+    return next((row for row in PROVIDERS if re.search(row.models, lowered)), None)
+
+
+def is_wanted_back(model: str) -> bool:
+    """Whether some maker wants the reasoning of this model's tool calls back."""
+    lowered = model.lower()
+    return any(row.wanted_models and re.search(row.wanted_models, lowered) for row in PROVIDERS)
+
+
+def canonical_name(name: str) -> str:
+    """A provider's name as its row has it: `moonshot` is `kimi`. A name that nobody knows stays as it is."""
+    row = host_named(name)
+    return row.name if row is not None else name.lower()
+
+
+def refusals() -> list[tuple[str, RefusalTemplate]]:
+    """Every refusal that is known, and whose it is: those that want a code beside their sentence first."""
+    every = [(one.family or row.name, one) for row in (*PROVIDERS, UNLISTED) for one in row.refusals]
+    return sorted(every, key=lambda pair: not (pair[1].codes and pair[1].template))
+
+
+def _contracts() -> dict[str, Contract]:
+    found: dict[str, Contract] = {}
+    for contract in (*(one for row in PROVIDERS for one in row.contracts), UNKNOWN):
+        found.setdefault(contract.name, contract)
+    return found
+
+
+DIALECTS: dict[str, Dialect] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Dialect)}
+CONTRACTS: dict[str, Contract] = _contracts()
+"""Every contract, by its name. Detection makes some of them fit the host: `replay.detection`."""

@@ -1,0 +1,44 @@
+"""Azure OpenAI: OpenAI's rules, and ciphertext that is bound to the resource."""
+
+from msgspec.structs import replace
+
+from thoughtline.providers import deepseek, openai
+from thoughtline.providers.contract import Source
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import AZURE_OPENAI_RESPONSES_V1
+
+AZURE_RESPONSES = Dialect("azure_responses", "native", AZURE_OPENAI_RESPONSES_V1)
+
+_RESPONSES = replace(
+    openai.RESPONSES,
+    name="azure-responses",
+    dialect=AZURE_RESPONSES,
+    source=Source(
+        "https://github.com/openai/codex/issues/3573", "2026-11-16", "as OpenAI, ciphertext bound to the resource"
+    ),
+)
+
+ROW = ProviderRow(
+    name="azure",
+    hosts=r"(openai\.azure\.com|cognitiveservices\.azure\.com)$",
+    base_url="",  # https://RESOURCE.openai.azure.com/openai/v1: the resource is the customer's own.
+    formats=("openai_responses", "openai_chat"),
+    auth="api-key",
+    rules="own",
+    rows=(
+        ModelRow(
+            models=openai.NEVER_REASONS,
+            contracts=(openai.unreasoning(_RESPONSES), openai.CHAT),
+        ),
+        ModelRow(
+            models=r"deepseek(?![-_ ]?(r1|v3[.p]?2))",
+            contracts=(deepseek.RESPONSES, openai.CHAT),
+        ),
+        ModelRow(contracts=(_RESPONSES, openai.CHAT)),
+    ),
+    wants_back="always",
+    makes=(AZURE_OPENAI_RESPONSES_V1,),
+    responses_tools=None,
+    holds=("conversations",),
+)

@@ -1,0 +1,112 @@
+"""AWS Bedrock's Converse API: Anthropic's rules for Claude, none for most others, and reasoning of two is refused."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from thoughtline.providers.anthropic import ADAPTIVE, ADAPTIVE_MODELS, BOUND, BOUND_MODELS, CLAUDE
+from thoughtline.providers.contract import Contract, Source, unverified
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import ANTHROPIC_CLAUDE_V1
+from thoughtline.values.options import FUNCTIONS_ONLY
+
+BEDROCK_CLAUDE = Dialect("bedrock_claude", "native", ANTHROPIC_CLAUDE_V1)
+BEDROCK_PLAIN = Dialect("bedrock_plain", "native")
+
+_BLOCKS = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ReasoningContentBlock.html"
+
+# langchain-aws#401, strands PR#682, LibreChat PR#13888, hermes-agent#105780; Mantle: bifrost `encryptedreasoning.go`.
+# AWS counts the members of a list from 1. The prefill sentence names no field: it is about reasoning only where the
+# last turn is nothing else, and elsewhere there is no block to drop. 2026-11.
+_NO_REASONING = says(
+    "forbidden",
+    "drop_block",
+    "User messages cannot contain reasoning content…. Please remove the reasoning content and try again.",
+    field="reasoningContent",
+)
+_REFUSALS = (
+    _NO_REASONING,
+    says(
+        "forbidden",
+        "drop_member",
+        "This model doesn't support the reasoningContent.reasoningText.<field:signature> field",
+        dropped="messages[].content[].reasoningContent.reasoningText.signature",
+    ),
+    says(
+        "missing",
+        "add_filler_text",
+        r"<(?:\d{1,4} validation errors? detected: )?>Value <(?:null )?>at '<path:messages\.\w{1,6}\.member\.content"
+        r"\.\w{1,6}\.member>.reasoningContent.reasoningText.<field:text>' failed to satisfy constraint: "
+        "Member must not be null",
+        counts_from=1,
+    ),
+    says(
+        "thinking-last",
+        "drop_block",
+        "This model does not support assistant message prefill. The conversation must end with a user message",
+        field="reasoningContent",
+    ),
+    says(
+        "foreign",
+        "strip_seal",
+        "<[Ee]ncrypted[ _]content> <(?:is )?>missing recognized prefix",
+        field="encrypted_content",
+    ),
+    says(
+        "forbidden",
+        "drop_member",
+        r"#/<path:messages/\d{1,6}(?:/content/\d{1,6})?>: extraneous key [{member}] is not permitted",
+    ),
+)
+
+
+def _on_converse(claude: Contract) -> Contract:
+    return replace(claude, format="bedrock_converse", dialect=BEDROCK_CLAUDE, tools=FUNCTIONS_ONLY)
+
+
+_CLAUDE = replace(
+    _on_converse(CLAUDE),
+    name="bedrock-claude",
+    source=Source(_BLOCKS, "2026-11-16", "Anthropic's rules behind Converse"),
+)
+_PLAIN = Contract(
+    "bedrock-plain",
+    "advisory",
+    BEDROCK_PLAIN,
+    source=unverified("gpt-oss, Qwen, Kimi, MiniMax on Converse: text is taken, a signature is refused"),
+    format="bedrock_converse",
+    knobs=(ALWAYS_THINKS,),
+)
+_FORBIDDEN = replace(
+    _PLAIN,
+    name="bedrock-forbidden",
+    kind="forbidden",
+    takes="nothing",
+    source=Source("https://github.com/langchain-ai/langchain-aws/issues/401", "2026-11-16", "Nova likewise; a 400"),
+    knobs=(Knob("nova", "nova", TO_HIGH), ALWAYS_THINKS),
+    answers=(_NO_REASONING,),
+)
+
+ROW = ProviderRow(
+    name="bedrock",
+    aliases=("aws-bedrock",),
+    hosts=r"amazonaws\.com$",
+    models=r"amazon\.nova|nova-(2|pro|lite|micro|premier)",
+    # With a Bedrock API key: a request signed for another host can't be passed on. Another region: another base_url.
+    base_url="https://bedrock-runtime.us-east-1.amazonaws.com",
+    formats=("bedrock_converse",),
+    owns="bedrock_converse",
+    rules="makers",
+    rows=(
+        ModelRow(models=BOUND_MODELS, contracts=(_on_converse(BOUND),)),
+        ModelRow(models=ADAPTIVE_MODELS, contracts=(_on_converse(ADAPTIVE),)),
+        ModelRow(models="claude", contracts=(_CLAUDE,)),
+        ModelRow(models=r"nova|deepseek[-_. ]?r1", contracts=(_FORBIDDEN,)),
+        ModelRow(contracts=(_PLAIN,)),
+    ),
+    has_documented_field=False,
+    refusals=_REFUSALS,
+)

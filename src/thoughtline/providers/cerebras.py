@@ -1,0 +1,42 @@
+"""Cerebras: `reasoning` on messages, GLM's inside the content, and `reasoning_content` is refused."""
+
+from msgspec.structs import replace
+
+from thoughtline.providers.contract import Source
+from thoughtline.providers.dialects import THINK_TAGS
+from thoughtline.providers.knobs import NO_KNOB
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.shared import FIELD_CONTRACT
+
+_TAGS = replace(
+    FIELD_CONTRACT,
+    name="think-tags",
+    dialect=THINK_TAGS,
+    source=Source(
+        "https://inference-docs.cerebras.ai/capabilities/reasoning", "2026-11-16", "GLM: <think> in the content"
+    ),
+    knobs=(NO_KNOB,),
+)
+
+_UNSUPPORTED = r"<(?:[\w.]+: )?>property '%s' is unsupported"
+_SETTING = "<setting:reasoning|thinking|enable_thinking|thinking_budget|clear_thinking|preserve_thinking>"
+
+ROW = ProviderRow(
+    name="cerebras",
+    hosts=r"cerebras\.ai$",
+    base_url="https://api.cerebras.ai/v1",
+    formats=("openai_chat",),
+    rules="own",
+    rows=(
+        ModelRow(models="glm", contracts=(_TAGS,)),
+        ModelRow(contracts=(FIELD_CONTRACT,)),
+    ),
+    wants_back="never",
+    # kilocode#10375: one violation per line. 2026-11.
+    refusals=(
+        says("forbidden", "strip_field", _UNSUPPORTED % "{message_field}"),
+        says("forbidden", "drop_member", _UNSUPPORTED % "{element_member}"),
+        says("forbidden", "drop_member", _UNSUPPORTED % _SETTING, codes=["wrong_api_format"]),
+    ),
+)

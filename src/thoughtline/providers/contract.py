@@ -1,0 +1,107 @@
+"""What a provider and its model demand back, as data: the types that the rows of providers are made of."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import Knob
+from thoughtline.providers.refusals import RefusalTemplate
+from thoughtline.values.options import FUNCTIONS_ONLY, ToolRange
+from thoughtline.values.turns import FormatName, Transcript
+
+Kind = Literal["presence", "authenticity", "advisory", "forbidden"]
+Scope = Literal[
+    "nowhere",
+    "calls_after_user",  # assistant turns with calls after the last user message
+    "calls",  # assistant turns with calls, anywhere
+    "all_with_tools",  # every assistant turn, if the request offers tools
+    "loop_head",  # the first assistant turn of the tool loop that is being continued
+    "first_call_of_step",  # the first call of each model step after the last user message
+    "pairs",  # elements that name each other by id
+]
+Takes = Literal["text", "own", "nothing"]
+Rung = Literal["empty", "inherit", "blank", "sentinel", "unpair", "pause_thinking"]
+
+PRESENCE: tuple[Rung, ...] = ("empty", "blank", "pause_thinking")
+"""What to do about text that a maker wants back and nobody has: every maker that wants text takes a blank."""
+
+
+def unverified(says: str) -> Source:
+    """What is believed and was never read on a page."""
+    return Source("", "", says)
+
+
+class Source(Struct, frozen=True, gc=False):
+    """What a row rests on: a page, the day it was read, and what it says. Without a page it is unverified."""
+
+    link: str
+    day: str
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.says} ({self.link}, {self.day})" if self.link else f"{self.says} (unverified)"
+
+
+class Sampling(Struct, frozen=True, gc=False):
+    """Settings of sampling that models refuse.
+
+    Models whose names fit `never` take none of `names`. One that thinks takes none of `while_thinking`, and where there
+    is a `least_top_p`, no smaller one and no temperature but 1. Only models that fit `takes_both` take a temperature
+    beside a `top_p`. `hottest` is the highest temperature.
+    """
+
+    never: str = "(?!)"
+    names: tuple[str, ...] = ()
+    while_thinking: tuple[str, ...] = ()
+    least_top_p: float = 0.0
+    takes_both: str = ""
+    hottest: float | None = None
+
+
+class Contract(Struct, frozen=True, gc=False):
+    """A row. `takes` is what may be sent: any text, only what this provider made, or nothing at all.
+
+    `filler` is the least that is known to be accepted where a field must be there and nobody has its text.
+    `follows_answers`: the server's answers say which member holds reasoning; the dialect's is where to begin.
+    `may_seal`: nobody lists the server, so seals of a client's may be its own. `drops`: members that it refuses.
+    `knobs` are how thinking is switched, the first that fits the model. `answers` are what the provider says to those
+    who break the contract. `when_split` is the dialect of a request that asks for `reasoning_split`. `refuses_empty`:
+    an empty text does not pass, not even for a turn that had no reasoning.
+    """
+
+    name: str
+    kind: Kind
+    dialect: Dialect
+    source: Source
+    scope: Scope = "nowhere"
+    takes: Takes = "text"
+    ladder: tuple[Rung, ...] = ()
+    filler: str = " "
+    thinks_by_default: bool = False
+    only_when_thinking: bool = True
+    binds_prefix: bool = False
+    binds_model: bool = False
+    follows_answers: bool = False
+    may_seal: bool = False
+    drops: tuple[str, ...] = ()
+    never_thinks: bool = False
+    format: FormatName = "openai_chat"
+    tools: ToolRange = FUNCTIONS_ONLY
+    knobs: tuple[Knob, ...] = ()
+    answers: tuple[RefusalTemplate, ...] = ()
+    sampling: Sampling = Sampling()
+    forces_no_tool_while_thinking: bool = False
+    refuses_other_fields: bool = False
+    refuses_empty: bool = False
+    when_split: Dialect | None = None
+
+    def thinks(self, transcript: Transcript) -> bool:
+        """Whether this request has the model think."""
+        return self.thinks_by_default if transcript.thinking == "unsaid" else transcript.thinking != "off"
+
+    @property
+    def is_strict(self) -> bool:
+        return self.kind in ("presence", "authenticity") and self.scope != "nowhere"

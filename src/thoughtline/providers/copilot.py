@@ -1,0 +1,35 @@
+"""GitHub Copilot: text and an opaque half beside it, of models that others make."""
+
+from thoughtline.providers import anthropic
+from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import NO_KNOB
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import COPILOT_V1
+
+COPILOT = Dialect("copilot", "reasoning_text", COPILOT_V1, call_ids="short")
+
+_CHAT = Contract(
+    "copilot",
+    "authenticity",
+    COPILOT,
+    takes="own",
+    source=unverified("VS Code's client: reasoning_text and reasoning_opaque go back on the last tool turn"),
+    thinks_by_default=True,
+    binds_model=True,
+    knobs=(NO_KNOB,),
+    answers=anthropic.ANSWERS,
+)
+
+ROW = ProviderRow(
+    name="copilot",
+    aliases=("github-copilot",),
+    hosts=r"githubcopilot\.com$",
+    base_url="https://api.githubcopilot.com",
+    formats=("openai_chat", "openai_responses", "anthropic_messages"),
+    paths={"openai_chat": "/chat/completions", "openai_responses": "/responses"},
+    rules="own",
+    rows=(ModelRow(contracts=(_CHAT,)),),
+    makes=(COPILOT_V1,),
+    responses_tools=None,
+)

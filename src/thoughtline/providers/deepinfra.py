@@ -1,0 +1,11 @@
+"""DeepInfra: open models of others."""
+
+from thoughtline.providers.shared import open_host
+
+ROW = open_host(
+    "deepinfra",
+    r"deepinfra\.com$",
+    "https://api.deepinfra.com/v1/openai",
+    formats=("openai_chat", "anthropic_messages"),
+    bases={"anthropic_messages": "https://api.deepinfra.com/anthropic"},
+)

@@ -1,0 +1,141 @@
+"""Google's Gemini: a signature on the first call of each step, checked from Gemini 3 on."""
+
+from msgspec.structs import replace
+
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import Knob
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import GOOGLE_GEMINI_V1
+from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, Effort
+
+GEMINI = Dialect("gemini", "native", GOOGLE_GEMINI_V1)
+GOOGLE_CHAT = Dialect("google_chat", "google_extra", GOOGLE_GEMINI_V1)
+
+_PAGE = "https://ai.google.dev/gemini-api/docs/thought-signatures"
+
+# continue#8785, gemini-cli#13467, Antigravity-Manager PR#3342, 9router#301, inspect_ai#2838 (Vertex). That `position`
+# and the number of the content block count from 1 fits every sample; no page says it. 2026-11.
+_MISSING = "Function call is missing a ~<field:thought_signature>~ in functionCall parts"
+_MISSING_AT = says(
+    "missing",
+    "restore",
+    f"{_MISSING}<. This is required for tools to work correctly, and missing thought_signature may lead to degraded "
+    "model performance. Additional data, function call `default_api:{name}` |.{0,400}?>, position {position}…. Please "
+    "refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.",
+    scope="first_call_of_step",
+    also=("misplaced",),
+)
+_CORRUPTED = says(
+    "foreign",
+    "strip_seal",
+    r"<Corrupted thought signature\.|(?:Unable to submit request because )?"
+    r"(?:(?:Corrupted|Invalid) [Tt]hought[ _]signature\b|Thought signature is not valid)>",
+    field="thought_signature",
+    also=("truncated", "altered"),
+)
+_UNABLE = "<(?:Unable to submit request because )?>"
+_REFUSALS = (
+    _MISSING_AT,
+    says("missing", "restore", _MISSING, scope="first_call_of_step"),
+    says(
+        "missing",
+        "restore",
+        _UNABLE
+        + "<[Ff]unction> call {name} in the `{position}.` content block is missing a `<field:thought_signature>",
+        scope="first_call_of_step",
+    ),
+    _CORRUPTED,
+    says(
+        "forbidden",
+        "drop_member",
+        r"<(?:Invalid JSON payload received\. )?>Unknown name <\\?\">{member}<\\?\"> at '{element}': Cannot find field",
+    ),
+    says(
+        "thinking-unsupported",
+        "stop_asking",
+        f"{_UNABLE}<[Tt]hinking> is not <supported|enabled> <for|by|on> ",
+        field="thinkingConfig",
+    ),
+)
+
+_NEVER_THOUGHT = Knob(r"gemini-(1|2\.0|2-0)", "no_knob")
+_EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high")
+
+_NATIVE = Contract(
+    "gemini",
+    "authenticity",
+    GEMINI,
+    scope="first_call_of_step",
+    takes="own",
+    source=Source(_PAGE, "2026-11-16", "Thought signatures: the first call of each step of the current turn"),
+    ladder=("sentinel",),
+    thinks_by_default=True,
+    only_when_thinking=False,
+    binds_model=True,
+    format="gemini_generate",
+    tools=ALL_TOOLS,
+    knobs=(
+        _NEVER_THOUGHT,
+        Knob("flash", "gemini_level", _EFFORTS, can_be_off=False),
+        Knob("", "gemini_level", ("low", "high"), can_be_off=False),
+    ),
+    answers=(_MISSING_AT, _CORRUPTED),
+)
+_NATIVE_2 = replace(
+    _NATIVE,
+    name="gemini-2.5",
+    kind="advisory",
+    scope="nowhere",
+    source=Source(_PAGE, "2026-11-16", "Thought signatures: not validated before Gemini 3"),
+    ladder=(),
+    only_when_thinking=True,
+    knobs=(
+        _NEVER_THOUGHT,
+        Knob("pro", "gemini_budget", can_be_off=False, budgets=(128, 32_768)),
+        Knob("lite", "gemini_budget", budgets=(512, 24_576)),
+        Knob("", "gemini_budget", budgets=(1, 24_576)),
+    ),
+    answers=(),
+)
+_CHAT = replace(
+    _NATIVE,
+    name="gemini-chat",
+    dialect=GOOGLE_CHAT,
+    source=Source(_PAGE, "2026-11-16", "extra_content.google.thought_signature on the first call"),
+    format="openai_chat",
+    tools=FUNCTIONS_ONLY,
+    knobs=(_NEVER_THOUGHT, Knob("", "reasoning_effort", _EFFORTS)),
+)
+_CHAT_2 = replace(_CHAT, kind="advisory", scope="nowhere", ladder=())
+
+ROW = ProviderRow(
+    name="gemini",
+    aliases=("google", "vertex"),
+    hosts=r"(googleapis\.com|google\.dev)$",
+    models="gemini",
+    base_url="https://generativelanguage.googleapis.com",
+    formats=("gemini_generate", "openai_chat"),
+    bases={"openai_chat": "https://generativelanguage.googleapis.com/v1beta/openai"},
+    auth="x-goog-api-key",
+    owns="gemini_generate",
+    rules="own",
+    rows=(
+        ModelRow(
+            models=r"gemini-[12]\b|gemini-(1|2)\.|gemini-(pro|ultra)$",
+            contracts=(_NATIVE_2, _CHAT_2),
+            elsewhere=(),
+        ),
+        ModelRow(
+            contracts=(_NATIVE, _CHAT),
+            elsewhere=(_CHAT,),
+        ),
+    ),
+    wants_back="always",
+    wanted_models="gemini|google/",
+    makes=(GOOGLE_GEMINI_V1,),
+    guests={"anthropic": "anthropic_messages"},  # Vertex serves Claude as Anthropic does.
+    example_model="gemini-3-pro-preview",
+    refusals=_REFUSALS,
+)

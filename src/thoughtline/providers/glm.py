@@ -1,0 +1,39 @@
+"""Zhipu's GLM, at Z.ai: text, never enforced."""
+
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import Knob
+from thoughtline.providers.row import Context, ModelRow, ProviderRow
+from thoughtline.values.items import GLM_V1
+
+GLM = Dialect("glm", "reasoning_content", GLM_V1)
+
+_CHAT = Contract(
+    "glm",
+    "advisory",
+    GLM,
+    source=Source(
+        "https://docs.z.ai/guides/capabilities/thinking-mode", "2026-11-16", "return it unmodified; unenforced"
+    ),
+    thinks_by_default=True,
+    knobs=(Knob("", "thinking_type", keeps=((("thinking", "clear_thinking"), False),)),),
+)
+
+ROW = ProviderRow(
+    name="glm",
+    aliases=("zai", "zhipu", "z-ai"),
+    hosts=r"(bigmodel\.cn|z\.ai)$",
+    models="glm",
+    base_url="https://api.z.ai/api/paas/v4",
+    formats=("openai_chat", "anthropic_messages"),
+    bases={"anthropic_messages": "https://api.z.ai/api/anthropic"},
+    rules="own",
+    rows=(ModelRow(contracts=(_CHAT,)),),
+    wanted_models="glm.{0,80}think",
+    makes=(GLM_V1,),
+    example_model="glm-5",
+    contexts=(
+        Context("glm-5.2", 1_048_576, "https://openrouter.ai/z-ai/glm-5.2, 2026-11-16"),
+        Context("glm-5", 200_000, "https://vercel.com/ai-gateway/models/glm-5, 2026-11-16"),
+    ),
+)

@@ -1,0 +1,15 @@
+"""Groq: `reasoning` on messages, and `reasoning_content` is refused."""
+
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.shared import FIELD_CONTRACT, UNSUPPORTED_FIELD, UNSUPPORTED_MEMBER
+
+ROW = ProviderRow(
+    name="groq",
+    hosts=r"groq\.com$",
+    base_url="https://api.groq.com/openai/v1",
+    formats=("openai_chat", "openai_responses"),
+    rules="own",
+    rows=(ModelRow(contracts=(FIELD_CONTRACT,)),),
+    wants_back="never",
+    refusals=(UNSUPPORTED_FIELD, UNSUPPORTED_MEMBER),
+)

@@ -1,0 +1,76 @@
+"""Moonshot's Kimi: text, on every turn that calls a tool."""
+
+from msgspec.structs import replace
+
+from thoughtline.providers.contract import PRESENCE, Contract, Source, unverified
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import THINKING_TYPE, Knob
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import Context, ModelRow, ProviderRow
+from thoughtline.values.items import KIMI_V1
+
+KIMI = Dialect("kimi", "reasoning_content", KIMI_V1, call_ids="own")
+KIMI_ANTHROPIC = Dialect("kimi_anthropic", "native", KIMI_V1)
+
+# opencode#25758, QwenPaw#433 (SiliconFlow, code 20015), nanobot#3939, TeXRA PR#1905. 2026-11.
+_MISSING = "thinking is enabled but ~<field:reasoning_content>~ is missing in assistant tool call message"
+_MISSING_AT = says("missing", "restore", f"{_MISSING} at index {{index}}")
+_REFUSALS = (
+    _MISSING_AT,
+    says("missing", "restore", _MISSING),
+    says(
+        "thinking-conflict",
+        "drop_member",
+        "cannot specify both `thinking` and `<field:reasoning_effort>`",
+        dropped="reasoning_effort",
+    ),
+    says(
+        "thinking-conflict",
+        "pass_on",
+        r"the <field:thinking> field in the request (expected type <\w{1,20}>) is illegal",
+    ),
+)
+
+_K3 = Knob("k3", "reasoning_effort", ("low", "high", "max"), can_be_off=False)
+_THINKING = Knob("thinking", "no_knob", can_be_off=False)
+_KEEPS = Knob(r"k2[.p]6", "thinking_type", keeps=((("thinking", "keep"), "all"),))
+
+_CHAT = Contract(
+    "kimi",
+    "presence",
+    KIMI,
+    scope="calls",
+    source=Source("https://github.com/MoonshotAI/kimi-agent-sdk/issues/169", "2026-11-16", "its 400 names the message"),
+    ladder=PRESENCE,
+    thinks_by_default=True,
+    knobs=(_K3, _THINKING, _KEEPS, THINKING_TYPE),
+    answers=(_MISSING_AT,),
+    forces_no_tool_while_thinking=True,
+)
+_MESSAGES = replace(
+    _CHAT,
+    name="kimi-anthropic",
+    dialect=KIMI_ANTHROPIC,
+    source=unverified("the same rule in Anthropic's format; its signature is decoration"),
+    format="anthropic_messages",
+    knobs=(_K3, _THINKING, THINKING_TYPE),
+    forces_no_tool_while_thinking=False,
+)
+
+ROW = ProviderRow(
+    name="kimi",
+    aliases=("moonshot", "moonshotai"),
+    hosts=r"(moonshot\.(cn|ai)|kimi\.com)$",
+    models="kimi",
+    base_url="https://api.moonshot.ai/v1",
+    formats=("openai_chat", "anthropic_messages"),
+    bases={"anthropic_messages": "https://api.moonshot.ai/anthropic"},
+    rules="own",
+    rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
+    wants_back="always",
+    wanted_models="kimi|moonshotai/",
+    makes=(KIMI_V1,),
+    example_model="kimi-k2.6",
+    contexts=(Context("kimi-k2", 262_144, "https://docs.openclaw.ai/providers/moonshot, 2026-11-16"),),
+    refusals=_REFUSALS,
+)

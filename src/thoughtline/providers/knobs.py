@@ -1,0 +1,57 @@
+"""The knobs that models have for thinking: which member switches it, and what can be said with it."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from thoughtline.values.options import EFFORTS, Effort
+
+Style = Literal[
+    "no_knob",
+    "reasoning_effort",
+    "reasoning",
+    "responses",
+    "thinking_type",
+    "thinking_adaptive",
+    "enable_thinking",
+    "token_budget",
+    "claude_budget",
+    "claude_adaptive",
+    "gemini_budget",
+    "gemini_level",
+    "think",
+    "think_level",
+    "nova",
+]
+Setting = tuple[tuple[str, ...], object]
+"""A member of a request by its path, and its value."""
+
+EVERY_EFFORT: tuple[Effort, ...] = EFFORTS[1:]
+TO_HIGH: tuple[Effort, ...] = ("low", "medium", "high")
+
+
+class Knob(NamedTuple):
+    """What can be said to the models whose names fit.
+
+    `efforts` are the words the model knows; `budgets` the bounds of a budget; `keeps` the member that has earlier
+    thinking used at all, where a model wants to be told.
+    """
+
+    models: str
+    style: Style
+    efforts: tuple[Effort, ...] = ()
+    can_be_off: bool = True
+    budgets: tuple[int, int] = (1, 1_000_000)
+    keeps: tuple[Setting, ...] = ()
+
+    def is_for(self, model: str) -> bool:
+        return re.search(self.models, model) is not None
+
+
+NO_KNOB = Knob("", "no_knob")
+ALWAYS_THINKS = Knob("", "no_knob", can_be_off=False)
+ANY_EFFORT = Knob("", "reasoning_effort", EVERY_EFFORT)
+THINKING_TYPE = Knob("", "thinking_type")
+REASONING_OBJECT = Knob("", "reasoning", EVERY_EFFORT)
+"""OpenRouter's, and of whoever keeps reasoning in `reasoning_details` as it does."""

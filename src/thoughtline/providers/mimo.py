@@ -1,0 +1,59 @@
+"""Xiaomi's MiMo: text, on every turn that calls a tool."""
+
+from msgspec.structs import replace
+
+from thoughtline.providers.contract import PRESENCE, Contract, Source, unverified
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import THINKING_TYPE
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import MIMO_V1
+
+MIMO = Dialect("mimo", "reasoning_content", MIMO_V1)
+MIMO_ANTHROPIC = Dialect("mimo_anthropic", "native", MIMO_V1)
+
+# DeepSeek's sentence in `param`, which the reader of bodies joins to the message: forgecode#3347. That plain turns are
+# checked too is reported (9router#1321), so a refusal is about every turn. 2026-11.
+_PASS_BACK = says(
+    "missing",
+    "restore",
+    r"Param Incorrect: The ~<field:reasoning_content|content\[\]\.thinking|reasoning_text>~ in the thinking mode must "
+    "be passed back to the API….",
+    scope="all_with_tools",
+)
+
+_CHAT = Contract(
+    "mimo",
+    "presence",
+    MIMO,
+    scope="calls",
+    source=Source("https://juejin.cn/post/7638845791750864938", "2026-11-16", "its notice to developers of 2026-05-12"),
+    ladder=PRESENCE,
+    thinks_by_default=True,
+    knobs=(THINKING_TYPE,),
+    answers=(_PASS_BACK,),
+)
+_MESSAGES = replace(
+    _CHAT,
+    name="mimo-anthropic",
+    dialect=MIMO_ANTHROPIC,
+    source=unverified("the same rule in Anthropic's format"),
+    format="anthropic_messages",
+)
+
+ROW = ProviderRow(
+    name="mimo",
+    aliases=("xiaomi-mimo", "xiaomi"),
+    hosts=r"(mimo\.mi\.com|xiaomimimo\.com)$",
+    models=r"mimo[-.]?v?\d",
+    base_url="https://api.xiaomimimo.com/v1",
+    formats=("openai_chat", "anthropic_messages"),
+    bases={"anthropic_messages": "https://api.xiaomimimo.com/anthropic"},
+    rules="own",
+    rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
+    wants_back="always",
+    wanted_models=r"(^|[/:])mimo[-.]?v\d|xiaomi/",
+    makes=(MIMO_V1,),
+    example_model="mimo-v2.5-pro",
+    refusals=(_PASS_BACK,),
+)

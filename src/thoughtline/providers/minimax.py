@@ -1,0 +1,44 @@
+"""MiniMax: text inside the content, or beside it if asked, never enforced."""
+
+from msgspec.structs import replace
+
+from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import ALWAYS_THINKS, Knob
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import MINIMAX_RESPONSE_V1
+
+MINIMAX_TAGS = Dialect("minimax_tags", "think_tags", MINIMAX_RESPONSE_V1)
+MINIMAX_SPLIT = Dialect("minimax_split", "reasoning_details", MINIMAX_RESPONSE_V1)
+MINIMAX_ANTHROPIC = Dialect("minimax_anthropic", "native", MINIMAX_RESPONSE_V1)
+
+_CHAT = Contract(
+    "minimax",
+    "advisory",
+    MINIMAX_TAGS,
+    source=unverified("M2 Tool Use & Interleaved Thinking: append the whole message; nothing is enforced"),
+    thinks_by_default=True,
+    knobs=(Knob("m3", "thinking_adaptive"), ALWAYS_THINKS),
+    when_split=MINIMAX_SPLIT,
+)
+_MESSAGES = replace(
+    _CHAT,
+    name="minimax-anthropic",
+    dialect=MINIMAX_ANTHROPIC,
+    source=unverified("the same in Anthropic's format"),
+    format="anthropic_messages",
+    when_split=None,
+)
+
+ROW = ProviderRow(
+    name="minimax",
+    hosts=r"(minimax(i)?\.(chat|io|com))$",
+    models="minimax|abab",
+    base_url="https://api.minimax.io/v1",
+    formats=("openai_chat", "anthropic_messages"),
+    bases={"anthropic_messages": "https://api.minimax.io/anthropic"},
+    rules="own",
+    rows=(ModelRow(contracts=(_CHAT, _MESSAGES)),),
+    makes=(MINIMAX_RESPONSE_V1,),
+    example_model="MiniMax-M3",
+)

@@ -1,0 +1,45 @@
+"""Mistral: thinking chunks in the content, and any other field is refused."""
+
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import Knob
+from thoughtline.providers.refusals import Remedy, says
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import MISTRAL_V1
+
+MISTRAL = Dialect("mistral", "mistral_chunks", MISTRAL_V1, call_ids="nine")
+
+_SAYS: tuple[tuple[Remedy, str], ...] = (
+    ("strip_field", "{location}Extra inputs are not permitted"),
+    ("drop_member", "{element_member}: Extra inputs are not permitted"),
+)
+# crush#1590, litellm#30835: the reader of bodies writes `loc` before `msg`. 2026-11.
+_EXTRA, _EXTRA_MEMBER = (
+    says("forbidden", remedy, template, codes=["extra_forbidden"], statuses=(400, 422)) for remedy, template in _SAYS
+)
+
+_CHAT = Contract(
+    "mistral",
+    "advisory",
+    MISTRAL,
+    source=Source(
+        "https://docs.mistral.ai/studio-api/conversations/reasoning", "2026-11-16", "any other field is a 422"
+    ),
+    thinks_by_default=True,
+    knobs=(Knob("magistral", "no_knob", can_be_off=False), Knob("", "reasoning_effort", ("high",))),
+    answers=(_EXTRA,),
+    refuses_other_fields=True,
+)
+
+ROW = ProviderRow(
+    name="mistral",
+    hosts=r"mistral\.ai$",
+    models="magistral|mistral|ministral|codestral|devstral|pixtral",
+    base_url="https://api.mistral.ai/v1",
+    formats=("openai_chat",),
+    rules="own",
+    rows=(ModelRow(contracts=(_CHAT,)),),
+    wants_back="never",
+    makes=(MISTRAL_V1,),
+    refusals=(_EXTRA, _EXTRA_MEMBER),
+)

@@ -1,0 +1,44 @@
+"""Ollama: a server of one's own; `thinking` in its own format, `reasoning` in OpenAI's, nothing enforced."""
+
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import REASONING, Dialect
+from thoughtline.providers.knobs import TO_HIGH, Knob
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import ModelRow, ProviderRow
+
+OLLAMA = Dialect("ollama", "native")
+OLLAMA_TAGS = Dialect("ollama_tags", "think_tags")
+
+_NATIVE = Contract(
+    "ollama",
+    "advisory",
+    OLLAMA,
+    source=Source("https://ollama.com/blog/thinking", "2026-11-16", "thinking in and out, nothing enforced"),
+    thinks_by_default=True,
+    format="ollama_chat",
+    knobs=(
+        Knob("^(llama|gemma2|gemma3|mistral|phi)", "no_knob"),
+        Knob("gpt-oss", "think_level", TO_HIGH, can_be_off=False),
+        Knob("", "think"),
+    ),
+)
+
+ROW = ProviderRow(
+    name="ollama",
+    hosts=r"(?!)",
+    base_url="http://127.0.0.1:11434",
+    formats=("ollama_chat", "openai_chat", "openai_responses", "anthropic_messages"),
+    auth="none",
+    owns="ollama_chat",
+    rules="makers",
+    rows=(ModelRow(contracts=(_NATIVE,)),),
+    dialect=REASONING,
+    refusals=(
+        says(
+            "thinking-unsupported",
+            "stop_asking",
+            r"<(?:registry\.\S{1,100} )?><\\?[\"'`][^\"'`\\]{1,200}\\?[\"'`]> does not support <thinking|reasoning>",
+            field="think",
+        ),
+    ),
+)

@@ -1,0 +1,196 @@
+"""OpenAI: encrypted items that name each other in Responses, and no place for reasoning in Chat Completions."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from thoughtline.providers.contract import Contract, Sampling, Source, unverified
+from thoughtline.providers.dialects import NO_REASONING, Dialect
+from thoughtline.providers.knobs import EVERY_EFFORT, TO_HIGH, Knob, Style
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.providers.shared import FIELD_CONTRACT
+from thoughtline.values.items import BEDROCK_OPENAI_RESPONSES_V1, OPENAI_RESPONSES_V1
+from thoughtline.values.options import ALL_TOOLS
+
+OPENAI_RESPONSES = Dialect("openai_responses", "native", OPENAI_RESPONSES_V1)
+
+# pydantic-ai's recording of a modified history, rig#751, openai-agents-js#546, bifrost#5410, sub2api#3138, experiential
+# PR#972 (a relay that loses the code), codex (`content`, `status`), openai-php#645 (Chat Completions). 2026-11.
+_UNPAIRED = says(
+    "unpaired",
+    "unpair",
+    r"Item '{id}' of type '<reasoning|\w{1,40}>' was provided without its required <following item|'reasoning' item>….",
+    field="id",
+    scope="pairs",
+    also=("misplaced",),
+)
+_NOT_FOUND = says(
+    "stale-id",
+    "drop_item",
+    "Item with id '<(?=rs_)>{id}' not found…. Items are not persisted when `store` is set to false. Try again with "
+    "`store` set to true, or remove this item from your input.",
+    field="id",
+    statuses=(400, 404),
+)
+_UNVERIFIED = says(
+    "foreign",
+    "drop_item",
+    "The encrypted content {whose}could not be verified…. Reason: Encrypted content could not be decrypted or parsed.",
+    field="encrypted_content",
+    also=("altered", "truncated"),
+)
+_DUPLICATE = says("duplicated", "drop_item", "Duplicate item found with id ~{id}", field="id")
+_OF_RESPONSES = (
+    _UNPAIRED,
+    _NOT_FOUND,
+    says(
+        "stale-id", "unpair", "Item with id '{id}' not found. Items are not persisted", field="id", statuses=(400, 404)
+    ),
+    says("stale-id", "restore", "", field="previous_response_id", codes=["previous_response_not_found"]),
+    says(
+        "misplaced",
+        "drop_item",
+        "The encrypted content {whose}could not be verified. Reason: Encrypted content item_id did not match",
+        field="encrypted_content",
+    ),
+    _UNVERIFIED,
+    says("foreign", "drop_item", "", field="encrypted_content", codes=["invalid_encrypted_content"]),
+    _DUPLICATE,
+    says(
+        "thinking-unsupported",
+        "stop_asking",
+        "Encrypted content is not supported with this model",
+        field="encrypted_content",
+    ),
+    says(
+        "forbidden",
+        "drop_member",
+        "Unknown parameter: '{input}.<field:status|content|summary|encrypted_content|reasoning_content|phase>'",
+    ),
+    says(
+        "forbidden",
+        "drop_member",
+        "Invalid '{input}.<field:content>': array too long. Expected an array with maximum length 0",
+    ),
+    says("missing", "add_filler_text", "Missing required parameter: '{input}.<field:summary>'"),
+    says(
+        "foreign",
+        "unpair",
+        "Invalid '{input}.<field:id>': <.{0,200}?>Expected an ID that begins with '<rs|fc|msg>",
+    ),
+    *(
+        says(
+            "forbidden",
+            "drop_member",
+            f"Unsupported parameter: 'reasoning.<field:{name}>' is not supported with this model",
+            dropped=f"reasoning.{name}",
+        )
+        for name in ("effort", "summary")
+    ),
+)
+_UNKNOWN_FIELD = says("forbidden", "strip_field", "Unknown parameter: '{message_field}'….", family="openai-chat")
+_SETTING = "<setting:reasoning|thinking|enable_thinking|thinking_budget|clear_thinking|preserve_thinking>"
+_UNEXPECTED = "Additional properties are not allowed ('%s'<(?:, '[^']{1,80}'){0,20}> w<as|ere> unexpected){on_message}"
+_OF_CHAT = (
+    says(
+        "thinking-conflict",
+        "pass_on",
+        "Function tools with <field:reasoning_effort> are not supported",
+        family="openai-chat",
+    ),
+    _UNKNOWN_FIELD,
+    says("forbidden", "strip_field", _UNEXPECTED % "{carrier}", family="openai-chat"),
+    says("forbidden", "drop_member", "Unknown parameter: '{element_member}'", family="openai-chat"),
+    says("forbidden", "drop_member", f"Unknown parameter: '{_SETTING}'", family="openai-chat"),
+    says("forbidden", "drop_member", _UNEXPECTED % "{member}", family="openai-chat"),
+)
+
+
+def _knobs(style: Style) -> tuple[Knob, ...]:
+    return (
+        Knob(r"gpt-[34]", "no_knob"),
+        Knob(r"(^|/)o[134]", style, TO_HIGH, can_be_off=False),
+        Knob(r"gpt-5\.1", style, TO_HIGH),
+        Knob(r"gpt-5\.", style, (*TO_HIGH, "xhigh")),
+        Knob(r"gpt-5", style, ("minimal", *TO_HIGH), can_be_off=False),
+        Knob("", style, EVERY_EFFORT),
+    )
+
+
+_SAMPLING = Sampling(
+    never=r"(^|/)(o[134]|gpt-5)",
+    names=("temperature", "top_p", "frequency_penalty", "presence_penalty"),
+)
+RESPONSES = Contract(
+    "openai-responses",
+    "authenticity",
+    OPENAI_RESPONSES,
+    scope="pairs",
+    takes="own",
+    source=Source(
+        "https://cookbook.openai.com/examples/responses_api/reasoning_items",
+        "2026-11-16",
+        "Reasoning models: items are paired by id; ciphertext is bound to item, organisation, endpoint",
+    ),
+    ladder=("unpair",),
+    thinks_by_default=True,
+    only_when_thinking=False,
+    format="openai_responses",
+    tools=ALL_TOOLS,
+    knobs=_knobs("responses"),
+    answers=(_UNPAIRED, _NOT_FOUND, _UNVERIFIED, _DUPLICATE),
+    sampling=_SAMPLING,
+)
+CHAT = Contract(
+    "openai-chat",
+    "forbidden",
+    NO_REASONING,
+    takes="nothing",
+    source=unverified("Chat Completions knows no reasoning in messages: unknown parameters are refused"),
+    tools=ALL_TOOLS,
+    knobs=_knobs("reasoning_effort"),
+    answers=(_UNKNOWN_FIELD,),
+    sampling=_SAMPLING,
+)
+
+NEVER_REASONS = r"(^|/)(gpt-3|gpt-4|chatgpt-4|gpt-5(\.\d)?-chat)"
+"""Models that don't reason: asked for encrypted reasoning, they refuse ("Encrypted content is not supported with this
+model"), and so they do where it is sent to them."""
+
+
+def unreasoning(contract: Contract) -> Contract:
+    """The contract of a model that does not reason."""
+    return replace(contract, kind="forbidden", scope="nowhere", takes="nothing", ladder=())
+
+
+ROW = ProviderRow(
+    name="openai",
+    hosts=r"(openai\.com|chatgpt\.com)$",
+    models=r"gpt-oss|(^|/)(gpt|o\d|chatgpt|codex|computer-use)",
+    base_url="https://api.openai.com/v1",
+    formats=("openai_responses", "openai_chat"),
+    rules="own",
+    rows=(
+        ModelRow(
+            models="gpt-oss",
+            contracts=(CHAT, RESPONSES),
+            elsewhere=(FIELD_CONTRACT,),
+        ),
+        ModelRow(
+            models=NEVER_REASONS,
+            contracts=(CHAT, unreasoning(RESPONSES)),
+            elsewhere=(unreasoning(RESPONSES),),
+        ),
+        ModelRow(
+            contracts=(RESPONSES, CHAT),
+            elsewhere=(RESPONSES,),
+        ),
+    ),
+    wanted_models=r"(^|/)(o[1-9]|gpt-[5-9]|gpt-oss|codex)",
+    makes=(OPENAI_RESPONSES_V1, BEDROCK_OPENAI_RESPONSES_V1),
+    responses_tools=None,
+    holds=("conversations",),
+    example_model="gpt-5.1",
+    refusals=(*_OF_RESPONSES, *_OF_CHAT),
+)

@@ -1,0 +1,58 @@
+"""OpenRouter: every maker's reasoning in `reasoning_details`, and its upstreams' refusals passed on."""
+
+from msgspec.structs import replace
+
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import REASONING_DETAILS
+from thoughtline.providers.knobs import REASONING_OBJECT
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import NOT_OPENAIS, SEARCHES, ModelRow, ProviderRow
+
+_CHAT = Contract(
+    "openrouter",
+    "advisory",
+    REASONING_DETAILS,
+    takes="own",
+    source=Source("https://openrouter.ai/docs/use-cases/reasoning-tokens", "2026-11-16", "pass it back unmodified"),
+    knobs=(REASONING_OBJECT,),
+)
+
+ROW = ProviderRow(
+    name="openrouter",
+    hosts=r"openrouter\.ai$",
+    base_url="https://openrouter.ai/api/v1",
+    formats=("openai_chat", "openai_responses", "anthropic_messages"),
+    rules="strict makers",
+    rows=(ModelRow(contracts=(_CHAT,)),),
+    dialect=REASONING_DETAILS,
+    responses_tools=SEARCHES,
+    example_model="deepseek/deepseek-v4-pro",
+    # MassGen#624, gptel#1190 (before Gemini's own error). 2026-11.
+    refusals=(
+        says(
+            "missing",
+            "restore",
+            "Gemini models require OpenRouter reasoning details to be preserved in each request",
+            field="reasoning_details",
+            scope="first_call_of_step",
+        ),
+        says(
+            "thinking-mode",
+            "adapt_thinking",
+            "Reasoning is mandatory for this endpoint and cannot be disabled",
+            field="reasoning",
+        ),
+    ),
+)
+
+VERCEL = replace(
+    ROW,
+    name="vercel-gateway",
+    hosts="(?!)",
+    base_url="",
+    formats=(),
+    responses_tools=NOT_OPENAIS,
+    example_model="",
+    refusals=(),
+)
+"""Vercel's gateway keeps reasoning as OpenRouter does; it is no provider of the catalogue."""

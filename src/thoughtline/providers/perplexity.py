@@ -1,0 +1,27 @@
+"""Perplexity: what its models think is visible text."""
+
+from thoughtline.providers.contract import Contract, unverified
+from thoughtline.providers.dialects import NO_REASONING
+from thoughtline.providers.knobs import NO_KNOB
+from thoughtline.providers.row import ModelRow, ProviderRow
+
+_CHAT = Contract(
+    "no-reasoning",
+    "forbidden",
+    NO_REASONING,
+    takes="nothing",
+    source=unverified("Perplexity has no replay; <think> is visible text there"),
+    knobs=(NO_KNOB,),
+)
+
+ROW = ProviderRow(
+    name="perplexity",
+    hosts=r"perplexity\.ai$",
+    models="sonar",
+    base_url="https://api.perplexity.ai",
+    formats=("openai_chat",),
+    paths={"openai_chat": "/chat/completions"},
+    rules="own",
+    rows=(ModelRow(contracts=(_CHAT,), elsewhere=()),),
+    wants_back="never",
+)

@@ -1,0 +1,47 @@
+"""Alibaba's Qwen, at Model Studio (DashScope), which serves models of others too: text, never enforced."""
+
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.knobs import Knob
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import QWEN_V1
+
+QWEN = Dialect("qwen", "reasoning_content", QWEN_V1)
+
+_CHAT = Contract(
+    "qwen",
+    "advisory",
+    QWEN,
+    source=Source(
+        "https://www.alibabacloud.com/help/en/model-studio/deep-thinking",
+        "2026-11-16",
+        "used with preserve_thinking, never enforced",
+    ),
+    knobs=(
+        Knob(r"qwen3\.[6-9]", "enable_thinking", keeps=((("preserve_thinking",), True),)),
+        Knob("", "enable_thinking"),
+    ),
+)
+
+ROW = ProviderRow(
+    name="qwen",
+    aliases=("dashscope", "alibaba"),
+    hosts=r"aliyuncs\.com$",
+    models="qwq|qwen",
+    base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+    formats=("openai_chat", "anthropic_messages"),
+    bases={"anthropic_messages": "https://dashscope-intl.aliyuncs.com/apps/anthropic"},
+    rules="makers",
+    rows=(ModelRow(contracts=(_CHAT,)),),
+    wanted_models="qwq|qwen.{0,80}think",
+    makes=(QWEN_V1,),
+    example_model="qwen3.7-max",
+    refusals=(
+        says(
+            "thinking-conflict",
+            "pause_thinking",
+            r"<(?:parameter\.)?>`<field:enable_thinking>` must be set to false for non-streaming calls",
+        ),
+    ),
+)

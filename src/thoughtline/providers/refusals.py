@@ -1,0 +1,197 @@
+"""What providers say when they refuse a request for its reasoning: each sentence once, as a template.
+
+    says("missing", "restore", "<field:reasoning_content> is missing in message {index}…, see our pages")
+
+The classifier reads a template as a pattern, the auditor writes it as a sentence. A backtick may be missing or another
+quote, since relays and log lines lose them; `~` marks where a quote may stand and the provider writes none. `<a|b>` are
+expressions, of which the auditor writes the first, `<field:a|b>` names a group (`setting` both `field` and `path`), and
+`{blanks}` are those of `_BLANKS`. What follows `…` is written and never compared. A template is matched from the first
+word on: a body that merely quotes such a sentence is no refusal.
+
+Groups say where: `path` a dotted path into the request, `index` a message counted from 0, `position` a content counted
+from 1, `item` an item's id, `field` the field that it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+RuleCode = Literal[
+    "missing",
+    "misplaced",
+    "reordered",
+    "altered",
+    "foreign",
+    "truncated",
+    "unpaired",
+    "duplicated",
+    "forbidden",
+    "stale-id",
+    "sentinel",
+    "bound-prefix-changed",
+    "ambiguous",
+    "checkpoint-oversize",
+    "checkpoint-withheld",
+    "untranslatable",
+    "unopened",
+]
+Rule: TypeAlias = (
+    # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.
+    RuleCode
+    # A provider's own: the thinking setting does not go with the model, the content or another parameter.
+    | Literal[
+        "thinking-off",  # the final turn has thinking, and it is switched off
+        "thinking-last",  # a turn ends with thinking
+        "thinking-conflict",  # another parameter excludes thinking
+        "thinking-mode",  # this model can't switch thinking that way
+        "thinking-unsupported",  # this model never thinks
+    ]
+)
+Remedy = Literal[
+    "restore",  # put back what was lost
+    "restore_exact",  # put back the stored blocks, their order and bytes; never leave anything out
+    "strip_field",  # leave this member for reasoning out, wherever it stands; another may be the right one
+    "drop_member",  # leave the named member out, and nothing else
+    "strip_seal",  # leave the sealed half out, keep text and summary
+    "unpair",  # leave item ids out, keep call ids and ciphertext
+    "drop_item",  # leave the reasoning item out, and the ids of what it was paired with; of duplicates, the later one
+    "drop_block",  # leave the thinking block out
+    "bare_loop",  # leave out the thinking of the turn that is still going on
+    "add_filler_text",  # fill an empty required member with the least that is accepted
+    "pause_thinking",  # switch thinking off for this request
+    "stop_asking",  # leave out all that asks for thinking
+    "adapt_thinking",  # use the one thinking mode that the model has
+    "pass_on",  # about reasoning, but only the client can heal it
+]
+LearnedScope = Literal["", "calls_after_user", "calls", "all_with_tools", "loop_head", "first_call_of_step", "pairs"]
+"""Which turns a refusal is about, in the words of contracts; empty where it is about none in particular."""
+
+_AT = r"(?:(?P<path>[\w.*\[\]]{1,160}): )?"
+_CARRIER = r"(?P<field>reasoning|reasoning_(?:content|details|opaque|text)|thinking)"
+_MESSAGE_FIELD = rf"(?P<path>messages[.\[]\d{{1,6}}\]?(?:\.[\w-]{{1,60}})?)\.{_CARRIER}"
+# Beside the members of a list's element, some write its role or type into the path: `messages.1.assistant.refusal`.
+_ELEMENT = (
+    r"(?P<path>(?:messages|input|contents)[.\[]\d{1,6}\]?(?:\.[\w-]{1,60})?"
+    r"(?:\.(?:content|tool_calls|parts)[.\[]\d{1,6}\]?(?:\.[\w-]{1,60})?)?)"
+)
+_MEMBER = r"(?P<field>(?!(?:role|content|parts|tool_calls|tool_call_id|call_id|name|type|id)\b)[\w$@-]{1,80})"
+
+_BLANKS: dict[str, tuple[str, str]] = {
+    "index": (r"(?P<index>\d{1,6})", "{index}"),
+    "position": (r"(?P<position>\d{1,6})", "{position}"),
+    "id": (r"(?P<item>[\w-]{1,128})", "{id}"),
+    "name": (r".{1,200}?", "{name}"),
+    "found": (r"\w{1,40}", "{found}"),
+    "at": (_AT, "messages.{index}.content.{item}: "),
+    "at_first": (_AT, "messages.{index}.content.0.type: "),
+    "at_message": (_AT, "messages.{index}: "),
+    "block": (r"(?P<path>messages\.\d{1,6}\.content\.\d{1,6})\.(?:redacted_)?thinking", ""),
+    "input": (r"(?P<path>input\[\d{1,6}\])", ""),
+    "whose": (r"(?:for item (?P<item>[\w-]{1,128}) |\S{1,1500} )?", "for item {id} "),
+    "message": (r"(?P<path>messages\.\d{1,6})", "messages.{index}"),
+    "on_message": (r"(?: - '(?P<path>messages\.\d{1,6})')?", ""),
+    "message_field": (_MESSAGE_FIELD, "messages[{index}].{field}"),
+    "location": (f"{_MESSAGE_FIELD}: ", ""),  # which the reader of bodies writes before the sentence
+    "carrier": (_CARRIER, "{field}"),
+    "element": (_ELEMENT, ""),
+    "member": (_MEMBER, ""),
+    "element_member": (rf"{_ELEMENT}\.{_MEMBER}", ""),
+}
+_QUOTE = r"[`'\"]?"
+_PIECES = re.compile(r"([`~]|\{\w{1,20}\}|<[^<>]*>)")
+_NAMED = re.compile(r"(field|path|setting):")
+
+
+class RefusalTemplate(Struct, frozen=True, gc=False):
+    """One way to be refused.
+
+    `family` is whose rule it is, empty where it is the row's own; `field` yields to the sentence's `field` group.
+    `dropped` is the pattern of the named member (`formats/leaving_out.py`), where a sentence does not say the place.
+    `codes`, where there are any, must be met by one of the error's own. `counts_from` is the number that `path` gives
+    to a first element, `scope` which turns must have what is missing. `also` are further rules that it answers.
+    """
+
+    rule: Rule
+    remedy: Remedy
+    template: str
+    sentence: re.Pattern[str]
+    family: str
+    field: str
+    dropped: str
+    codes: frozenset[str]
+    statuses: frozenset[int]
+    counts_from: int
+    scope: LearnedScope
+    also: tuple[RuleCode, ...]
+
+    def said(self, **facts: object) -> str:
+        """The sentence as the provider writes it."""
+        text = "".join(_shown(piece, facts) for piece in _PIECES.split(self.template.replace("…", "")))
+        for name, value in facts.items():
+            text = text.replace("{" + name + "}", str(value))
+        return text
+
+
+def says(
+    rule: Rule,
+    remedy: Remedy,
+    template: str,
+    *,
+    family: str = "",
+    field: str = "",
+    dropped: str = "",
+    codes: Iterable[str] = (),
+    statuses: Iterable[int] = (400,),
+    counts_from: int = 0,
+    scope: LearnedScope = "calls",
+    also: tuple[RuleCode, ...] = (),
+) -> RefusalTemplate:
+    """A template, read once."""
+    pieces = _PIECES.split(template.partition("…")[0])
+    return RefusalTemplate(
+        rule,
+        remedy,
+        template,
+        sentence=re.compile("".join(map(_pattern, pieces)), re.ASCII),
+        family=family,
+        field=field,
+        dropped=dropped,
+        codes=frozenset(codes),
+        statuses=frozenset(statuses),
+        counts_from=counts_from,
+        scope=scope,
+        also=also,
+    )
+
+
+def _pattern(piece: str) -> str:
+    if piece in ("`", "~"):
+        return _QUOTE
+    if piece.startswith("{"):
+        return _BLANKS[piece[1:-1]][0]
+    if not piece.startswith("<"):
+        return re.escape(piece)
+    named = _NAMED.match(piece, 1)
+    if named is None:
+        return f"(?:{piece[1:-1]})"
+    inner = piece[named.end() : -1]
+    return f"(?P<path>(?P<field>{inner}))" if named[1] == "setting" else f"(?P<{named[1]}>{inner})"
+
+
+def _shown(piece: str, facts: dict[str, object]) -> str:
+    """What the auditor writes for a piece: a fact, or the first of the expressions, if that is a plain one."""
+    if piece == "~":
+        return ""
+    if piece.startswith("{"):
+        return _BLANKS[piece[1:-1]][1]
+    if not piece.startswith("<"):
+        return piece
+    named = _NAMED.match(piece, 1)
+    if named and named[1] in facts:
+        return str(facts[named[1]])
+    first = piece[named.end() if named else 1 : -1].partition("|")[0]
+    return "" if first.startswith("(?") else first.replace("\\", "")

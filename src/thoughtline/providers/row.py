@@ -1,0 +1,116 @@
+"""A provider as a row: everything that is true of it, and its models."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from thoughtline.providers.contract import Contract
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.refusals import RefusalTemplate
+from thoughtline.values.items import ReasoningFormat
+from thoughtline.values.options import ToolRange
+from thoughtline.values.turns import FormatName
+
+AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"]
+Held = Literal["threads", "conversations"]
+Rules = Literal[
+    "own",  # it makes its models, or has one rule for all that it serves
+    "makers",  # it serves models of others, and their rules hold
+    "strict makers",  # likewise where a maker wants reasoning to be present; else its own
+]
+Wants = Literal["always", "by model", "never"]
+
+NOT_OPENAIS = ToolRange(
+    lacks=(
+        *("namespace", "custom", "tool_search", "web_search", "image_generation"),
+        *("local_shell", "shell", "apply_patch", "computer", "computer_use_preview"),
+    )
+)
+"""A Responses server that is not OpenAI's: none takes a namespace (openai/codex#32318, coder/coder#28656)."""
+
+SEARCHES = ToolRange(lacks=tuple(kind for kind in NOT_OPENAIS.lacks if kind != "web_search"))
+
+
+class ModelRow(Struct, frozen=True, kw_only=True):
+    """Models of one maker that go by the same rules.
+
+    `contracts` hold where the maker serves them, `elsewhere` where others do; None: the same.
+    """
+
+    models: str = ""
+    contracts: tuple[Contract, ...]
+    elsewhere: tuple[Contract, ...] | None = None
+
+    def contract(self, format: FormatName, *, is_maker: bool) -> Contract | None:
+        """The one of a format."""
+        contracts = self.contracts if is_maker or self.elsewhere is None else self.elsewhere
+        return next((one for one in contracts if one.format == format), None)
+
+
+class Context(Struct, frozen=True):
+    """How many tokens models take whose names begin so."""
+
+    beginning: str
+    tokens: int
+    source: str
+
+
+class ProviderRow(Struct, frozen=True, kw_only=True):
+    """All that is true of a provider. What has no default must be said.
+
+    `hosts` and `models` are patterns of addresses and of the names of models that it makes; `rows` its contracts, the
+    first that fits, the last for all others. `rules` says whose contracts hold for the models that it serves, `dialect`
+    where it keeps reasoning whoever made it. `base_url` is what the provider's own SDK takes, empty where only settings
+    can know it; `bases` are the addresses of formats that live elsewhere, `paths` what is appended where it is not the
+    format's own path. A row without `formats` is known and not listed.
+
+    `wants_back`: whether a program that calls it should keep the reasoning of tool calls, and for which of its own
+    `wanted_models`. `makes` is whose reasoning its models make. `is_lenient`: no refusal is known of it, so nothing is
+    made up on a miss. `has_documented_field`: which member has reasoning is written down; others say so in their
+    answers. `responses_tools` are those that it takes in OpenAI's Responses format, None where it is as OpenAI's.
+    `owns`: a format in which its contracts hold wherever it is spoken. `guests` are makers whose models it serves in a
+    format of theirs. `holds` is what it keeps of a conversation for clients that send only what is new.
+    """
+
+    name: str
+    hosts: str
+    base_url: str
+    formats: tuple[FormatName, ...]
+    rules: Rules
+    rows: tuple[ModelRow, ...]
+    models: str = "(?!)"
+    refusals: tuple[RefusalTemplate, ...] = ()
+    wants_back: Wants = "by model"
+    has_documented_field: bool = True
+    aliases: tuple[str, ...] = ()
+    bases: dict[FormatName, str] = {}
+    paths: dict[FormatName, str] = {}
+    auth: AuthStyle = "bearer"
+    dialect: Dialect | None = None
+    makes: tuple[ReasoningFormat, ...] = ()
+    wanted_models: str = ""
+    is_lenient: bool = False
+    may_seal: bool = False
+    responses_tools: ToolRange | None = NOT_OPENAIS
+    owns: FormatName | None = None
+    guests: dict[str, FormatName] = {}
+    holds: tuple[Held, ...] = ()
+    example_model: str = ""
+    contexts: tuple[Context, ...] = ()
+
+    def row_for(self, model: str, format: FormatName, *, is_maker: bool = True) -> Contract | None:
+        """What is demanded for a model; at its maker's, one that no row names goes by the last."""
+        for row in self.rows:
+            if re.search(row.models, model):
+                found = row.contract(format, is_maker=is_maker)
+                if found is not None or not is_maker:
+                    return found
+        return None
+
+    @property
+    def contracts(self) -> tuple[Contract, ...]:
+        """Every contract that it states, those for most of its models first."""
+        return tuple(one for row in reversed(self.rows) for one in (*row.contracts, *(row.elsewhere or ())))

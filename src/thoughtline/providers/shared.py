@@ -1,0 +1,127 @@
+"""What is of no single provider: contracts of hosts that serve what others made, and a server that nobody knows."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from thoughtline.providers.contract import Contract, Source, unverified
+from thoughtline.providers.dialects import REASONING, REASONING_CONTENT
+from thoughtline.providers.knobs import ANY_EFFORT, TO_HIGH, Knob
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import META_RESPONSES_V1, UNKNOWN_FORMAT
+from thoughtline.values.turns import FormatName
+
+# jan#8136: Groq tells every violation, each in its brackets. 2026-11.
+_VIOLATION = (
+    r"<'messages.{index}' : for 'role:assistant' the following must be satisfied\[\(|(?='messages\.\d).{0,1500}?>"
+    "'{message}' : property '%s' is unsupported…)]"
+)
+UNSUPPORTED_FIELD = says("forbidden", "strip_field", _VIOLATION % "{carrier}")
+UNSUPPORTED_MEMBER = says("forbidden", "drop_member", _VIOLATION % "{member}")
+
+CONTENT_CONTRACT = Contract(
+    "reasoning-content",
+    "advisory",
+    REASONING_CONTENT,
+    source=Source(
+        "https://docs.fireworks.ai/guides/reasoning", "2026-11-16", "also SiliconFlow, DeepInfra, llama.cpp …"
+    ),
+    thinks_by_default=True,
+    knobs=(ANY_EFFORT,),
+)
+FIELD_CONTRACT = replace(
+    CONTENT_CONTRACT,
+    name="reasoning-field",
+    dialect=REASONING,
+    source=Source(
+        "https://inference-docs.cerebras.ai/capabilities/reasoning", "2026-11-16", "also Groq, Together, vLLM"
+    ),
+    knobs=(Knob("gpt-oss", "reasoning_effort", TO_HIGH, can_be_off=False), ANY_EFFORT),
+    answers=(UNSUPPORTED_FIELD,),
+    refuses_other_fields=True,
+)
+UNKNOWN = Contract(
+    "unknown",
+    "advisory",
+    REASONING_CONTENT,
+    source=unverified("a model we don't know: what the client sends is left alone"),
+    follows_answers=True,
+    may_seal=True,
+)
+
+# Reasonix#6173 (a relay's own check), llama.cpp's `common/chat.cpp`, sglang's `encoding_dsv32.py`, Meta's check of the
+# caller as seen through opencode zen (opencode#48741). 2026-11.
+_OTHERS = (
+    says(
+        "missing",
+        "restore",
+        "{at}assistant message with tool_calls must include `<field:reasoning_content>`",
+        family="openai-chat",
+    ),
+    says(
+        "missing",
+        "restore",
+        "ThinkingMode: thinking, invalid message without <field:reasoning_content>/tool_calls",
+        family="sglang",
+        scope="calls_after_user",
+    ),
+    says(
+        "thinking-last",
+        "add_filler_text",
+        "Expected '<field:content>' or 'tool_calls' (ref: <.{0,200}?>8367 & <.{0,200}?>12279)",
+        family="llama.cpp",
+    ),
+    says(
+        "thinking-unsupported",
+        "stop_asking",
+        r"<[Tt]his model|(?:[Tt]he )?[Mm]odel \S{1,200}> does< not|n't> support <(?:extended )?><thinking|reasoning>"
+        r"<(?! (?:effort|level|budget|summar))\b>",
+        family="openai-chat",
+        field="thinking",
+    ),
+    says(
+        "forbidden",
+        "drop_member",
+        "<(?:Unsupported parameter: )?>`<setting:reasoning_effort|reasoning_format|reasoning|thinking|enable_thinking"
+        "|thinking_budget>` is not supported <with|for|by> this model",
+        family="openai-chat",
+    ),
+    says(
+        "foreign",
+        "drop_item",
+        "<(?:reasoning |The )?>`<field:encrypted_content>` {whose}was not issued to this caller",
+        family="meta",
+    ),
+)
+
+UNLISTED = ProviderRow(
+    name="",
+    hosts="(?!)",
+    base_url="",
+    formats=(),
+    rules="makers",
+    rows=(),
+    has_documented_field=False,
+    may_seal=True,
+    responses_tools=None,
+    makes=(META_RESPONSES_V1, UNKNOWN_FORMAT),
+    refusals=_OTHERS,
+)
+"""A host that nobody lists."""
+
+
+def open_host(name: str, hosts: str, base_url: str, *, formats: tuple[FormatName, ...], **facts: object) -> ProviderRow:
+    """A host of open models, of whom no refusal is known, with what else is true of it."""
+    row = ProviderRow(
+        name=name,
+        hosts=hosts,
+        base_url=base_url,
+        formats=formats,
+        rules="makers",
+        rows=(ModelRow(contracts=(CONTENT_CONTRACT,)),),
+        wants_back="always",
+        has_documented_field=False,
+        is_lenient=True,
+    )
+    return replace(row, **facts)

@@ -1,0 +1,74 @@
+"""xAI's Grok: encrypted items that are verified and never demanded."""
+
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import REASONING_CONTENT, Dialect
+from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
+from thoughtline.providers.refusals import says
+from thoughtline.providers.row import SEARCHES, ModelRow, ProviderRow
+from thoughtline.values.items import BEDROCK_XAI_RESPONSES_V1, XAI_RESPONSES_V1
+
+XAI_RESPONSES = Dialect("xai_responses", "native", XAI_RESPONSES_V1)
+
+_PAGE = "https://docs.x.ai/developers/model-capabilities/text/best-practices"
+
+# sub2api#4535, grok2api PR#689. 2026-11.
+_UNDECIPHERED = says(
+    "foreign",
+    "strip_seal",
+    "Could not decrypt the provided ~<field:encrypted_content>~…. Ensure the value is the unmodified encrypted_content "
+    "from a previous response.",
+    also=("altered", "truncated"),
+)
+
+_RESPONSES = Contract(
+    "xai-responses",
+    "authenticity",
+    XAI_RESPONSES,
+    takes="own",
+    source=Source(_PAGE, "2026-11-16", "never required; ciphertext is verified, summary must be there"),
+    thinks_by_default=True,
+    only_when_thinking=False,
+    format="openai_responses",
+    tools=SEARCHES,
+    knobs=(Knob(r"grok-4\.[1-9]", "responses", (*TO_HIGH, "xhigh"), can_be_off=False), ALWAYS_THINKS),
+    answers=(_UNDECIPHERED,),
+)
+_CHAT = Contract(
+    "xai-chat",
+    "advisory",
+    REASONING_CONTENT,
+    source=Source(_PAGE, "2026-11-16", "gives reasoning_content and demands nothing; deprecated"),
+    thinks_by_default=True,
+    knobs=(Knob("grok-3-mini", "reasoning_effort", ("low", "high"), can_be_off=False), ALWAYS_THINKS),
+)
+
+ROW = ProviderRow(
+    name="xai",
+    aliases=("x-ai",),
+    hosts=r"x\.ai$",
+    models="grok",
+    base_url="https://api.x.ai/v1",
+    # Its Messages API is deprecated, and Responses carries its encrypted reasoning (docs.x.ai, Legacy & Deprecated).
+    formats=("openai_responses", "openai_chat"),
+    rules="own",
+    rows=(
+        ModelRow(
+            contracts=(_RESPONSES, _CHAT),
+            elsewhere=(_RESPONSES,),
+        ),
+    ),
+    makes=(XAI_RESPONSES_V1, BEDROCK_XAI_RESPONSES_V1),
+    example_model="grok-4.7",
+    refusals=(
+        _UNDECIPHERED,
+        says("missing", "add_filler_text", "Could not decode the compaction blob", field="summary"),
+        says(
+            "forbidden",
+            "drop_member",
+            r"<Argument not supported on this model:|Model \S{1,200} does not support parameter> reasoning<_?>"
+            "<[eE]ffort>",
+            field="reasoning_effort",
+            dropped="reasoning_effort",
+        ),
+    ),
+)

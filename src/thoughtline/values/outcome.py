@@ -1,0 +1,48 @@
+"""What was done about a request: for its record, the response header, the journal and the metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+
+class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
+    """How many turns had their reasoning restored, inherited, left blank, stripped, or still miss it; whether the
+    request was healed, and how many checkpoints were quoted in it."""
+
+    restored: int = 0
+    inherited: int = 0
+    blank: int = 0
+    stripped: int = 0
+    missing: int = 0
+    healed: int = 0
+    checkpoints: int = 0
+
+    @property
+    def counted(self) -> dict[str, Any]:
+        """Each count by its name."""
+        return {name: getattr(self, name) for name in COUNTED}
+
+
+COUNTED: tuple[str, ...] = Counts.__struct_fields__
+
+
+class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
+    """What was done about the request that a turn answers: for people to look at, no part of the turn.
+
+    `findings` are pairs of a rule and a place. Milliseconds are those spent here and spent waiting for the provider.
+    Of requests to a route: its name, how many were asked, who made the turn before if that was another target, how many
+    characters of checkpoints it brought, and how many results of tools were errors. `finish` is why the turn ended.
+    """
+
+    request: str = ""
+    findings: tuple[tuple[str, str], ...] = ()
+    upstream_ms: float = 0.0
+    own_ms: float = 0.0
+    route: str = ""
+    attempts: int = 1
+    handoff: str = ""
+    added_chars: int = 0
+    tool_errors: int = 0
+    finish: str = ""

@@ -1,0 +1,105 @@
+"""Where visible text stands: in whole answers of each format, and in the events of a stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from thoughtline.formats import FORMATS
+from thoughtline.formats.json_text import span_at
+from thoughtline.formats.texts import EVERY, NOTHING, Reading, Texts
+from thoughtline.values.turns import FormatName
+
+Json = dict[str, Any]
+PART: Json = {"type": "output_text", "text": "words"}
+MESSAGE: Json = {"type": "message", "content": [PART]}
+
+BODIES: dict[FormatName, Json] = {
+    "openai_chat": {"choices": [{"message": {"reasoning_content": "no", "content": "words"}}]},
+    "openai_responses": {"output": [{"type": "reasoning", "summary": []}, MESSAGE]},
+    "anthropic_messages": {"content": [{"type": "thinking", "thinking": "no"}, {"type": "text", "text": "words"}]},
+    "gemini_generate": {
+        "candidates": [
+            {
+                "content": {
+                    "parts": [{"text": "no", "thought": True}, {"text": "words"}, {"text": "", "thoughtSignature": "s"}]
+                }
+            }
+        ]
+    },
+    "ollama_chat": {"message": {"thinking": "no", "content": "words"}},
+    "bedrock_converse": {"output": {"message": {"content": [{"reasoningContent": {}}, {"text": "words"}]}}},
+}
+EVENTS: dict[str, tuple[FormatName, Json]] = {
+    "chat": ("openai_chat", {"choices": [{"index": 1, "delta": {"reasoning_content": "no", "content": "words"}}]}),
+    "chat, parts": ("openai_chat", {"choices": [{"delta": {"content": [{"type": "text", "text": "words"}]}}]}),
+    "responses, delta": ("openai_responses", {"type": "response.output_text.delta", "delta": "words"}),
+    "responses, text": ("openai_responses", {"type": "response.output_text.done", "text": "words"}),
+    "responses, part": ("openai_responses", {"type": "response.content_part.done", "part": PART}),
+    "responses, item": ("openai_responses", {"type": "response.output_item.done", "item": MESSAGE}),
+    "responses, all": ("openai_responses", {"type": "response.completed", "response": {"output": [MESSAGE]}}),
+    "messages": (
+        "anthropic_messages",
+        {"type": "content_block_delta", "index": 2, "delta": {"type": "text_delta", "text": "words"}},
+    ),
+    "gemini": ("gemini_generate", {"candidates": [{"content": {"parts": [{"text": "words"}]}}]}),
+    "ollama": ("ollama_chat", {"message": {"content": "words"}, "done": False}),
+    "ollama, generate": ("ollama_chat", {"response": "words", "done": False}),
+}
+ENDS: dict[str, tuple[FormatName, Json]] = {
+    "responses": ("openai_responses", {"type": "error"}),
+    "messages": ("anthropic_messages", {"type": "message_stop"}),
+    "gemini": ("gemini_generate", {"error": {"code": 1}}),
+    "ollama": ("ollama_chat", {"done": True}),
+    "chat": ("openai_chat", {"error": {"message": "no"}}),
+}
+
+
+def _texts(format: FormatName) -> Texts:
+    texts = FORMATS[format].texts
+    assert texts is not None
+    return texts
+
+
+def _check(reading: Reading, payload: bytes) -> None:
+    [spot] = reading.spots
+    start, end = span_at(payload, spot.path) or (0, 0)
+    assert (spot.text, payload[start:end]) == ("words", b'"words"')
+    assert span_at(payload, spot.owner) is not None
+
+
+@pytest.mark.parametrize("format", BODIES)
+def test_the_visible_text_of_a_whole_answer(format: FormatName) -> None:
+    """Found with its place; reasoning, and what is signed, is none."""
+    body = msgspec.json.encode(BODIES[format])
+    reading = _texts(format).read_whole(body)
+    _check(reading, body)
+    assert reading.spots[0].is_whole
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_the_visible_text_of_an_event(name: str) -> None:
+    """Wherever a stream says it, and says it again."""
+    wire, event = EVENTS[name]
+    payload = msgspec.json.encode(event)
+    _check(_texts(wire).read_event(payload), payload)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_ends_every_text(name: str) -> None:
+    """An error, or the end of the answer."""
+    wire, event = ENDS[name]
+    assert EVERY in _texts(wire).read_event(msgspec.json.encode(event)).ended
+    assert _texts(wire).read_event(b"[DONE]").ended == (EVERY,)
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"{", b"[]", b'"text"', b"\xff", b'{"choices":7,"content":7,"candidates":[3]}']
+)
+@pytest.mark.parametrize("format", BODIES)
+def test_what_can_not_be_read_has_no_text(format: FormatName, payload: bytes) -> None:
+    """It passes as it is."""
+    assert _texts(format).read_whole(payload) == NOTHING
+    assert _texts(format).read_event(payload) == NOTHING
