@@ -198,7 +198,7 @@ def _streamed(api: Api, exchange: SimExchange, turn: ScriptedTurn, whole: JsonOb
     if size:
         joined = b"".join(frames)
         frames = [joined[start : start + size] for start in range(0, len(joined), size)]
-    return HttpResponse(200, api.wire.stream_type(exchange), frames, (), delay_ms, is_cut)
+    return HttpResponse(200, api.wire.stream_type(exchange), frames, delay_ms=delay_ms, is_cut=is_cut)
 
 
 def _setting(request: HttpRequest, name: str) -> int:
