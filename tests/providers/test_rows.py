@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import thoughtline
 from thoughtline import catalogue, providers
 from thoughtline.audit import audit
 from thoughtline.codecs import FormatReasoningCodec, codec_for
@@ -147,3 +149,22 @@ def test_what_the_auditor_quotes_is_read_again(contract: Contract) -> None:
         assert not set("{}<>") & set(sentence)
         if template in known and not template.codes:
             assert template.sentence.match(sentence), sentence
+
+
+KNOWING = {
+    "codecs.py": "a docstring that shows a call",
+    "commands/demo.py": "which simulator is shown",
+    "formats/ai_sdk_ui/metadata.py": "the AI SDK's words for whose metadata it is",
+    "formats/openai_chat/message_encoder.py": "a member on Google's wire",
+    "preserver.py": "the same member",
+    "settings/example.py": "a file for people, which quotes names",
+}
+
+
+def test_nobody_else_knows_a_provider_by_name() -> None:
+    """What is true of one stands in its row. Clients say in their rows whom they ask."""
+    names = {name for row in PROVIDERS for name in (row.name, *row.aliases)}
+    words = re.compile("|".join(f'"{re.escape(name)}"' for name in names))
+    source = Path(thoughtline.__file__).parent
+    naming = {str(path.relative_to(source)) for path in source.rglob("*.py") if words.search(path.read_text())}
+    assert {name for name in naming if not name.startswith(("providers/", "clients/"))} == KNOWING.keys()
