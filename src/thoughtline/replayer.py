@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Sized
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from thoughtline.continuity.checkpoints import known_steps, needs_of_all
-from thoughtline.continuity.handover import Handover, Quotation, carry_on
-from thoughtline.continuity.memory import Memory
-from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS
 from thoughtline.formats.leaving_out import without_members
 from thoughtline.formats.lone_surrogates import peek
@@ -34,16 +30,16 @@ from thoughtline.replay.detection import as_asked, host_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.inherit import inheriting
 from thoughtline.replay.keys import walk
+from thoughtline.replay.known import known_steps, needs_of_all, with_opened
 from thoughtline.replay.learning import learned_from_answer
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
 from thoughtline.replay.refusals import Correction
 from thoughtline.stores import Clock, Saved, Store
-from thoughtline.translation import CallIds, with_opened, with_own_ids
-from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
 from thoughtline.values.identity import Identity
+from thoughtline.values.items import Item
 from thoughtline.values.outcome import Counts, Outcome
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName, Transcript
@@ -120,17 +116,51 @@ def _changed(found: Contract, override: Contract | None) -> Contract:
     return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
 
 
+class MapsCallIds(Protocol):
+    """Ids of calls between two formats: as an answer shows them to its client, and as their maker gave them."""
+
+    def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]: ...
+
+    def restored(self, transcript: Transcript, records: Iterable[Record]) -> Transcript: ...
+
+
+class Quotes(Protocol):
+    """What is quoted in a request of what other models thought."""
+
+    @property
+    def quotes(self) -> Sized: ...
+
+    @property
+    def findings(self) -> tuple[Finding, ...]: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+class HandsOver(Protocol):
+    """What other models thought before a request. `carry_on` is pure: planning again carries on again."""
+
+    @property
+    def session(self) -> str: ...
+
+    def carry_on(self, planned: Transcript, contract: Contract) -> tuple[Transcript, Quotes]: ...
+
+
+class Recalls(Protocol):
+    """Fetches what other models thought, for a request whose records were found."""
+
+    def __call__(self, needed: Needs, found: Found, transcript: Transcript, *, work: Work) -> Awaitable[HandsOver]: ...
+
+
 class Carried(Struct, frozen=True, gc=False):
     """What a request brought along that a store need not know: records in envelopes, and findings of its translation.
 
-    `call_ids` maps ids of another format; None where the client speaks the provider's own. `tools` are the client's
-    names for the tools that the provider knows by others.
+    `call_ids` maps ids of another format; None where the client speaks the provider's own.
     """
 
     records: tuple[Record, ...] = ()
     findings: tuple[Finding, ...] = ()
-    call_ids: CallIds | None = None
-    tools: ToolNames = NO_NAMES
+    call_ids: MapsCallIds | None = None
 
     def added_to(self, found: Found) -> Found:
         """The store's own record of a turn is the better one."""
@@ -141,7 +171,7 @@ class Carried(Struct, frozen=True, gc=False):
         if self.call_ids is None:
             return transcript
         records = {record.id: record for some in found.values() for record in some}
-        return with_own_ids(transcript, records.values(), self.call_ids)
+        return self.call_ids.restored(transcript, records.values())
 
 
 NOTHING_CARRIED = Carried()
@@ -163,8 +193,8 @@ class Prepared(Struct, frozen=True, gc=False):
     corrections: tuple[Correction, ...] = ()
     problem: DecodeError | EncodeError | None = None
     carried: Carried = NOTHING_CARRIED
-    handover: Handover | None = None
-    quotation: Quotation = Quotation()
+    handover: HandsOver | None = None
+    quotation: Quotes | None = None
 
     @property
     def counts(self) -> Counts:
@@ -183,11 +213,13 @@ class Prepared(Struct, frozen=True, gc=False):
     def outcome(self) -> Outcome:
         counts = self.counts
         planned = self.plan.findings if self.plan else ()
-        findings = (*self.carried.findings, *planned, *self.quotation.findings)
-        done = {**counts.counted, "healed": 1 if self.healings else 0, "checkpoints": len(self.quotation.quotes)}
+        quotation = self.quotation
+        findings = (*self.carried.findings, *planned, *(quotation.findings if quotation else ()))
+        quotes = len(quotation.quotes) if quotation else 0
+        done = {**counts.counted, "healed": 1 if self.healings else 0, "checkpoints": quotes}
         return Outcome(
             **done,
-            added_chars=len(self.quotation.text),
+            added_chars=len(quotation.text) if quotation else 0,
             findings=tuple((finding.rule, finding.place) for finding in findings[:MAX_FINDINGS]),
         )
 
@@ -222,7 +254,6 @@ class Replayer:
         self._lessons = lessons
         self._book = book
         self._clock = clock
-        self._memory = Memory(store, clock)
         self._work = work
 
     def contract_for(self, destination: Destination) -> Contract:
@@ -235,12 +266,12 @@ class Replayer:
         identity: Identity,
         model: str = "",
         edits: MemberEdits = (),
-        terms: Terms | None = None,
+        recall: Recalls | None = None,
         carried: Carried = NOTHING_CARRIED,
     ) -> Prepared:
         """What to send for a request. `model` stands in for the one that the body names, `edits` for other members.
 
-        With `terms`, what other models thought is quoted where this one can't take it natively.
+        With `recall`, what other models thought is quoted where this one can't take it natively.
         """
         contract = self._book.contract_for(destination)
         try:
@@ -254,7 +285,7 @@ class Replayer:
             transcript = transcript.with_member("model", msgspec.json.encode(model))
         for name, value in edits:
             transcript = transcript.with_member(name, value)
-        return await self.prepare_decoded(transcript, destination, identity, contract, carried, terms)
+        return await self.prepare_decoded(transcript, destination, identity, contract, carried, recall)
 
     async def prepare_decoded(
         self,
@@ -263,20 +294,19 @@ class Replayer:
         identity: Identity,
         contract: Contract | None = None,
         carried: Carried = NOTHING_CARRIED,
-        terms: Terms | None = None,
+        recall: Recalls | None = None,
     ) -> Prepared:
         """What to send for a request that was read already, or written by us. `carried` is what the client brought."""
         contract = contract or self._book.contract_for(destination)
         work = self._work_for(transcript)
-        wanted = needs if terms is None else needs_of_all
+        wanted = needs if recall is None else needs_of_all
         needed, found = await self._found(partial(wanted, transcript, contract, identity), work, carried)
         if carried.call_ids is not None:
             transcript = await work(partial(carried.named, transcript, found))
         policy = self._book.policy_for(contract)
         prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
-        if terms is not None:
-            handover = await self._memory.recall(needed, found, transcript, target=destination, terms=terms, work=work)
-            prepared = replace(prepared, handover=handover)
+        if recall is not None:
+            prepared = replace(prepared, handover=await recall(needed, found, transcript, work=work))
         try:
             prepared = await work(partial(_planned, prepared))
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
@@ -310,11 +340,6 @@ class Replayer:
         refused = prepared.policy.refused - self._lessons.refused
         if prepared.corrections or len(refused) == 1:
             await self._lessons.keep(prepared.corrections, refused if len(refused) == 1 else frozenset())
-
-    async def keep_quotation(self, prepared: Prepared) -> None:
-        """The request was answered: what was quoted in it is quoted again in those that go on from it."""
-        if prepared.handover is not None:
-            await self._memory.remember(prepared.handover, prepared.quotation)
 
     async def save(self, records: Sequence[Record], *, learns: bool = False) -> Saved | None:
         """None where the store could not even remember it for now. `learns`: also what answers say of their server."""
@@ -425,9 +450,9 @@ def _planned(prepared: Prepared) -> Prepared:
     assert needed is not None
     issuer = prepared.destination
     planned = plan(transcript, prepared.contract, needed, prepared.found, issuer, prepared.policy)
-    applied, quotation = planned.apply(transcript), Quotation()
+    applied, quotation = planned.apply(transcript), None
     if prepared.handover is not None:
-        applied, quotation = carry_on(prepared.handover, applied, prepared.contract)
+        applied, quotation = prepared.handover.carry_on(applied, prepared.contract)
     body = FORMATS[transcript.format].bodies.encode_request(applied, prepared.contract.dialect)
     body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
     if refused:

@@ -7,17 +7,17 @@ turns that were cut short.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from msgspec.structs import replace
 
-from thoughtline.continuity.tagged_events import shown_items
-from thoughtline.continuity.tags import TagMode
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
 from thoughtline.replay.capture import captured_at, end_of
 from thoughtline.replay.keys import Spot
 from thoughtline.replayer import Prepared
 from thoughtline.sessions import unnamed_session
-from thoughtline.translation import with_made_ids
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.values.items import Item
@@ -28,20 +28,19 @@ from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
 
+EditItems: TypeAlias = Callable[[tuple[Item, ...]], tuple[Item, ...]]
+
 
 class Watch:
-    """What is remembered of the response to one request."""
+    """What is remembered of the response to one request. `edit` is what the client is shown of a turn's items."""
 
-    def __init__(
-        self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off", *, shows_seals: bool = True
-    ) -> None:
+    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, edit: EditItems | None = None) -> None:
         # Of the request, which may be long, only this: it need not stay for as long as it is answered.
         self._format, self._dialect = prepared.destination.format, prepared.contract.dialect
         self.provenance = provenance_of(prepared) if prepared.transcript is not None else None
         self._spot = _spot(prepared, self.provenance) if self.provenance is not None else None
         self._call_ids = prepared.carried.call_ids
-        self._tags: TagMode = tags
-        self._shows_seals = shows_seals
+        self._edit = edit
         self._left = max_bytes
         self._items: dict[int, list[Item]] = {}
         self._ended: dict[int, Finish | None] = {}
@@ -92,8 +91,9 @@ class Watch:
 
     def _shown(self, choice: int) -> tuple[Item, ...]:
         """As the client was shown them: it will be known again by that."""
-        shown = shown_items(tuple(self._items.get(choice, ())), self._tags, shows_seals=self._shows_seals)
-        return with_made_ids(shown, self._call_ids, choice) if self._call_ids is not None else shown
+        items = tuple(self._items.get(choice, ()))
+        shown = self._edit(items) if self._edit is not None else items
+        return self._call_ids.shown(shown, choice) if self._call_ids is not None else shown
 
     def _turn(self, choice: int) -> Turn:
         return Turn("assistant", self._shown(choice), carriers=self._carriers.get(choice, ()))
@@ -142,8 +142,8 @@ def provenance_of(prepared: Prepared) -> Provenance:
 class StreamWatch(Watch):
     """A watch on a stream: bytes in, cut anywhere. `unended_bytes` are those since the last event."""
 
-    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, tags: TagMode = "off") -> None:
-        super().__init__(prepared, max_bytes, tags, shows_seals=False)  # words come first, their seal behind them
+    def __init__(self, prepared: Prepared, max_bytes: int = MAX_BYTES, edit: EditItems | None = None) -> None:
+        super().__init__(prepared, max_bytes, edit)
         wire = FORMATS[prepared.destination.format]
         self._decoder = wire.stream_decoder(prepared.contract.dialect)
         self.unended_bytes = 0

@@ -13,13 +13,13 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
-from thoughtline.continuity.checkpoints import needs_of_all
 from thoughtline.continuity.handover import Handover, Quotation, carry_on
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS, BodyCodec
 from thoughtline.replay.capture import capture
 from thoughtline.replay.detection import resolve
+from thoughtline.replay.known import needs_of_all
 from thoughtline.replay.planner import Needs, plan
 from thoughtline.stores import Store, open_store
 from thoughtline.values.destination import Destination

@@ -11,21 +11,17 @@ backticks inside, so that no line of it can be the closing one (CommonMark 0.31,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.providers import Contract
-from thoughtline.replay.chains import proven
 from thoughtline.replay.findings import Finding, place_of
-from thoughtline.replay.keys import Step, evidence_of, frame_of, walk
-from thoughtline.replay.matching import Found, Match, match_merged, match_step
-from thoughtline.replay.planner import Needs
+from thoughtline.replay.keys import Step, evidence_of
+from thoughtline.replay.known import Known
 from thoughtline.replay.weaving import has_sentinel, is_filler
 from thoughtline.values.destination import Destination
-from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningSummary, ReasoningText, seal_of
 from thoughtline.values.records import Key, Record, RecordId
 from thoughtline.values.turns import Transcript
@@ -60,48 +56,11 @@ class Checkpoint(Struct, frozen=True, gc=False):
     is_own: bool = False
 
 
-class Known(NamedTuple):
-    """A step of a request whose record is known."""
-
-    step: Step
-    record: Record
-
-
 class Checkpoints(NamedTuple):
     """The checkpoints of a request, oldest first, and what there is to say about those that were left out."""
 
     taken: tuple[Checkpoint, ...]
     findings: tuple[Finding, ...]
-
-
-def needs_of_all(transcript: Transcript, contract: Contract, identity: Identity) -> Needs:
-    """What the planner needs, and the steps of a request to a provider that takes no reasoning too."""
-    frame = frame_of(transcript) if contract.binds_prefix else b""
-    return Needs(identity, *walk(transcript, identity, frame))
-
-
-def known_steps(needed: Needs, found: Found) -> tuple[Known, ...]:
-    """The steps of a request whose records were found, in their order."""
-    used = set(proven(needed.steps, found, needed.identity))
-    known: list[Known] = []
-    for step in needed.steps:
-        known += _known(step, found, needed.identity, used)
-    return tuple(known)
-
-
-def _known(step: Step, found: Found, identity: Identity, used: set[str]) -> Iterator[Known]:
-    match = match_step(step, found, identity, used)
-    if isinstance(match, Match):
-        used.add(match.record.id)
-        yield Known(step, match.record)
-        return
-    merged = match_merged(step, found, identity, used)
-    for record in merged:
-        used.add(record.id)
-        yield Known(step, record)
-    if not merged:
-        for part in step.parts:
-            yield from _known(part, found, identity, used)
 
 
 def checkpoints_of(known: Sequence[Known], planned: Transcript, target: Destination, max_chars: int) -> Checkpoints:

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, Known, checkpoints_of, quoted
+from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoints_of, quoted
 from thoughtline.continuity.injection import inject
 from thoughtline.continuity.terms import Terms
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import evidence_of
+from thoughtline.replay.known import Known
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.visible import packed
 from thoughtline.sessions import unnamed_session
@@ -80,6 +81,10 @@ class Handover(NamedTuple):
     @property
     def session(self) -> str:
         return self.line.session.rpartition("/")[0]
+
+    def carry_on(self, planned: Transcript, contract: Contract) -> Continued:
+        """A plan of the request with what is to be quoted in it."""
+        return carry_on(self, planned, contract)
 
 
 class Continued(NamedTuple):

@@ -17,9 +17,10 @@ from itertools import islice
 import msgspec
 from msgspec import Struct
 
-from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoint_of, known_steps
+from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoint_of
 from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, Line, Quotation, Quoted, line_of
 from thoughtline.continuity.terms import Terms
+from thoughtline.replay.known import known_steps
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.visible import packed

@@ -19,7 +19,7 @@ from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.stored_responses import unfolded
-from thoughtline.replayer import Carried
+from thoughtline.replayer import Carried, Recalls
 from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import adapt
 from thoughtline.values.errors import ThoughtlineError
@@ -119,12 +119,24 @@ async def _translated(attempt: Attempt) -> None:
             missing_tools=attempt.state.settings.translation.missing_tools,
         )
     )
-    carried = Carried(request.records, request.findings, request.call_ids, request.tools)
+    carried = Carried(request.records, request.findings, request.call_ids)
     attempt.prepared = await replayer.prepare_decoded(
-        request.transcript, destination, identity, contract, carried, attempt.terms
+        request.transcript, destination, identity, contract, carried, _recall(attempt)
     )
-    attempt.client = client._replace(is_streaming=streams, wants_usage=request.options.wants_usage)
+    attempt.client = client._replace(
+        is_streaming=streams,
+        wants_usage=request.options.wants_usage,
+        call_ids=request.call_ids,
+        tools=request.tools,
+    )
     attempt.is_streaming, attempt.is_rewritten = streams, True
+
+
+def _recall(attempt: Attempt) -> Recalls | None:
+    """How to fetch what other models thought, if it is to be quoted."""
+    if attempt.terms is None:
+        return None
+    return partial(attempt.state.memory.recall, target=attempt.destination, terms=attempt.terms)
 
 
 def restore(attempt: Attempt) -> Awaitable[None] | None:
@@ -143,14 +155,15 @@ async def _restored(attempt: Attempt) -> None:
         state.settings.translation.missing_tools,
     )
     attempt.names = adapted.names
+    attempt.client = attempt.client._replace(tools=adapted.names)
     prepared = attempt.prepared = await state.replayer.prepare(
         adapted.body,
         destination,
         incoming.identity,
         model=attempt.target.model if not incoming.route.model else "",
         edits=(("stream", b"true"),) if streams_only and in_body else (),
-        terms=attempt.terms,
-        carried=Carried(findings=adapted.findings, tools=adapted.names),
+        recall=_recall(attempt),
+        carried=Carried(findings=adapted.findings),
     )
     if prepared.transcript is not None:
         attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming

@@ -17,6 +17,8 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import passthrough_address
 from thoughtline.catalogue import Provider
+from thoughtline.continuity.handover import Handover, Quotation
+from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.failover.failures import Failure, failure_of_error, falls_over
 from thoughtline.formats import FORMATS, aws_event_stream
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
@@ -169,6 +171,12 @@ class Exchange:
         self._failed = error
         return False
 
+    async def _keep_quotation(self, prepared: Prepared) -> None:
+        """What was quoted in an answered request is quoted again in those that go on from it."""
+        handover, quotation = prepared.handover, prepared.quotation
+        if isinstance(handover, Handover) and isinstance(quotation, Quotation):
+            await self._hold.wait_for(self._state.memory.remember(handover, quotation))
+
     async def _answered(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> bool:
         """Pass an answer on, or an error that no other target would do better with."""
         health, target, conversation = self._state.health, attempt.target, self._incoming.conversation.name
@@ -181,8 +189,8 @@ class Exchange:
             health.answered(target.route, target.health_name, conversation)
             if attempt.key:
                 health.keys.succeeded(target.provider.name, attempt.key, conversation)
-            if attempt.prepared is not None and attempt.prepared.handover is not None:
-                await self._hold.wait_for(self._state.replayer.keep_quotation(attempt.prepared))
+            if attempt.prepared is not None:
+                await self._keep_quotation(attempt.prepared)
         else:
             health.refused(target.health_name)
         if attempt.refusal is not None:
@@ -424,6 +432,7 @@ def _encoding(response: UpstreamResponse) -> str:
 
 
 def _watch(attempt: Attempt, prepared: Prepared, *, is_stream: bool) -> Watch:
-    if is_stream:
-        return StreamWatch(prepared, tags=attempt.tags)
-    return Watch(prepared, tags=attempt.tags, shows_seals=not attempt.is_translated)
+    """In a stream words come first, their seal behind them."""
+    shows_seals = not is_stream and not attempt.is_translated
+    edit = partial(shown_items, mode=attempt.tags, shows_seals=shows_seals)
+    return StreamWatch(prepared, edit=edit) if is_stream else Watch(prepared, edit=edit)

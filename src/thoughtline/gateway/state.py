@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from thoughtline.catalogue import Provider
+from thoughtline.continuity.memory import Memory
 from thoughtline.failover.health import Health
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
@@ -47,6 +48,7 @@ class State(NamedTuple):
     lessons: Lessons
     book: ContractBook
     replayer: Replayer
+    memory: Memory
     upstreams: Upstreams
     keys: KnowsKeys
     journal: Journal
@@ -112,6 +114,7 @@ def make_state(
         lessons,
         book,
         Replayer(store, lessons, book, clock, work),
+        Memory(store, clock),
         Upstreams(),
         keys,
         journal,

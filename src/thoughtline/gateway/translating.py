@@ -28,6 +28,7 @@ from thoughtline.translation import (
     without_deltas,
 )
 from thoughtline.translation.calls import rule_of
+from thoughtline.translation.tools import NO_NAMES, ToolNames
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.events import Event
 from thoughtline.values.records import Key
@@ -37,12 +38,17 @@ _NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer
 
 
 class ClientFormat(NamedTuple):
-    """What a client speaks, and what it asked for that its answer depends on."""
+    """What a client speaks, and what it asked for that its answer depends on.
+
+    `call_ids` maps ids of another format; `tools` are the client's names for tools that the provider knows by others.
+    """
 
     format: FormatName
     is_streaming: bool
     is_array: bool = False
     wants_usage: bool = True
+    call_ids: CallIds | None = None
+    tools: ToolNames = NO_NAMES
 
 
 def way_back(prepared: Prepared, client: ClientFormat, sealer: Sealer, made: Provenance, created: float) -> Way:
@@ -56,13 +62,13 @@ def way_back(prepared: Prepared, client: ClientFormat, sealer: Sealer, made: Pro
         prepared.contract.dialect,
         own.name,
         prepared.contract.dialect if is_same else own.dialect,
-        prepared.carried.call_ids or CallIds(rule_of(own.name, own.dialect)),
+        client.call_ids or CallIds(rule_of(own.name, own.dialect)),
         Sealing(sealer, made, prefix, created) if sealer.is_able and not is_same else None,
         client.wants_usage,
         int(created),
         # Asked for by its name later, so it needs one of its own: Ollama has 999 (`chatcmpl-7`), others give none.
         f"{own.response_prefix}{secrets.token_hex(24)}" if "stored_responses" in own.quirks else "",
-        prepared.carried.tools,
+        client.tools,
     )
 
 

@@ -10,6 +10,7 @@ What is remembered of a translated exchange is the upstream's view of it: `captu
 The next request, translated by the same rules, has the same keys.
 """
 
+from thoughtline.replay.known import with_opened
 from thoughtline.translation.calls import CallIds, with_made_ids, with_own_ids
 from thoughtline.translation.envelopes import Sealer
 from thoughtline.translation.errors import translate_error
@@ -23,7 +24,7 @@ from thoughtline.translation.replies import (
     whole_reply,
     without_deltas,
 )
-from thoughtline.translation.requests import TranslatedRequest, translate_request, with_opened
+from thoughtline.translation.requests import TranslatedRequest, translate_request
 from thoughtline.translation.ways import Sealing, Way
 from thoughtline.values.items import is_envelope
 

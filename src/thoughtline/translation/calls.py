@@ -173,6 +173,14 @@ class CallIds(NamedTuple):
         wrapped = f"tlx{self.turn:x}_" + base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
         return wrapped if self.rule.takes(wrapped) else "tlh_" + _digest("outward", str(self.turn), name)[:32]
 
+    def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]:
+        """An answer with the ids that the client gets."""
+        return with_made_ids(items, self, choice)
+
+    def restored(self, transcript: Transcript, records: Iterable[Record]) -> Transcript:
+        """The request with the ids its maker gave."""
+        return with_own_ids(transcript, records, self)
+
 
 def with_made_ids(items: Iterable[Item], ids: CallIds, choice: int) -> tuple[Item, ...]:
     """An answer with the ids that the client gets for calls whose maker gave none: it will be known again by them."""

@@ -7,7 +7,7 @@ and the same conversation translated again has the same keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -18,7 +18,6 @@ from thoughtline.providers import Contract, maker_of
 from thoughtline.providers.thinking import Settled, knob_for, settle
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import walk
-from thoughtline.replay.matching import Found
 from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.replay.visible import is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
@@ -32,7 +31,7 @@ from thoughtline.values.errors import Untranslatable
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
-from thoughtline.values.records import Key, Record, RecordId
+from thoughtline.values.records import Record, RecordId
 from thoughtline.values.turns import FormatName, Transcript
 
 _LONGEST_USER = 64
@@ -323,16 +322,3 @@ def _resealed(item: Item, place: Place, sealed: list[tuple[Place, Item]]) -> Ite
             case _:
                 pass
     return item
-
-
-def with_opened(found: Found, records: tuple[Record, ...]) -> dict[Key, Sequence[Record]]:
-    """What a store found, and what the client's envelopes held for turns that it did not find.
-
-    The store's own record of a turn is the better one: it saw the turn to its end.
-    """
-    known: dict[Key, Sequence[Record]] = dict(found)
-    for record in records:
-        if not any(found.get(key) for key in record.keys[:1]):
-            for key in record.keys:
-                known[key] = (*known.get(key, ()), record)
-    return known
