@@ -254,7 +254,9 @@ class Replayer:
             transcript = transcript.with_member("model", msgspec.json.encode(model))
         for name, value in edits:
             transcript = transcript.with_member(name, value)
-        return await self.prepare_decoded(transcript, destination, identity, contract, carried, terms)
+        return await self.prepare_decoded(
+            transcript, destination, identity, contract=contract, carried=carried, terms=terms
+        )
 
     async def prepare_decoded(
         self,
@@ -273,7 +275,17 @@ class Replayer:
         if carried.call_ids is not None:
             transcript = await work(partial(carried.named, transcript, found))
         policy = self._book.policy_for(contract)
-        prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
+        prepared = Prepared(
+            destination,
+            identity,
+            b"",
+            contract=contract,
+            policy=policy,
+            transcript=transcript,
+            needed=needed,
+            found=found,
+            carried=carried,
+        )
         if terms is not None:
             handover = await self._memory.recall(needed, found, transcript, target=destination, terms=terms, work=work)
             prepared = replace(prepared, handover=handover)
@@ -424,7 +436,7 @@ def _planned(prepared: Prepared) -> Prepared:
     assert transcript is not None
     assert needed is not None
     issuer = prepared.destination
-    planned = plan(transcript, prepared.contract, needed, prepared.found, issuer, prepared.policy)
+    planned = plan(transcript, prepared.contract, needed, found=prepared.found, issuer=issuer, policy=prepared.policy)
     applied, quotation = planned.apply(transcript), Quotation()
     if prepared.handover is not None:
         applied, quotation = carry_on(prepared.handover, applied, prepared.contract)

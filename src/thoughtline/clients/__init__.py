@@ -120,7 +120,7 @@ def _notes_on(client: Client, address: Address) -> tuple[str, ...]:
     """What to know of the provider that it is pointed at."""
     named = address.base.rpartition("/")[2]
     provider, model = (named, address.model) if named in PROVIDERS else _parted(address.model)
-    carrier = resolve(Destination(provider, "", model, CHAT)).dialect.carrier
+    carrier = resolve(Destination(provider, "", model, format=CHAT)).dialect.carrier
     return (_LISTS,) if CHAT in client.formats and carrier in ("mistral_chunks", "cohere_chunks") else ()
 
 

@@ -11,9 +11,9 @@ OPENAI_SDK = Client(
     "openai-sdk",
     "OpenAI SDK",
     ("openai", "openai-python"),
-    (CHAT, RESPONSES),
-    "deepseek",
-    (
+    formats=(CHAT, RESPONSES),
+    provider="deepseek",
+    steps=(
         Step(
             "In Python:",
             "python",
@@ -26,18 +26,18 @@ print(answer.choices[0].message.content)
 """,
         ),
     ),
-    "Gives `reasoning_content` as an extra field; whether it goes back is up to your code.",
-    ("Or `OPENAI_BASE_URL` and `OPENAI_API_KEY` in the environment.",),
-    "as locked, by `make test`",
+    habit="Gives `reasoning_content` as an extra field; whether it goes back is up to your code.",
+    notes=("Or `OPENAI_BASE_URL` and `OPENAI_API_KEY` in the environment.",),
+    tried="as locked, by `make test`",
 )
 
 ANTHROPIC_SDK = Client(
     "anthropic-sdk",
     "Anthropic SDK",
     ("anthropic", "anthropic-python"),
-    (MESSAGES,),
-    "anthropic",
-    (
+    formats=(MESSAGES,),
+    provider="anthropic",
+    steps=(
         Step(
             "In Python:",
             "python",
@@ -51,18 +51,18 @@ print(answer.content[-1].text)
 """,
         ),
     ),
-    "Gives thinking blocks; whether they go back is up to your code.",
-    ("No `/v1` in the base. Or `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` in the environment.",),
-    "as locked, by `make test`",
+    habit="Gives thinking blocks; whether they go back is up to your code.",
+    notes=("No `/v1` in the base. Or `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` in the environment.",),
+    tried="as locked, by `make test`",
 )
 
 GOOGLE_SDK = Client(
     "google-sdk",
     "Google Gen AI SDK",
     ("google", "google-genai", "genai", "gemini-sdk"),
-    (GEMINI,),
-    "gemini",
-    (
+    formats=(GEMINI,),
+    provider="gemini",
+    steps=(
         Step(
             "In Python:",
             "python",
@@ -76,18 +76,18 @@ print(answer.text)
 """,
         ),
     ),
-    "Gives signatures, and sends them back in URL-safe base64.",
-    ("No `/v1beta` in the base.",),
-    "as locked, by `make test`",
+    habit="Gives signatures, and sends them back in URL-safe base64.",
+    notes=("No `/v1beta` in the base.",),
+    tried="as locked, by `make test`",
 )
 
 LITELLM = Client(
     "litellm",
     "LiteLLM",
     ("litellm-proxy",),
-    (CHAT, MESSAGES),
-    "deepseek",
-    (
+    formats=(CHAT, MESSAGES),
+    provider="deepseek",
+    steps=(
         Step(
             "In the proxy's `config.yaml`:",
             "yaml",
@@ -112,19 +112,19 @@ print(answer.choices[0].message.content)
 """,
         ),
     ),
-    "Keeps reasoning on chat, with a field of its own beside it; moves Anthropic's thinking to the front.",
+    habit="Keeps reasoning on chat, with a field of its own beside it; moves Anthropic's thinking to the front.",
 )
 
 OPEN_WEBUI = Client(
     "open-webui",
     "Open WebUI",
     ("webui",),
-    (CHAT,),
-    "deepseek",
-    (
+    formats=(CHAT,),
+    provider="deepseek",
+    steps=(
         Step("Before its first start:", "shell", "export OPENAI_API_BASE_URL=<base>/v1\nexport OPENAI_API_KEY=<key>"),
         Step("Later, in Admin Settings, Connections, OpenAI API:", "words", "URL    <base>/v1\nKey    <key>"),
     ),
-    "Sends reasoning back as visible text, by report.",
-    ("In a container, 127.0.0.1 is the container: give the address of the host.",),
+    habit="Sends reasoning back as visible text, by report.",
+    notes=("In a container, 127.0.0.1 is the container: give the address of the host.",),
 )

@@ -210,12 +210,12 @@ class _Play:
             one.id,
             self._mode,
             is_whole and is_passed(one.check, said[-1].text, thoughts),
-            tuple(answer.status for answer in said),
-            max((answer.checkpoints for answer in after), default=0),
-            sum(_count(answer.usage, "prompt_tokens") for answer in after),
-            sum(_count(answer.usage, "completion_tokens") for answer in after),
-            tuple(round(answer.milliseconds, 1) for answer in after),
-            next((answer.problem for answer in said if answer.problem), ""),
+            statuses=tuple(answer.status for answer in said),
+            checkpoints=max((answer.checkpoints for answer in after), default=0),
+            input_tokens=sum(_count(answer.usage, "prompt_tokens") for answer in after),
+            output_tokens=sum(_count(answer.usage, "completion_tokens") for answer in after),
+            milliseconds=tuple(round(answer.milliseconds, 1) for answer in after),
+            problem=next((answer.problem for answer in said if answer.problem), ""),
         )
 
     async def _ask(self, one: Conversation, body: Json, effort: str) -> _Said:
@@ -232,7 +232,7 @@ class _Play:
             response = await request.body_json(body).build().send()
             answer = (await response.bytes()).to_bytes()
         except PyreqwestError as error:
-            return _Said(0, "", "", {}, 0, 0.0, type(error).__name__)
+            return _Said(0, "", "", usage={}, checkpoints=0, milliseconds=0.0, problem=type(error).__name__)
         took = (time.perf_counter() - began) * 1000
         return _said(response.status, answer, response.get_header("x-thoughtline-replay") or "", took)
 
@@ -247,10 +247,26 @@ def _said(status: int, body: bytes, header: str, took: float) -> _Said:
     if status != 200 or not isinstance(answer, dict) or not answer.get("choices"):
         error = answer.get("error") if isinstance(answer, dict) else None
         told = error.get("message") if isinstance(error, dict) else ""
-        return _Said(status if status != 200 else 502, "", "", {}, count, took, str(told or "no answer")[:300])
+        return _Said(
+            status if status != 200 else 502,
+            "",
+            "",
+            usage={},
+            checkpoints=count,
+            milliseconds=took,
+            problem=str(told or "no answer")[:300],
+        )
     message = answer["choices"][0].get("message") or {}
     thought = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
-    return _Said(200, str(message.get("content") or ""), str(thought), answer.get("usage") or {}, count, took, "")
+    return _Said(
+        200,
+        str(message.get("content") or ""),
+        str(thought),
+        usage=answer.get("usage") or {},
+        checkpoints=count,
+        milliseconds=took,
+        problem="",
+    )
 
 
 def _count(usage: Json, name: str) -> int:
@@ -264,11 +280,11 @@ def summarize(mode: EvalMode, outcomes: Sequence[Outcome]) -> Summary:
         mode,
         len(outcomes),
         sum(outcome.passed for outcome in outcomes),
-        sum(status != 200 for outcome in outcomes for status in outcome.statuses),
-        sum(outcome.checkpoints for outcome in outcomes),
-        sum(outcome.input_tokens for outcome in outcomes),
-        sum(outcome.output_tokens for outcome in outcomes),
-        round(statistics.median(times), 1) if times else 0.0,
+        failed_requests=sum(status != 200 for outcome in outcomes for status in outcome.statuses),
+        checkpoints=sum(outcome.checkpoints for outcome in outcomes),
+        input_tokens=sum(outcome.input_tokens for outcome in outcomes),
+        output_tokens=sum(outcome.output_tokens for outcome in outcomes),
+        median_ms=round(statistics.median(times), 1) if times else 0.0,
     )
 
 

@@ -92,7 +92,7 @@ class Memory:
         looks_back = not known and terms.after_compaction and who.session is not None and who.agent is not None
         before = await self.quoted(line) if known or looks_back else NOTHING_QUOTED
         past = await self._past(who, terms) if looks_back and not before.is_known else ()
-        return Handover(known, line, before, target, terms, past)
+        return Handover(known, line, before, target=target, terms=terms, past=past)
 
     async def remember(self, handover: Handover, quotation: Quotation) -> None:
         """The request was answered: what was quoted in it is quoted again in those that go on from the answer."""

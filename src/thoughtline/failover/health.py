@@ -35,7 +35,7 @@ class Health:
     ) -> list[str]:
         """The targets of a route in the order to ask them. `made_by` made the latest turn, if its record says so."""
         stays_with = made_by if made_by in targets else self._affinity.get(f"{route}/{conversation}")
-        return order(targets, weights, conversation, stays_with, self.breakers, now)
+        return order(targets, weights, conversation, stays_with=stays_with, breakers=self.breakers, now=now)
 
     def asked(self, target: str, now: float) -> None:
         self.breakers.asked(target, now)

@@ -109,7 +109,9 @@ def admit(
     # A placeholder that many send is nobody's: the tenant is who shows all of this.
     tenant = tenant_of("\0".join(shown), peer)
     is_local = is_insecure or is_direct(headers, peer, http_version)
-    return Caller(tenant, credential, None, is_required is False, is_website(headers), is_local)
+    return Caller(
+        tenant, credential, None, is_free=is_required is False, is_website=is_website(headers), is_local=is_local
+    )
 
 
 def _keys_unknown() -> Declined:

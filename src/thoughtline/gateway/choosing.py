@@ -84,7 +84,9 @@ class Choices(NamedTuple):
             return [*self.targets]
         by_name = {target.health_name: target for target in self.targets}
         made_by = next((name for name, one in by_name.items() if one.name == conversation.made_by), None)
-        names = health.targets(self.targets[0].route, list(by_name), self.weights, conversation.name, now, made_by)
+        names = health.targets(
+            self.targets[0].route, list(by_name), self.weights, conversation=conversation.name, now=now, made_by=made_by
+        )
         return [by_name[name] for name in names]
 
 

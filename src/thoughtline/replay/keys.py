@@ -246,7 +246,17 @@ class Trail:
         mark = self._outline.mark() if self._has_outline else None
         self._outline.say(shown)
         self._answers = []
-        return Step(positions, items, spot, identity, lineage, shown.is_bare, self._answers, self._outline, mark)
+        return Step(
+            positions,
+            items,
+            spot,
+            identity=identity,
+            lineage=lineage,
+            is_bare=shown.is_bare,
+            results=self._answers,
+            outline=self._outline,
+            mark=mark,
+        )
 
 
 def said_by_results(texts: Sequence[str]) -> bytes:

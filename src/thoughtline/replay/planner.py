@@ -84,7 +84,7 @@ def plan(
     policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
     """What to do about a request, given what is remembered."""
-    work = Draft(transcript, contract, needed.identity, found, issuer, policy)
+    work = Draft(transcript, contract, needed.identity, found=found, issuer=issuer, policy=policy)
     work.clean({position for step in needed.steps if step.is_bare for position in step.positions})
     if contract.takes == "nothing":
         work.strip_everything()

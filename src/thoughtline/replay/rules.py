@@ -54,7 +54,7 @@ class Case(Struct, frozen=True, gc=False):
         field = str(facts.get("field", "")) if item is None else ""
         place = place_of(self.transcript.format, turn, item if isinstance(item, int) else None, field)
         sentence, status = _answer(self.contract, rule, {"index": turn.at, "item": 0, **facts})
-        return Finding(rule, place, message, remedy, sentence, status)
+        return Finding(rule, place, message, remedy=remedy, answer=sentence, status=status)
 
     def assistant(self) -> Iterator[tuple[int, Turn]]:
         for position, turn in enumerate(self.transcript.turns):

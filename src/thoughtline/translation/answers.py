@@ -204,7 +204,13 @@ class Answer:
         self._calls += 1
         call = self._way.tools.called(ToolCall(event.name or "", event.arguments, is_custom=event.is_custom))
         opened.call = CallDelta(
-            self._choice, opened.position, call.arguments, name, call.name, call.is_custom, call.namespace
+            self._choice,
+            opened.position,
+            call.arguments,
+            id=name,
+            name=call.name,
+            is_custom=call.is_custom,
+            namespace=call.namespace,
         )
         opened.pieces.append(call.arguments)
         opened.is_told = True
@@ -301,7 +307,10 @@ class Answer:
         if item.seal is not None and self._slot in ("block", "element"):
             self._seal_alone(replace(item, raw=NO_RAW))
         self._leave()
-        self._open_call(source, CallDelta(self._choice, source, item.arguments, item.id, item.name, item.is_custom))
+        self._open_call(
+            source,
+            CallDelta(self._choice, source, item.arguments, id=item.id, name=item.name, is_custom=item.is_custom),
+        )
         self._leave(item)
         self._release()
 
@@ -401,7 +410,15 @@ class Answer:
             if item is not None and item.seal is not None:
                 self._unsealed.add([self._held(replace(item, raw=NO_RAW))])
             seal = self._unsealed.sealed()
-        call = ToolCall(made.name or "", arguments, made.id, None, made.is_custom, seal, namespace=made.namespace)
+        call = ToolCall(
+            made.name or "",
+            arguments,
+            made.id,
+            item_id=None,
+            is_custom=made.is_custom,
+            seal=seal,
+            namespace=made.namespace,
+        )
         self._give(opened.position, call)
 
     def _end(self, event: TurnDone) -> None:

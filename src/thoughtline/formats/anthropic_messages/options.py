@@ -200,7 +200,7 @@ def decode_media(item: Unknown) -> Media | str | None:
         return source.data
     kind = source.media_type or ("application/pdf" if block.type == "document" and source.data else "")
     which: MediaKind = "image" if block.type == "image" else "document"
-    return Media(which, kind, source.url, source.data, source.file_id, block.title)
+    return Media(which, kind, source.url, data=source.data, file_id=source.file_id, name=block.title)
 
 
 def encode_media(media: Media) -> Unknown | None:

@@ -218,7 +218,9 @@ def decode_media(item: Unknown) -> Media | None:
     if blob is None:
         return None
     kind = blob.mime_type or blob.snake_type or ""
-    return Media(kind_of(kind), kind, blob.file_uri or blob.snake_uri, blob.data, None, blob.display_name)
+    return Media(
+        kind_of(kind), kind, blob.file_uri or blob.snake_uri, data=blob.data, file_id=None, name=blob.display_name
+    )
 
 
 _LIKELY: dict[MediaKind, str] = {

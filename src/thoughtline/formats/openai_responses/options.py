@@ -301,7 +301,7 @@ def decode_media(item: Unknown) -> Media | None:
         case "input_file":
             media_type, data = split_data_url(part.file_data or "")
             data = part.file_data if data is None else data
-            return Media("document", media_type, part.file_url, data, part.file_id, part.filename)
+            return Media("document", media_type, part.file_url, data=data, file_id=part.file_id, name=part.filename)
         case "input_audio" if part.input_audio is not None:
             return Media("audio", f"audio/{part.input_audio.format or 'wav'}", data=part.input_audio.data)
         case _:

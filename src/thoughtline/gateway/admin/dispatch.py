@@ -140,12 +140,12 @@ def _request(state: State, scope: Scope) -> Request:
         state,
         scope["method"],
         dict(scope["headers"]),
-        query,
-        {},
-        b"",
-        peer_of(scope),
-        scope.get("scheme", "http"),
-        scope["http_version"],
+        query=query,
+        names={},
+        body=b"",
+        peer=peer_of(scope),
+        scheme=scope.get("scheme", "http"),
+        http_version=scope["http_version"],
     )
 
 
