@@ -13,7 +13,7 @@ from typing import NamedTuple
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import editors, libraries, terminal
-from thoughtline.clients.row import CHAT, Client, Step
+from thoughtline.clients.row import CHAT, Client, SetupStep
 from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import resolve
 from thoughtline.values.destination import Destination
@@ -24,7 +24,7 @@ __all__ = [
     "KEY",
     "Address",
     "Client",
-    "Step",
+    "SetupStep",
     "address_of",
     "fill",
     "find",

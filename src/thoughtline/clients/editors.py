@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thoughtline.clients.row import CHAT, MESSAGES, RESPONSES, Client, Step
+from thoughtline.clients.row import CHAT, MESSAGES, RESPONSES, Client, SetupStep
 
 CURSOR = Client(
     "cursor",
@@ -11,7 +11,7 @@ CURSOR = Client(
     formats=(CHAT,),
     provider="deepseek",
     steps=(
-        Step(
+        SetupStep(
             "In Settings, Models:",
             "words",
             """
@@ -36,7 +36,7 @@ VSCODE = Client(
     formats=(CHAT, RESPONSES, MESSAGES),
     provider="deepseek",
     steps=(
-        Step(
+        SetupStep(
             "Run `Chat: Manage Language Models`, Add Models, Custom Endpoint; then, in `chatLanguageModels.json`:",
             "json",
             """
@@ -77,7 +77,7 @@ ZED = Client(
     formats=(CHAT,),
     provider="deepseek",
     steps=(
-        Step(
+        SetupStep(
             "In `settings.json`:",
             "json",
             """
@@ -93,7 +93,7 @@ ZED = Client(
 }
 """,
         ),
-        Step(
+        SetupStep(
             "The key in Agent Settings, LLM Providers; or, before Zed starts:",
             "shell",
             "export THOUGHTLINE_API_KEY=<key>",

@@ -5,7 +5,7 @@ Settings and habits were seen of the running programs, or read in their makers' 
 
 from __future__ import annotations
 
-from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, Client, Step
+from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, Client, SetupStep
 
 OPENAI_SDK = Client(
     "openai-sdk",
@@ -14,7 +14,7 @@ OPENAI_SDK = Client(
     formats=(CHAT, RESPONSES),
     provider="deepseek",
     steps=(
-        Step(
+        SetupStep(
             "In Python:",
             "python",
             """
@@ -38,7 +38,7 @@ ANTHROPIC_SDK = Client(
     formats=(MESSAGES,),
     provider="anthropic",
     steps=(
-        Step(
+        SetupStep(
             "In Python:",
             "python",
             """
@@ -63,7 +63,7 @@ GOOGLE_SDK = Client(
     formats=(GEMINI,),
     provider="gemini",
     steps=(
-        Step(
+        SetupStep(
             "In Python:",
             "python",
             """
@@ -88,7 +88,7 @@ LITELLM = Client(
     formats=(CHAT, MESSAGES),
     provider="deepseek",
     steps=(
-        Step(
+        SetupStep(
             "In the proxy's `config.yaml`:",
             "yaml",
             """
@@ -100,7 +100,7 @@ model_list:
       api_key: <key>
 """,
         ),
-        Step(
+        SetupStep(
             "Or in Python:",
             "python",
             """
@@ -122,8 +122,10 @@ OPEN_WEBUI = Client(
     formats=(CHAT,),
     provider="deepseek",
     steps=(
-        Step("Before its first start:", "shell", "export OPENAI_API_BASE_URL=<base>/v1\nexport OPENAI_API_KEY=<key>"),
-        Step("Later, in Admin Settings, Connections, OpenAI API:", "words", "URL    <base>/v1\nKey    <key>"),
+        SetupStep(
+            "Before its first start:", "shell", "export OPENAI_API_BASE_URL=<base>/v1\nexport OPENAI_API_KEY=<key>"
+        ),
+        SetupStep("Later, in Admin Settings, Connections, OpenAI API:", "words", "URL    <base>/v1\nKey    <key>"),
     ),
     habit="Sends reasoning back as visible text, by report.",
     notes=("In a container, 127.0.0.1 is the container: give the address of the host.",),

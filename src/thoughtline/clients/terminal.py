@@ -5,7 +5,7 @@ Settings and habits were seen of the running programs, or read in their makers' 
 
 from __future__ import annotations
 
-from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, SHELL, Client, Step
+from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, SHELL, Client, SetupStep
 
 CLAUDE_CODE = Client(
     "claude-code",
@@ -14,7 +14,7 @@ CLAUDE_CODE = Client(
     formats=(MESSAGES,),
     provider="anthropic",
     steps=(
-        Step(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -46,7 +46,7 @@ CODEX = Client(
     formats=(RESPONSES,),
     provider="openai",
     steps=(
-        Step(
+        SetupStep(
             "In `~/.codex/config.toml`, above any table:",
             "toml",
             """
@@ -62,7 +62,7 @@ env_key = "THOUGHTLINE_KEY"
 wire_api = "responses"
 """,
         ),
-        Step(SHELL, "shell", "export THOUGHTLINE_KEY=<key>"),
+        SetupStep(SHELL, "shell", "export THOUGHTLINE_KEY=<key>"),
     ),
     habit="Keeps all reasoning items, encrypted and plain, also over a resume.",
     notes=(
@@ -82,7 +82,7 @@ COPILOT_CLI = Client(
     formats=(CHAT, RESPONSES, MESSAGES),
     provider="deepseek",
     steps=(
-        Step(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -108,8 +108,8 @@ CLINE = Client(
     formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
     provider="deepseek",
     steps=(
-        Step("In a shell:", "shell", "cline auth openai -k <key> -m <model> -b <base>/v1"),
-        Step(
+        SetupStep("In a shell:", "shell", "cline auth openai -k <key> -m <model> -b <base>/v1"),
+        SetupStep(
             "Or in the settings of the extension:",
             "words",
             """
@@ -158,7 +158,9 @@ OPENCODE = Client(
     (),
     formats=_OPENCODE_FORMATS,
     provider="deepseek",
-    steps=(Step("In `opencode.json` of the project, or `~/.config/opencode/opencode.json`:", "json", _OPENCODE_LINES),),
+    steps=(
+        SetupStep("In `opencode.json` of the project, or `~/.config/opencode/opencode.json`:", "json", _OPENCODE_LINES),
+    ),
     habit="Keeps reasoning; after a switch of the model it sends it as visible text.",
     notes=(
         *_OPENCODE_NOTES,
@@ -173,7 +175,7 @@ KILO = Client(
     ("kilo-code", "kilo-cli"),
     formats=_OPENCODE_FORMATS,
     provider="deepseek",
-    steps=(Step("In `kilo.json` of the project:", "json", _OPENCODE_LINES),),
+    steps=(SetupStep("In `kilo.json` of the project:", "json", _OPENCODE_LINES),),
     habit="Keeps reasoning.",
     notes=_OPENCODE_NOTES,
     tried="7.7.9, by hand on 2026-11-15",
@@ -186,7 +188,7 @@ GEMINI_CLI = Client(
     formats=(GEMINI,),
     provider="gemini",
     steps=(
-        Step(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -195,7 +197,9 @@ export GEMINI_API_KEY=<key>
 export GEMINI_MODEL=<model>
 """,
         ),
-        Step("In `~/.gemini/settings.json`:", "json", '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'),
+        SetupStep(
+            "In `~/.gemini/settings.json`:", "json", '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'
+        ),
     ),
     habit="Keeps signatures and drops thoughts; after `--resume` it sends a sentinel for a signature it once had.",
     notes=(
@@ -215,7 +219,7 @@ QWEN_CODE = Client(
     formats=(CHAT,),
     provider="qwen",
     steps=(
-        Step(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -242,7 +246,7 @@ CONTINUE = Client(
     formats=(CHAT, MESSAGES),
     provider="deepseek",
     steps=(
-        Step(
+        SetupStep(
             "In `~/.continue/config.yaml`, for the terminal and for editors:",
             "yaml",
             """
@@ -271,7 +275,7 @@ AIDER = Client(
     formats=(CHAT,),
     provider="deepseek",
     steps=(
-        Step(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -291,7 +295,7 @@ PI = Client(
     formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
     provider="deepseek",
     steps=(
-        Step(
+        SetupStep(
             "In `~/.pi/agent/models.json`:",
             "json",
             """
@@ -317,7 +321,7 @@ PI = Client(
 }
 """,
         ),
-        Step("Then:", "shell", "pi --provider thoughtline --model <model>"),
+        SetupStep("Then:", "shell", "pi --provider thoughtline --model <model>"),
     ),
     habit="Keeps reasoning; drops a signed block whose text is empty, and sends it as text after a switch of the "
     "model.",

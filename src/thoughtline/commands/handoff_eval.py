@@ -68,7 +68,7 @@ class Conversation(Struct, frozen=True, forbid_unknown_fields=True):
     script: str = ""
 
 
-class Outcome(Struct, frozen=True):
+class HandoffResult(Struct, frozen=True):
     """What became of one conversation in one mode. Tokens and times are those of the second target."""
 
     conversation: str
@@ -99,10 +99,10 @@ class Report(Struct, frozen=True):
     source: str
     target: str
     summaries: tuple[Summary, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[HandoffResult, ...]
 
 
-class Place(NamedTuple):
+class EvalPlace(NamedTuple):
     """Where requests go, what is shown there, and how hard the first target is asked to think (empty: not asked)."""
 
     url: str
@@ -156,7 +156,9 @@ def is_passed(check: Check, answer: str, thoughts: Sequence[str]) -> bool:
 # --- playing ----------------------------------------------------------------------------------------------------------
 
 
-async def evaluate(place: Place, source: str, target: str, conversations: Sequence[Conversation], run: str) -> Report:
+async def evaluate(
+    place: EvalPlace, source: str, target: str, conversations: Sequence[Conversation], run: str
+) -> Report:
     """Every conversation in every mode, one after the other: latencies are those of an idle gateway."""
     outcomes = []
     async with ClientBuilder().build() as client:
@@ -182,13 +184,13 @@ class _Said(NamedTuple):
 class _Play:
     """One conversation in one mode, held by a client that drops reasoning."""
 
-    def __init__(self, client: Client, place: Place, mode: EvalMode, run: str) -> None:
+    def __init__(self, client: Client, place: EvalPlace, mode: EvalMode, run: str) -> None:
         self._client = client
         self._place = place
         self._mode: EvalMode = mode
         self._run = run
 
-    async def outcome(self, one: Conversation, source: str, target: str) -> Outcome:
+    async def outcome(self, one: Conversation, source: str, target: str) -> HandoffResult:
         history: list[Json] = [{"role": "system", "content": one.system}] if one.system else []
         said: list[_Said] = []
         for number, turn in enumerate(one.turns):
@@ -202,11 +204,11 @@ class _Play:
             history.append({"role": "assistant", "content": answer.text})
         return self._judged(one, said)
 
-    def _judged(self, one: Conversation, said: Sequence[_Said]) -> Outcome:
+    def _judged(self, one: Conversation, said: Sequence[_Said]) -> HandoffResult:
         after = said[one.handoff_after :]
         is_whole = len(said) == len(one.turns) and said[-1].status == 200
         thoughts = [answer.thought for answer in said[: one.handoff_after]]
-        return Outcome(
+        return HandoffResult(
             one.id,
             self._mode,
             is_whole and is_passed(one.check, said[-1].text, thoughts),
@@ -274,7 +276,7 @@ def _count(usage: Json, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def summarize(mode: EvalMode, outcomes: Sequence[Outcome]) -> Summary:
+def summarize(mode: EvalMode, outcomes: Sequence[HandoffResult]) -> Summary:
     times = [one for outcome in outcomes for one in outcome.milliseconds]
     return Summary(
         mode,
@@ -331,7 +333,7 @@ async def _run(options: argparse.Namespace, conversations: Sequence[Conversation
     name = f"eval-{os.getpid()}-{time.time_ns()}"
     if options.gateway:
         key = os.environ.get(options.key_env, "") if options.key_env else ""
-        place = Place(options.gateway, key, effort=options.effort or "")
+        place = EvalPlace(options.gateway, key, effort=options.effort or "")
         return await evaluate(place, options.source, options.target, conversations, name)
     async with simulated(options.source, options.target) as place:
         place = place._replace(effort=options.effort or "")
@@ -339,7 +341,7 @@ async def _run(options: argparse.Namespace, conversations: Sequence[Conversation
 
 
 @contextlib.asynccontextmanager
-async def simulated(*targets: str) -> AsyncIterator[Place]:
+async def simulated(*targets: str) -> AsyncIterator[EvalPlace]:
     """A gateway with a simulator behind it for the provider of each target."""
     names = list(dict.fromkeys(target.partition("/")[0] for target in targets))
     unknown = [name for name in names if name not in SIMULATORS]
@@ -349,7 +351,7 @@ async def simulated(*targets: str) -> AsyncIterator[Place]:
         addresses = {}
         for name in names:
             addresses[name] = await stack.enter_async_context(listening(simulator_app(name, seed=1)))
-        yield Place(await stack.enter_async_context(listening(gateway_before(addresses))), "eval", True)
+        yield EvalPlace(await stack.enter_async_context(listening(gateway_before(addresses))), "eval", True)
 
 
 def show(console: Console, report: Report) -> None:

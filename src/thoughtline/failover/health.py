@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from thoughtline.failover.breakers import Breakers, BreakerTerms
 from thoughtline.failover.choosing import Affinity, order
-from thoughtline.failover.failures import Failure
+from thoughtline.failover.failures import TargetFailure
 from thoughtline.failover.keys import KeyRing
 
 
-class Health:
+class TargetHealth:
     """Breakers, what each conversation stays with, and keys."""
 
     def __init__(self, terms: BreakerTerms | None = None) -> None:
@@ -49,7 +49,7 @@ class Health:
         """It answered that the request is wrong: nothing against the target, and nothing to stay with it for."""
         self.breakers.succeeded(target)
 
-    def failed(self, route: str, target: str, conversation: str, failure: Failure, now: float) -> None:
+    def failed(self, route: str, target: str, conversation: str, failure: TargetFailure, now: float) -> None:
         """The next one is asked; a rejected key says nothing about its target."""
         if failure.kind != "key_rejected":
             self.breakers.failed(target, failure, now)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from thoughtline.catalogue import Provider
-from thoughtline.failover.health import Health
+from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.client_keys import ClientKey, has_checksum
 from thoughtline.gateway.door import check_head, is_direct, is_this_machine, is_website, peer_of
 from thoughtline.gateway.headers import credentials_of
@@ -136,7 +136,7 @@ def keys_for(
     caller: Caller,
     provider: Provider,
     conversation: str,
-    health: Health,
+    health: TargetHealth,
     now: float,
     account: str = "",
     *,

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from thoughtline.addresses import passthrough_address
 from thoughtline.catalogue import Provider
-from thoughtline.failover.failures import Failure, failure_of_error, falls_over
+from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
 from thoughtline.formats import FORMATS, aws_event_stream
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
@@ -196,7 +196,7 @@ class Exchange:
             return self._declined(attempt, error)
         return True
 
-    def _note_failure(self, attempt: Attempt, failure: Failure | None) -> None:
+    def _note_failure(self, attempt: Attempt, failure: TargetFailure | None) -> None:
         if failure is None:
             return
         now, target, health = self._state.clock(), attempt.target, self._state.health

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from thoughtline.catalogue import Provider
-from thoughtline.failover.health import Health
+from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.disconnect import Abandoned
@@ -58,7 +58,7 @@ class State(NamedTuple):
     bus: Bus
     models: ModelLists
     signals: Signals
-    health: Health
+    health: TargetHealth
     guard: Guard
     late: LateSaves
     work: InThreads
@@ -123,7 +123,7 @@ def make_state(
         bus=Bus(settings.bus_directory, journal, store.counters),
         models=ModelLists(clock),
         signals=Signals(asyncio.Event(), asyncio.Event()),
-        health=Health(),
+        health=TargetHealth(),
         guard=Guard(login_code, together),
         late=LateSaves(),
         work=work,

@@ -109,7 +109,7 @@ class PostgresStore(DurableStore):
             for name in (
                 "identity", "tenant", "session", "provider", "model", "created_at", "chars", "size", "digests", "data",
             )
-        ]  # fmt: skip
+        ]  # fmt: skip  # names of columns, no list of lines
         await self._run("fetchval", _SAVE, *columns, now, now + self._settings.ttl_seconds)
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:

@@ -43,7 +43,7 @@ _SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
 """Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
 
 
-class Answer:
+class AnswerTranslator:
     """One answer of a response."""
 
     def __init__(self, choice: int, way: Way, findings: list[Finding]) -> None:
@@ -307,10 +307,8 @@ class Answer:
         if item.seal is not None and self._slot in ("block", "element"):
             self._seal_alone(replace(item, raw=NO_RAW))
         self._leave()
-        self._open_call(
-            source,
-            CallDelta(self._choice, source, item.arguments, id=item.id, name=item.name, is_custom=item.is_custom),
-        )
+        call = CallDelta(self._choice, source, item.arguments, id=item.id, name=item.name, is_custom=item.is_custom)
+        self._open_call(source, call)
         self._leave(item)
         self._release()
 
@@ -322,11 +320,8 @@ class Answer:
     def _seal_alone(self, item: ToolCall) -> None:
         """The seal of a call, for a client that has no slot on calls: in an envelope of its own before it."""
         opened = self._open
-        if opened is not None and opened.kind == "reasoning":
-            opened.is_done = True
-            opened.held.append(self._held(item))
-            return
-        opened = self._enter("reasoning", -1)
+        if opened is None or opened.kind != "reasoning":
+            opened = self._enter("reasoning", -1)
         opened.is_done = True
         opened.held.append(self._held(item))
 
@@ -414,7 +409,6 @@ class Answer:
             made.name or "",
             arguments,
             made.id,
-            item_id=None,
             is_custom=made.is_custom,
             seal=seal,
             namespace=made.namespace,

@@ -22,7 +22,7 @@ from thoughtline.gateway.admin import (
 from thoughtline.gateway.admin.audits import AuditBody, AuditQuery
 from thoughtline.gateway.admin.cache import CacheFilter, CacheQuery
 from thoughtline.gateway.admin.contracts import ContractsFilter
-from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, Request, Stream, Whole, decode_query
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Stream, Whole, decode_query
 from thoughtline.gateway.admin.rows import Row
 from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
 from thoughtline.gateway.journal import Line
@@ -42,74 +42,74 @@ class LoginForm(Struct, frozen=True, forbid_unknown_fields=True):
     token: Annotated[str, Meta(max_length=MAX_PARAMETER_CHARS, pattern=r"^[^\u0000]*$")]
 
 
-async def _cache(request: Request) -> Whole:
+async def _cache(request: AdminRequest) -> Whole:
     return Whole(await cache.cache_page(request.state, decode_query(request.query, CacheQuery)))
 
 
-async def _forget(request: Request) -> Whole:
+async def _forget(request: AdminRequest) -> Whole:
     where = decode_query(request.query, CacheFilter).where
     deleted = await cache.forget(request.state, where)
     return Whole(answers.Deleted(deleted), done=f"{deleted} turns deleted")
 
 
-async def _sessions(request: Request) -> Whole:
+async def _sessions(request: AdminRequest) -> Whole:
     return Whole(await sessions.sessions_page(request.state, decode_query(request.query, SessionsQuery)))
 
 
-async def _session(request: Request) -> Whole:
+async def _session(request: AdminRequest) -> Whole:
     query = decode_query(request.query, SessionQuery)
     return Whole(await sessions.session_view(request.state, request.names["id"], query))
 
 
-async def _handoffs(request: Request) -> Whole:
+async def _handoffs(request: AdminRequest) -> Whole:
     return Whole(await handoffs.handoff_report(request.state))
 
 
-async def _settings(request: Request) -> Whole:
+async def _settings(request: AdminRequest) -> Whole:
     return Whole(await settings.settings_view(request.state))
 
 
-async def _change_settings(request: Request) -> Whole:
+async def _change_settings(request: AdminRequest) -> Whole:
     changed = await settings.change_settings(request.state, request.body)
     return Whole(changed, done=request.body.decode("utf-8", "replace"))
 
 
-async def _contracts(request: Request) -> Whole:
+async def _contracts(request: AdminRequest) -> Whole:
     return Whole(await contracts.contracts_view(request.state))
 
 
-async def _unlearn(request: Request) -> Whole:
+async def _unlearn(request: AdminRequest) -> Whole:
     key = decode_query(request.query, ContractsFilter).key
     deleted = await request.state.lessons.forget(key)
     return Whole(answers.Deleted(deleted), done=f"{deleted} lessons deleted")
 
 
-async def _audit(request: Request) -> Whole:
+async def _audit(request: AdminRequest) -> Whole:
     return Whole(await audits.audited(request.body, decode_query(request.query, AuditQuery)))
 
 
-async def _events(request: Request) -> Stream:
+async def _events(request: AdminRequest) -> Stream:
     events.require_room(request.state.journal)
     return Stream(events.events(request.state.journal), "text/event-stream")
 
 
-async def _openapi(request: Request) -> Whole:
+async def _openapi(request: AdminRequest) -> Whole:
     return Whole(openapi.document(TABLE))
 
 
-async def _login(request: Request) -> Whole:
+async def _login(request: AdminRequest) -> Whole:
     token = decode_query(request.query, LoginQuery).token
     if request.method == "HEAD":  # who only looks uses nothing up
         return Whole(b"", 303, "text/plain", headers=((b"location", b"/"),))
     return Whole(b"", 303, "text/plain", headers=await access.follow_link(request, token))
 
 
-async def _log_in(request: Request) -> Whole:
+async def _log_in(request: AdminRequest) -> Whole:
     token = decode_query(request.body.decode("latin-1"), LoginForm).token
     return Whole(b"", 303, "text/plain", headers=await access.log_in(request, token))
 
 
-async def _metrics(request: Request) -> Whole:
+async def _metrics(request: AdminRequest) -> Whole:
     state = request.state
     state.metrics.observe(state.store, state.lessons)
     return Whole(state.metrics.page(), content_type=METRICS_TYPE)
