@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import thoughtline
 from thoughtline import providers
+from thoughtline.formats import FORMATS
+from thoughtline_sim.simulators import SIMULATORS
 
 METHODS = ("match", "search", "fullmatch", "sub", "findall", "finditer", "split")
 _EVERY_METHOD = ("match", "search", "fullmatch", "sub")
@@ -133,11 +135,13 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.translation.sampling", "rules.never"): [one.sampling.never for one in contracts],
         ("thoughtline.translation.sampling", "rules.takes_both"): [one.sampling.takes_both for one in contracts],
         ("thoughtline.providers.knobs", "self.models"): [knob.models for one in contracts for knob in one.knobs],
+        ("thoughtline.gateway.model_lists", "wire.models.path"): [wire.models.path for wire in FORMATS.values()],
         # A test of its author's own against his own models.
         ("thoughtline.commands.handoff_eval", "check.matches"): [],
         ("thoughtline.commands.handoff_eval", "check.recalls"): [],
         ("thoughtline.commands.handoff_eval", "f'(?<!\\\\w){re.escape(known)}(?!\\\\w)'"): [],
         ("thoughtline_sim.model", "piece.recalls"): [],
+        ("thoughtline_sim.simulation", "api.path"): [api.path for row in SIMULATORS.values() for api in row.apis],
     }
 
 

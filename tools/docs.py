@@ -65,7 +65,7 @@ def _commands(root: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
 def simulators() -> str:
     """The simulators and the words of their scripts."""
     rows = [
-        f"| `{row.name}` | {row.about} | {_faces(row)} | {', '.join(row.profiles) if len(row.profiles) > 1 else ''} |"
+        f"| `{row.name}` | {row.about} | {_apis(row)} | {', '.join(row.profiles) if len(row.profiles) > 1 else ''} |"
         for row in SIMULATORS.values()
     ]
     words = [f"| `{word.name}` | `{word.example}` | {word.meaning} |" for word in WORDS]
@@ -141,7 +141,7 @@ def contracts() -> str:
         "member that its own answers have reasoning in is the one it gets back, whatever stands in this table; and "
         "what a client keeps stays where it is."
     )
-    return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, ""])
+    return "\n".join([f"{NOTE}\n# Contracts\n", text, "", head, *rows, efforts()])
 
 
 def _source(row: Contract) -> str:
@@ -164,7 +164,6 @@ def formats() -> str:
     names = [f"| `{item.name}` | `{item.carrier}` | `{item.reasoning_format}` |" for item in DIALECTS.values()]
     return "\n".join(
         [
-            f"{NOTE}\n# Formats and dialects\n",
             "A format is a wire API, each a package of `thoughtline.formats` that ends in one value, its `Wire`: all "
             "that differs between formats. Clients and providers speak all but `ai_sdk_ui`, which is a stream only.\n",
             "| format | what it is | dialect if none is named |\n|---|---|---|",
@@ -232,7 +231,7 @@ where that is not so. An address together with `formats` is the address of all o
 address is known is taken to speak what clients speak: OpenAI's two, Anthropic's, Google's and Ollama's formats."""
 
 _ELSEWHERE = {
-    "dialect": "one of those in [formats](formats.md)",
+    "dialect": "one of those in [formats](translation.md#formats-and-dialects)",
     "contract": "one of those in [contracts](contracts.md)",
 }
 
@@ -285,7 +284,7 @@ def efforts() -> str:
     )
     return "\n".join(
         [
-            f"{NOTE}\n# Effort and budgets\n",
+            "\n## Effort and budgets\n",
             text,
             "| effort | tokens |\n|---|---|",
             *words,
@@ -319,8 +318,8 @@ def _budgets(knob: Knob) -> str:
 _WITH_BUDGETS = ("claude_budget", "gemini_budget", "enable_thinking", "token_budget", "reasoning")
 
 
-def _faces(row: Simulator) -> str:
-    return ", ".join(f"`{face.wire.format}`" for face in row.faces if face.counts is None)
+def _apis(row: Simulator) -> str:
+    return ", ".join(f"`{api.wire.format}`" for api in row.apis if api.counts is None)
 
 
 def _first_line(name: str) -> str:
@@ -333,14 +332,13 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli,
     "clients.md": clients,
     "contracts.md": contracts,
-    "efforts.md": efforts,
-    "formats.md": formats,
     "settings.md": settings,
 }
 PARTS: dict[tuple[str, str], Callable[[], str]] = {
     ("admin.md", "addresses"): addresses,
     ("findings.md", "rules"): rules,
     ("simulators.md", "tables"): simulators,
+    ("translation.md", "formats"): formats,
 }
 """What stands between two marks of a page that people write."""
 

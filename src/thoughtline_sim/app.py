@@ -12,16 +12,15 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 
-from thoughtline_sim.simulation import Request, Response, Simulation
+from thoughtline_sim.simulation import HttpResponse, Simulation, json_response
 from thoughtline_sim.simulators import SIMULATORS
-from thoughtline_sim.wire import Json, compact
+from thoughtline_sim.values import HttpRequest
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
+"""The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""
 
 KEEP_ALIVE_SECONDS = 75
 """Longer than the five seconds of many clients: who lets go first must not be a matter of luck."""
-
-"""The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -48,30 +47,26 @@ class SimulatorApp:
         elif scope["type"] == "http":
             body = await _read_body(receive)
             if body is None:
-                response = Response(413, "application/json", [b'{"error":{"message":"request too large"}}'])
+                response = HttpResponse(413, "application/json", [b'{"error":{"message":"request too large"}}'])
             else:
                 response = self._respond(_request(scope, body))
             await _send(response, send)
 
-    def _respond(self, request: Request) -> Response:
+    def _respond(self, request: HttpRequest) -> HttpResponse:
         if request.method == "GET" and request.path in ("", "/"):
             page = resources.files("thoughtline_sim").joinpath("page.html").read_bytes()
-            return Response(200, "text/html; charset=utf-8", [page])
+            return HttpResponse(200, "text/html; charset=utf-8", [page])
         if request.method == "GET" and request.path == "/_log":
-            return _told(list(self.simulation.log))
+            return json_response(200, list(self.simulation.log))
         if request.method == "GET" and request.path == "/_stats":
-            return _told(self.simulation.stats())
+            return json_response(200, self.simulation.stats())
         return self.simulation.respond(request)
 
 
-def _told(value: Json) -> Response:
-    return Response(200, "application/json", [compact(value)])
-
-
-def _request(scope: Scope, body: bytes) -> Request:
+def _request(scope: Scope, body: bytes) -> HttpRequest:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-    return Request(scope["method"], scope["path"], query, headers, body)
+    return HttpRequest(scope["method"], scope["path"], query, headers, body)
 
 
 async def _read_body(receive: Receive) -> bytes | None:
@@ -90,7 +85,7 @@ async def _read_body(receive: Receive) -> bytes | None:
             return b"".join(parts) if size <= MAX_BODY_BYTES else None
 
 
-async def _send(response: Response, send: Send) -> None:
+async def _send(response: HttpResponse, send: Send) -> None:
     headers = [(b"content-type", response.content_type.encode())]
     headers += [(name.encode(), value.encode()) for name, value in response.headers]
     is_stream = len(response.frames) != 1 or response.is_cut

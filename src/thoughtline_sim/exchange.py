@@ -2,79 +2,80 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from thoughtline.values.turns import FormatName
 from thoughtline_sim.ledger import Ledger
-from thoughtline_sim.model import Offer
+from thoughtline_sim.model import OfferedTools
+from thoughtline_sim.reading import JsonObject, as_object, string
+from thoughtline_sim.refusals import openai_error
 from thoughtline_sim.tokens import Mint
-from thoughtline_sim.values import Answer, Heard, Refusal
-from thoughtline_sim.wire import JsonObject, string
+from thoughtline_sim.values import HttpRequest, InputMessage, ModelAnswer, Rejection
+
+PLAIN_MODELS = ("gpt-4", "gpt-3", "chatgpt-4", "gpt-5-chat")
+"""Beginnings of models that don't reason."""
 
 
-class Exchange(NamedTuple):
+class SimExchange(NamedTuple):
     """A request that could be read, with all that its rules and its answer may depend on."""
 
     body: JsonObject
-    heard: tuple[Heard, ...]
+    history: tuple[InputMessage, ...]
     model: str
     account: str
     profile: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
+    request: HttpRequest
     is_streaming: bool
     mint: Mint
     ledger: Ledger
     notes: dict[str, list[JsonObject]]
-    """What rules found that is no error but is told in the answer, such as dropped blocks."""
+    """What rules found that is no error but stands in the answer, such as dropped blocks."""
     thinks: bool = True
 
 
-Rule: TypeAlias = Callable[[Exchange], Refusal | None]
-"""A predicate of a contract: the refusal if it is broken. Rules run in order; the first one answers."""
+Rule: TypeAlias = Callable[[SimExchange], Iterator[str | Rejection]]
+"""A part of a contract. It yields what is wrong: a sentence for the provider's usual envelope, or a whole rejection.
+Rules run in order; the first thing that is wrong is the answer."""
+Reject: TypeAlias = Callable[[str], Rejection]
+"""Puts a sentence into a provider's envelope."""
+IsThinking: TypeAlias = Callable[[SimExchange], bool]
 
 
-class Wire(NamedTuple):
-    """How a face reads and writes."""
+class WireFormat(NamedTuple):
+    """How an API reads and writes."""
 
     format: FormatName
     problem_of: Callable[[JsonObject], str | None]
-    hear: Callable[[JsonObject], tuple[Heard, ...]]
-    offer: Callable[[JsonObject], Offer]
-    write: Callable[[Exchange, Answer], JsonObject]
-    frames: Callable[[Exchange, JsonObject, int], list[bytes]]
+    read: Callable[[JsonObject], tuple[InputMessage, ...]]
+    offer: Callable[[JsonObject], OfferedTools]
+    write: Callable[[SimExchange, ModelAnswer], JsonObject]
+    frames: Callable[[SimExchange, JsonObject, int], list[bytes]]
     echo: Callable[[JsonObject], JsonObject]
     """A request that holds nothing but this answer, as a client sends it back."""
-    stream_type: Callable[[Exchange], str]
+    stream_type: Callable[[SimExchange], str] = lambda exchange: "text/event-stream"
 
 
-def always(exchange: Exchange) -> bool:
-    return True
+def unless_no_effort(exchange: SimExchange) -> bool:
+    effort = as_object(exchange.body.get("reasoning")).get("effort") or exchange.body.get("reasoning_effort")
+    return effort != "none" and not exchange.model.startswith(PLAIN_MODELS)
 
 
-def model_in_body(body: JsonObject, path: str) -> str:
-    return string(body.get("model"))
+class Api(NamedTuple):
+    """An API of a provider: which paths it answers, how it reads and writes, and what it refuses."""
 
-
-def streams_if_asked(body: JsonObject, path: str) -> bool:
-    return body.get("stream") is True
-
-
-class Face(NamedTuple):
-    """A wire API of a provider: which paths it answers, how it reads and writes, and what it refuses."""
-
-    path: re.Pattern[str]
-    wire: Wire
+    path: str
+    """A pattern: what the path ends with."""
+    wire: WireFormat
     rules: tuple[Rule, ...]
-    malformed: Callable[[str], Refusal]
-    is_thinking: Callable[[Exchange], bool] = always
-    model_of: Callable[[JsonObject, str], str] = model_in_body
-    is_streaming: Callable[[JsonObject, str], bool] = streams_if_asked
-    counts: Callable[[Exchange, int], JsonObject] | None = None
-    """A face that answers with a number of tokens instead of a turn."""
+    model_of: Callable[[JsonObject, str], str] = lambda body, path: string(body.get("model"))
+    is_streaming: Callable[[JsonObject, str], bool] = lambda body, path: body.get("stream") is True
+    counts: Callable[[int], JsonObject] | None = None
+    """An API that answers with a number of tokens instead of a turn."""
+    reject: Reject | None = None
+    """Where it is not the provider's usual envelope."""
+    is_thinking: IsThinking | None = None
+    """Where it is not decided as in the provider's other APIs."""
 
 
 class Simulator(NamedTuple):
@@ -83,5 +84,7 @@ class Simulator(NamedTuple):
     name: str
     about: str
     models: tuple[str, ...]
-    faces: tuple[Face, ...]
+    apis: tuple[Api, ...]
+    reject: Reject = openai_error
+    is_thinking: IsThinking = unless_no_effort
     profiles: tuple[str, ...] = ("default",)

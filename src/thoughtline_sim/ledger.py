@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from typing import Generic, TypeVar
+from itertools import groupby
+from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from thoughtline_sim.values import Heard, Verdict
-from thoughtline_sim.wire import JsonObject, digest
+from thoughtline_sim.reading import JsonObject
+from thoughtline_sim.values import InputMessage, Verdict
+from thoughtline_sim.writing import digest
 
 MAX_CONVERSATIONS = 1_000
 MAX_RESPONSES = 10_000
@@ -19,7 +21,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Bounded(OrderedDict[K, V], Generic[K, V]):
+class Bounded(OrderedDict[K, V]):
     """A dictionary that forgets what was set longest ago."""
 
     def __init__(self, limit: int) -> None:
@@ -33,7 +35,7 @@ class Bounded(OrderedDict[K, V], Generic[K, V]):
             self.popitem(last=False)
 
 
-class Said(Struct, frozen=True):
+class SentTurn(Struct, frozen=True):
     """A turn as it went out: what is visible of it, and its reasoning."""
 
     visible: str
@@ -53,11 +55,17 @@ class Conversation(Struct):
 
     id: str
     opening: str
-    said: dict[int, list[Said]] = {}
+    sent: dict[int, list[SentTurn]] = field(default_factory=dict)
     requests: int = 0
     refusals: int = 0
-    verdicts: Counter[Verdict] = Counter()
-    latest: list[Verdict] = []
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    latest: list[Verdict] = field(default_factory=list)
+
+    def count(self, verdicts: list[Verdict], *, is_refused: bool) -> None:
+        self.requests += 1
+        self.refusals += is_refused
+        self.verdicts.update(verdicts)
+        self.latest = verdicts
 
 
 class Ledger:
@@ -68,13 +76,13 @@ class Ledger:
         self.responses: Bounded[tuple[str, str], StoredResponse] = Bounded(MAX_RESPONSES)
         self.items: Bounded[tuple[str, str], str] = Bounded(MAX_RESPONSES * 4)
 
-    def conversation(self, account: str, heard: tuple[Heard, ...]) -> Conversation:
+    def conversation(self, account: str, history: tuple[InputMessage, ...]) -> Conversation:
         """The conversation that begins with these words."""
-        opening = next((message.text for message in heard if message.role == "user"), "")
+        opening = next((message.text for message in history if message.role == "user"), "")
         name = digest(account, opening)
         known = self.conversations.get(name)
         if known is None:
-            known = Conversation(name, opening[:200], {}, 0, 0, Counter(), [])
+            known = Conversation(name, opening[:200])
             self.conversations[name] = known
         return known
 
@@ -89,48 +97,40 @@ class Ledger:
         return None if response_id is None else self.responses.get((account, response_id))
 
 
-def remember_turn(conversation: Conversation, turn: int, answer: tuple[Heard, ...]) -> None:
-    """Keep what was said at this turn, to know it when it comes back."""
-    told = conversation.said.setdefault(turn, [])
-    told.append(Said(visible_of(answer), thoughts_of(answer)))
-    del told[:-MAX_SAME_TURNS]
+def remember_turn(conversation: Conversation, turn: int, answer: tuple[InputMessage, ...]) -> None:
+    """Keep what was sent at this turn, to know it when it comes back."""
+    sent = conversation.sent.setdefault(turn, [])
+    sent.append(SentTurn(visible_of(answer), thoughts_of(answer)))
+    del sent[:-MAX_SAME_TURNS]
 
 
-def judge(conversation: Conversation, heard: tuple[Heard, ...]) -> list[Verdict]:
+def judge(conversation: Conversation, history: tuple[InputMessage, ...]) -> list[Verdict]:
     """What became of the reasoning of each turn of the model in this request."""
-    return [_verdict(conversation.said.get(turn, []), messages) for turn, messages in enumerate(runs_of(heard))]
+    return [_verdict(conversation.sent.get(turn, []), run) for turn, run in enumerate(runs_of(history))]
 
 
-def _verdict(told: list[Said], messages: tuple[Heard, ...]) -> Verdict:
-    candidates = [said for said in told if said.visible == visible_of(messages)] or told
+def _verdict(sent: list[SentTurn], run: tuple[InputMessage, ...]) -> Verdict:
+    candidates = [turn for turn in sent if turn.visible == visible_of(run)] or sent
     if not candidates:
         return "unknown"
-    back = thoughts_of(messages)
-    if any(said.thoughts == back for said in candidates):
+    back = thoughts_of(run)
+    if any(turn.thoughts == back for turn in candidates):
         return "whole" if back else "none"
     if not back:
         return "missing"
-    return "altered" if any(said.thoughts for said in candidates) else "invented"
+    return "altered" if any(turn.thoughts for turn in candidates) else "invented"
 
 
-def runs_of(heard: tuple[Heard, ...]) -> list[tuple[Heard, ...]]:
+def runs_of(history: tuple[InputMessage, ...]) -> list[tuple[InputMessage, ...]]:
     """The model's turns: assistant messages that stand together are one."""
-    runs: list[list[Heard]] = []
-    before = ""
-    for message in heard:
-        if message.role == "assistant":
-            if before != "assistant":
-                runs.append([])
-            runs[-1].append(message)
-        before = message.role
-    return [tuple(run) for run in runs]
+    return [tuple(run) for role, run in groupby(history, lambda message: message.role) if role == "assistant"]
 
 
-def visible_of(messages: tuple[Heard, ...]) -> str:
+def visible_of(messages: tuple[InputMessage, ...]) -> str:
     """What a user sees of a turn, in one string."""
     calls = [call for message in messages for call in message.calls]
     return digest("".join(message.text for message in messages).strip(), *(f"{c.name} {c.arguments}" for c in calls))
 
 
-def thoughts_of(messages: tuple[Heard, ...]) -> tuple[str, ...]:
+def thoughts_of(messages: tuple[InputMessage, ...]) -> tuple[str, ...]:
     return tuple(thought for message in messages for thought in message.thoughts)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from thoughtline_sim.ledger import runs_of
+from thoughtline_sim.pieces import CallTool, Piece, Say, ScriptedTurn, Think
+from thoughtline_sim.reading import Json, JsonObject, as_object, objects, string
 from thoughtline_sim.script import read_script
-from thoughtline_sim.values import Call, Heard, Piece, Say, Step, Think, Tool, last_person
-from thoughtline_sim.wire import Json, JsonObject, as_object, objects, string
+from thoughtline_sim.values import InputMessage, Tool, last_person
 
 _SAMPLES: dict[str, Json] = {"string": "Paris", "number": 2.5, "integer": 2, "boolean": True, "array": [], "null": None}
 _MOST_SEARCHED = 1_000_000
-_OVER = Step((Think("Nothing is left to do."), Say("The script is over.")))
+_OVER = ScriptedTurn((Think("Nothing is left to do."), Say("The script is over.")))
 
 
-class Offer(msgspec.Struct, frozen=True):
+class OfferedTools(msgspec.Struct, frozen=True):
     """The tools of a request. `forced` names the one that must be called; `tool_choice: none` forbids all."""
 
     tools: tuple[Tool, ...] = ()
@@ -24,17 +26,25 @@ class Offer(msgspec.Struct, frozen=True):
     may_call: bool = True
 
 
-def play(heard: tuple[Heard, ...], offer: Offer, header_script: str = "", body: JsonObject | None = None) -> Step:
+def offered(tools: Iterable[tuple[Json, Json]], forced: Json = None, *, may_call: bool = True) -> OfferedTools:
+    """Tools by name and schema, as a request has them: those without a name are left out."""
+    named = tuple(Tool(string(name), as_object(schema)) for name, schema in tools if string(name))
+    return OfferedTools(named, string(forced) or None, may_call)
+
+
+def play(
+    history: tuple[InputMessage, ...], offer: OfferedTools, header_script: str = "", body: JsonObject | None = None
+) -> ScriptedTurn:
     """The next turn of this conversation."""
-    first = next((message.text for message in heard if message.role == "user"), "")
+    first = next((message.text for message in history if message.role == "user"), "")
     script = read_script(header_script) or read_script(first)
     if script is None:
-        return _agent(heard, offer)
-    turn = turns_said(heard)
+        return _agent(history, offer)
+    turn = len(runs_of(history))
     step = script[turn] if turn < len(script) else _OVER
     if not any(isinstance(piece, Say) and piece.recalls for piece in step.pieces):
         return step
-    private = _private(heard, body or {})
+    private = _private(history, body or {})
     return msgspec.structs.replace(step, pieces=tuple(_recalled(piece, private) for piece in step.pieces))
 
 
@@ -49,13 +59,13 @@ def _recalled(piece: Piece, private: str) -> Piece:
     return Say(found[0] if found else "I don't know.")
 
 
-def _private(heard: tuple[Heard, ...], body: JsonObject) -> str:
+def _private(history: tuple[InputMessage, ...], body: JsonObject) -> str:
     """What a request tells the model beside the visible conversation."""
     members = (body.get(name) for name in ("system", "instructions", "systemInstruction", "system_instruction"))
-    told = [text for member in members for text in _strings(member)]
-    for message in heard:
-        told += [message.text] if message.role == "system" else message.thoughts
-    return "\n".join(told)
+    texts = [text for member in members for text in _strings(member)]
+    for message in history:
+        texts += [message.text] if message.role == "system" else message.thoughts
+    return "\n".join(texts)
 
 
 def _strings(value: Json) -> Iterator[str]:
@@ -69,20 +79,14 @@ def _strings(value: Json) -> Iterator[str]:
             yield from _strings(one)
 
 
-def turns_said(heard: tuple[Heard, ...]) -> int:
-    """How many turns the model has had: assistant messages that stand together count as one."""
-    roles = [message.role for message in heard]
-    return sum(1 for place, role in enumerate(roles) if role == "assistant" and roles[place - 1 : place] != [role])
-
-
-def _agent(heard: tuple[Heard, ...], offer: Offer) -> Step:
-    since = heard[last_person(heard) + 1 :]
+def _agent(history: tuple[InputMessage, ...], offer: OfferedTools) -> ScriptedTurn:
+    since = history[last_person(history) + 1 :]
     has_results = any(message.results for message in since)
     tool = next((tool for tool in offer.tools if offer.forced in (None, tool.name)), None)
     if tool is None or has_results or not offer.may_call:
-        return Step((Think("I have what I need to answer."), Say("Here is the answer you asked for.")))
+        return ScriptedTurn((Think("I have what I need to answer."), Say("Here is the answer you asked for.")))
     arguments = msgspec.json.encode(sample(tool.schema)).decode()
-    return Step((Think(f"I should call {tool.name} before I answer."), Call(tool.name, arguments)))
+    return ScriptedTurn((Think(f"I should call {tool.name} before I answer."), CallTool(tool.name, arguments)))
 
 
 def sample(schema: JsonObject, depth: int = 0) -> JsonObject:

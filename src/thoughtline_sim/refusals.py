@@ -2,108 +2,109 @@
 
 from __future__ import annotations
 
-from thoughtline_sim.values import Refusal
-from thoughtline_sim.wire import Json, compact
+from thoughtline_sim.reading import Json
+from thoughtline_sim.values import Rejection
+from thoughtline_sim.writing import compact
 
 OCTETS = "application/octet-stream"
 """DeepSeek sends its errors as this (recorded)."""
+_REQUEST_ID = "req_011CSimulatedRequest0000"
+
+
+def _rejection(message: str, body: Json, status: int = 400) -> Rejection:
+    return Rejection(status, compact(body), message)
 
 
 def openai_error(
     message: str,
     status: int = 400,
+    *,
     param: str | None = None,
     code: str | None = None,
     content_type: str = "application/json",
-) -> Refusal:
+) -> Rejection:
     body = {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}}
-    return Refusal(status, compact(body), message, content_type)
+    return Rejection(status, compact(body), message, content_type)
 
 
-def deepseek_error(message: str) -> Refusal:
+def deepseek_error(message: str) -> Rejection:
     return openai_error(message, code="invalid_request_error", content_type=OCTETS)
 
 
-def kimi_error(message: str) -> Refusal:
-    return Refusal(400, compact({"error": {"message": message, "type": "invalid_request_error"}}), message)
+def typed_error(message: str) -> Rejection:
+    """Kimi's and Groq's: a message and a type."""
+    return _rejection(message, {"error": {"message": message, "type": "invalid_request_error"}})
 
 
-def mimo_error(sentence: str, is_streaming: bool = False) -> Refusal:
+def mimo_error(sentence: str, is_streaming: bool = False) -> Rejection:
     """The sentence is in `param`, the code a string; a streaming request gets the same JSON behind `data:`."""
     body = compact({"error": {"code": "400", "message": "Param Incorrect", "param": sentence, "type": ""}})
-    return Refusal(400, b"data:" + body if is_streaming else body, sentence)
+    return Rejection(400, b"data:" + body if is_streaming else body, sentence)
 
 
-def anthropic_error(message: str, request_id: str = "req_011CSimulatedRequest0000") -> Refusal:
+def anthropic_error(message: str) -> Rejection:
     error = {"type": "invalid_request_error", "message": message}
-    return Refusal(400, compact({"type": "error", "error": error, "request_id": request_id}), message)
+    return _rejection(message, {"type": "error", "error": error, "request_id": _REQUEST_ID})
 
 
-def thread_not_found(message: str) -> Refusal:
+def thread_not_found(message: str) -> Rejection:
     error = {"type": "not_found_error", "message": message, "details": {"error_code": "thread_not_found"}}
-    body = {"type": "error", "error": error, "request_id": "req_011CSimulatedRequest0000"}
-    return Refusal(404, compact(body), message)
+    return _rejection(message, {"type": "error", "error": error, "request_id": _REQUEST_ID}, 404)
 
 
-def bedrock_error(message: str) -> Refusal:
+def bedrock_error(message: str) -> Rejection:
     headers = (("x-amzn-errortype", "ValidationException"),)
-    return Refusal(400, compact({"message": message}), message, headers=headers)
+    return Rejection(400, compact({"message": message}), message, headers=headers)
 
 
-def gemini_error(message: str, is_in_array: bool = False) -> Refusal:
-    """A streaming call without `alt=sse`, and the OpenAI face, get the object inside an array."""
+def gemini_error(message: str, *, is_in_array: bool = False) -> Rejection:
+    """A streaming call without `alt=sse`, and the OpenAI-compatible API, get the object inside an array."""
     body: Json = {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
     content_type = "application/json; charset=UTF-8"
-    return Refusal(400, compact([body] if is_in_array else body), message, content_type)
+    return Rejection(400, compact([body] if is_in_array else body), message, content_type)
 
 
-def xai_error(message: str) -> Refusal:
+def gemini_chat_error(message: str) -> Rejection:
+    return gemini_error(message, is_in_array=True)
+
+
+def xai_error(message: str) -> Rejection:
     """Flat, and `error` is a string."""
-    return Refusal(400, compact({"code": "invalid-argument", "error": message}), message)
+    return _rejection(message, {"code": "invalid-argument", "error": message})
 
 
-def mistral_extra_forbidden(places: list[tuple[list[Json], Json]]) -> Refusal:
+def mistral_extra_forbidden(places: list[tuple[list[Json], Json]]) -> Rejection:
     """One detail for each extra key: where it stands, and what it held."""
-    details = [
-        {"type": "extra_forbidden", "loc": place, "msg": "Extra inputs are not permitted", "input": held}
-        for place, held in places
-    ]
-    error = {"object": "error", "message": {"detail": details}, "type": "invalid_request_error"}
-    return Refusal(422, compact({**error, "param": None, "code": None}), "Extra inputs are not permitted")
+    sentence = "Extra inputs are not permitted"
+    details = [{"type": "extra_forbidden", "loc": place, "msg": sentence, "input": held} for place, held in places]
+    return _rejection(sentence, _mistral_body({"detail": details}), 422)
 
 
-def mistral_error(message: str) -> Refusal:
-    body = {"object": "error", "message": message, "type": "invalid_request_error", "param": None, "code": None}
-    return Refusal(400, compact(body), message)
+def mistral_error(message: str) -> Rejection:
+    return _rejection(message, _mistral_body(message))
 
 
-def groq_error(message: str) -> Refusal:
-    return Refusal(400, compact({"error": {"message": message, "type": "invalid_request_error"}}), message)
+def _mistral_body(message: Json) -> Json:
+    return {"object": "error", "message": message, "type": "invalid_request_error", "param": None, "code": None}
 
 
-def cerebras_error(message: str) -> Refusal:
+def cerebras_error(message: str) -> Rejection:
     """Flat."""
-    body = {
-        "message": message,
-        "type": "invalid_request_error",
-        "param": "validation_error",
-        "code": "wrong_api_format",
-    }
-    return Refusal(400, compact(body), message)
+    rest = {"type": "invalid_request_error", "param": "validation_error", "code": "wrong_api_format"}
+    return _rejection(message, {"message": message, **rest})
 
 
-def plain_error(message: str) -> Refusal:
+def plain_error(message: str) -> Rejection:
     """Ollama's: a string."""
-    return Refusal(400, compact({"error": message}), message)
+    return _rejection(message, {"error": message})
 
 
-def copilot_error(message: str) -> Refusal:
-    body = {"error": {"message": message, "code": "invalid_request_body"}}
-    return Refusal(400, compact(body), message)
+def copilot_error(message: str) -> Rejection:
+    return _rejection(message, {"error": {"message": message, "code": "invalid_request_body"}})
 
 
-def openrouter_error(upstream: Refusal, provider_name: str) -> Refusal:
+def openrouter_error(upstream: Rejection, provider_name: str) -> Rejection:
     """The upstream's own body, as a string, inside OpenRouter's."""
     metadata = {"raw": upstream.body.decode(), "provider_name": provider_name, "is_byok": True}
     error = {"message": "Provider returned error", "code": 400, "metadata": metadata}
-    return Refusal(400, compact({"error": error, "user_id": "user_simulated"}), upstream.message)
+    return _rejection(upstream.message, {"error": error, "user_id": "user_simulated"})

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from thoughtline_sim.values import Call, FinishWord, Hosted, Piece, Redacted, Say, Step, Think
+from thoughtline_sim.pieces import CallTool, Hosted, Piece, Redacted, Say, ScriptedTurn, Think
 
 MARK = "script:"
 DIVIDER = "---"
@@ -34,109 +34,78 @@ class _Draft:
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
-        self.thinks = True
-        self.options: dict[str, int] = {}
-        self.finish: FinishWord | None = None
-        self.has_ids = True
+        self.options: dict[str, str] = {}
 
-    def step(self, number: int) -> Step:
+    def turn(self, number: int) -> ScriptedTurn:
         pieces = tuple(self.pieces)
-        if self.thinks and not any(isinstance(piece, (Think, Redacted)) for piece in pieces):
+        has_thought = any(isinstance(piece, (Think, Redacted)) for piece in pieces)
+        if "no-think" not in self.options and not has_thought:
             pieces = (Think(f"Turn {number}: what the user wants is clear, and this is the next thing to do."), *pieces)
-        return Step(
+        chunk_chars, delay_ms, cut_after = (
+            number_in(self.options[name]) if name in self.options else None for name in ("chunk", "delay", "cut")
+        )
+        return ScriptedTurn(
             pieces,
-            self.finish,
-            self.options.get("chunk"),
-            self.options.get("delay"),
-            self.options.get("cut"),
-            self.has_ids,
+            "length" if self.options.get("stop:") == "length" else None,
+            chunk_chars=chunk_chars,
+            delay_ms=delay_ms,
+            cut_after=cut_after,
+            has_ids="no-ids" not in self.options,
         )
 
 
 class Word(NamedTuple):
-    """A row of the language."""
+    """A row of the language: a piece of the turn, or without one an option of it."""
 
     name: str
     example: str
     meaning: str
-    apply: Callable[[_Draft, str], None]
+    piece: Callable[[str], Piece] | None = None
 
 
-def _think(draft: _Draft, rest: str) -> None:
-    draft.pieces.append(Think(rest))
-
-
-def _say(draft: _Draft, rest: str) -> None:
-    draft.pieces.append(Say(rest))
-
-
-def _recall(draft: _Draft, rest: str) -> None:
-    draft.pieces.append(Say("", rest.strip()))
-
-
-def _call(draft: _Draft, rest: str) -> None:
+def _named(rest: str) -> tuple[str, str]:
     name, _, arguments = rest.partition(" ")
-    draft.pieces.append(Call(name, arguments.strip() or "{}"))
+    return name, arguments.strip() or "{}"
 
 
-def _hosted(draft: _Draft, rest: str) -> None:
-    name, _, arguments = rest.partition(" ")
-    draft.pieces.append(Hosted(name, arguments.strip() or "{}"))
-
-
-def _redacted(draft: _Draft, rest: str) -> None:
-    draft.pieces.append(Redacted(rest or "hidden"))
-
-
-def _no_think(draft: _Draft, rest: str) -> None:
-    draft.thinks = False
-
-
-def _long(draft: _Draft, rest: str) -> None:
-    size = min(_number(rest), MAX_LONG)
-    draft.pieces.append(Think((_WORDS * (size // len(_WORDS) + 1))[:size]))
-
-
-def _no_ids(draft: _Draft, rest: str) -> None:
-    draft.has_ids = False
-
-
-def _stop(draft: _Draft, rest: str) -> None:
-    draft.finish = "length" if rest == "length" else None
-
-
-def _option(name: str) -> Callable[[_Draft, str], None]:
-    def apply(draft: _Draft, rest: str) -> None:
-        draft.options[name] = _number(rest)
-
-    return apply
+def _long(rest: str) -> Think:
+    size = min(number_in(rest), MAX_LONG)
+    return Think((_WORDS * (size // len(_WORDS) + 1))[:size])
 
 
 WORDS: tuple[Word, ...] = (
-    Word("think:", "think: I should look it up.", "reasoning; no text gives a signed block that shows nothing", _think),
-    Word("say:", "say: It is sunny.", "text that the user sees", _say),
+    Word("think:", "think: I should look it up.", "reasoning; no text gives a signed block that shows nothing", Think),
+    Word("say:", "say: It is sunny.", "text that the user sees", Say),
     Word(
         "recall:",
         r"recall: \b\d{3}\b",
         "says what it finds of a pattern in the system prompt and in reasoning that came back",
-        _recall,
+        lambda rest: Say("", rest.strip()),
     ),
-    Word("call:", 'call: weather {"city": "Paris"}', "a tool call; several in one turn are parallel calls", _call),
     Word(
-        "hosted:", 'hosted: web_search {"query": "x"}', "a tool that the provider runs itself, and its outcome", _hosted
+        "call:",
+        'call: weather {"city": "Paris"}',
+        "a tool call; several in one turn are parallel calls",
+        lambda rest: CallTool(*_named(rest)),
     ),
-    Word("redacted", "redacted", "reasoning that the provider hides", _redacted),
-    Word("no-think", "no-think", "a turn without reasoning, as adaptive models have", _no_think),
+    Word(
+        "hosted:",
+        'hosted: web_search {"query": "x"}',
+        "a tool that the provider runs itself, and its outcome",
+        lambda rest: Hosted(*_named(rest)),
+    ),
+    Word("redacted", "redacted", "reasoning that the provider hides", lambda rest: Redacted(rest or "hidden")),
+    Word("no-think", "no-think", "a turn without reasoning, as adaptive models have"),
     Word("long", "long 5000", "reasoning of so many characters", _long),
-    Word("no-ids", "no-ids", "calls without ids, where the wire allows it", _no_ids),
-    Word("stop:", "stop: length", "the turn ends at the token limit", _stop),
-    Word("chunk", "chunk 3", "characters in a delta of this turn's stream", _option("chunk")),
-    Word("delay", "delay 20", "milliseconds between the events of this turn's stream", _option("delay")),
-    Word("cut", "cut 4", "the stream breaks off after so many events", _option("cut")),
+    Word("no-ids", "no-ids", "calls without ids, where the wire allows it"),
+    Word("stop:", "stop: length", "the turn ends at the token limit"),
+    Word("chunk", "chunk 3", "characters in a delta of this turn's stream"),
+    Word("delay", "delay 20", "milliseconds between the events of this turn's stream"),
+    Word("cut", "cut 4", "the stream breaks off after so many events"),
 )
 
 
-def read_script(message: str) -> tuple[Step, ...] | None:
+def read_script(message: str) -> tuple[ScriptedTurn, ...] | None:
     """The script in a message, or `None` if it has none."""
     lines = message.splitlines()
     mark = next((number for number, line in enumerate(lines) if line.strip().lower() == MARK), None)
@@ -148,26 +117,26 @@ def read_script(message: str) -> tuple[Step, ...] | None:
             drafts.append(_Draft())
         else:
             _read_line(drafts[-1], line)
-    return tuple(draft.step(number) for number, draft in enumerate(drafts, 1))
+    return tuple(draft.turn(number) for number, draft in enumerate(drafts, 1))
 
 
 def _read_line(draft: _Draft, line: str) -> None:
+    head = line.lstrip()
     for word in WORDS:
-        head = line.lstrip()
         if head.startswith(word.name) and (word.name.endswith(":") or head[len(word.name) :][:1] in ("", " ", ":")):
-            word.apply(draft, head[len(word.name) :].removeprefix(":").removeprefix(" "))
+            rest = head[len(word.name) :].removeprefix(":").removeprefix(" ")
+            if word.piece is None:
+                draft.options[word.name] = rest
+            else:
+                draft.pieces.append(word.piece(rest))
             return
-    _go_on(draft, line)
-
-
-def _go_on(draft: _Draft, line: str) -> None:
-    """A line of its own kind belongs to the text above it."""
-    if draft.pieces:
+    # A line of no kind belongs to the text above it.
+    if draft.pieces and isinstance(draft.pieces[-1], (Think, Say, Redacted)):
         last = draft.pieces[-1]
-        if isinstance(last, (Think, Say, Redacted)):
-            draft.pieces[-1] = msgspec.structs.replace(last, text=f"{last.text}\n{line}")
+        draft.pieces[-1] = msgspec.structs.replace(last, text=f"{last.text}\n{line}")
 
 
-def _number(text: str) -> int:
+def number_in(text: str) -> int:
+    """A number that somebody wrote; 0 for anything else."""
     digits = text.strip()
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0

@@ -3,49 +3,32 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
 
-from thoughtline_sim.exchange import Exchange, Face, Simulator
-from thoughtline_sim.ledger import Conversation, Ledger, judge, remember_turn
-from thoughtline_sim.model import play, turns_said
+from thoughtline_sim.exchange import Api, Reject, SimExchange, Simulator
+from thoughtline_sim.ledger import Ledger, judge, remember_turn, runs_of
+from thoughtline_sim.model import play
+from thoughtline_sim.pieces import CallTool, Hosted, Redacted, ScriptedTurn, Think
+from thoughtline_sim.reading import Json, JsonObject
+from thoughtline_sim.script import number_in
 from thoughtline_sim.tokens import Mint
-from thoughtline_sim.values import (
-    Answer,
-    Call,
-    FinishWord,
-    Heard,
-    Hosted,
-    Redacted,
-    Refusal,
-    Step,
-    Think,
-    Usage,
-    Verdict,
-)
-from thoughtline_sim.wire import Json, JsonObject, compact
+from thoughtline_sim.values import HttpRequest, InputMessage, ModelAnswer, Rejection, TokenCounts, Verdict
+from thoughtline_sim.writing import compact
 
 MAX_LOG = 200
 CHUNK_CHARS = 24
 MAX_DELAY_MS = 60_000
 _SHOWN_CHARS = 4_000
+_COUNTED = ("opening", "requests", "refusals", "verdicts", "latest")
 
 
-class Request(NamedTuple):
-    """An HTTP request that was read whole. Header names are in lower case."""
-
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class Response(NamedTuple):
+class HttpResponse(NamedTuple):
     """What goes out: one frame, or those of a stream with the pause between them. A cut one never ends properly."""
 
     status: int
@@ -71,119 +54,123 @@ class Simulation:
         # The key of a simulator is its name: tokens outlive a restart, and no other simulator opens them.
         self.mint = Mint(sha256(b"thoughtline sim " + simulator.name.encode()).digest(), self._random.randbytes)
 
-    def respond(self, request: Request) -> Response:
+    def respond(self, request: HttpRequest) -> HttpResponse:
         """The provider's answer to any request at all."""
-        face = next((face for face in self.simulator.faces if face.path.search(request.path)), None)
+        api = next((api for api in self.simulator.apis if re.search(api.path, request.path)), None)
         if request.method == "GET" and request.path.rstrip("/").endswith("/models"):
-            return _json(200, self._models())
-        if face is None or request.method != "POST":
-            known = ", ".join(face.path.pattern for face in self.simulator.faces)
-            return _json(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
-        exchange = self._read(face, request)
-        if isinstance(exchange, Refusal):
-            self._note(request, None, exchange, [], "")
-            return _refused(exchange)
-        return self._answer(face, request, exchange)
+            return json_response(200, self._models())
+        if api is None or request.method != "POST":
+            known = ", ".join(api.path for api in self.simulator.apis)
+            return json_response(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
+        exchange = self._read(api, request)
+        if isinstance(exchange, str):
+            rejection = self._reject(api)(exchange)
+            self._note(request, rejection)
+            return _refused(rejection)
+        return self._answer(api, exchange)
 
     def stats(self) -> JsonObject:
         """What became of the reasoning of every conversation."""
-        return {
-            "simulator": self.simulator.name,
-            "profile": self.profile,
-            "conversations": [_told(conversation) for conversation in self.ledger.conversations.values()],
-        }
+        rows = [
+            {"conversation": one.id, **{name: getattr(one, name) for name in _COUNTED}}
+            for one in self.ledger.conversations.values()
+        ]
+        return {"simulator": self.simulator.name, "profile": self.profile, "conversations": rows}
 
     def _models(self) -> JsonObject:
-        return {
-            "object": "list",
-            "data": [
-                {"id": name, "object": "model", "owned_by": self.simulator.name} for name in self.simulator.models
-            ],
-        }
+        owner = self.simulator.name
+        rows = [{"id": name, "object": "model", "owned_by": owner} for name in self.simulator.models]
+        return {"object": "list", "data": rows}
 
-    def _read(self, face: Face, request: Request) -> Exchange | Refusal:
+    def _reject(self, api: Api) -> Reject:
+        return api.reject or self.simulator.reject
+
+    def _read(self, api: Api, request: HttpRequest) -> SimExchange | str:
+        """The request, or what is wrong with it."""
         try:
             body: Json = msgspec.json.decode(request.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return face.malformed("We could not parse the JSON body of your request.")
+            return "We could not parse the JSON body of your request."
         if not isinstance(body, dict):
-            return face.malformed("The JSON body of a request must be an object.")
-        problem = face.wire.problem_of(body)
+            return "The JSON body of a request must be an object."
+        problem = api.wire.problem_of(body)
         if problem is not None:
-            return face.malformed(problem)
-        exchange = Exchange(
-            body,
-            face.wire.hear(body),
-            face.model_of(body, request.path),
-            account_of(request),
-            self.profile,
-            request.path,
-            request.query,
-            request.headers,
-            face.is_streaming(body, request.path),
-            self.mint,
-            self.ledger,
-            {},
+            return problem
+        exchange = SimExchange(
+            body=body,
+            history=api.wire.read(body),
+            model=api.model_of(body, request.path),
+            account=account_of(request),
+            profile=self.profile,
+            request=request,
+            is_streaming=api.is_streaming(body, request.path),
+            mint=self.mint,
+            ledger=self.ledger,
+            notes={},
         )
-        return exchange._replace(thinks=face.is_thinking(exchange))
+        return exchange._replace(thinks=(api.is_thinking or self.simulator.is_thinking)(exchange))
 
-    def _answer(self, face: Face, request: Request, exchange: Exchange) -> Response:
-        conversation = self.ledger.conversation(exchange.account, exchange.heard)
-        verdicts = judge(conversation, exchange.heard)
-        refusal = next((found for rule in face.rules if (found := rule(exchange)) is not None), None)
-        conversation.requests += 1
-        conversation.verdicts.update(verdicts)
-        conversation.latest = verdicts
-        self._note(request, exchange, refusal, verdicts, conversation.id)
-        if refusal is not None:
-            conversation.refusals += 1
-            return _refused(refusal)
-        if face.counts is not None:
-            return _json(200, face.counts(exchange, len(request.body) // 4))
-        step = play(exchange.heard, face.wire.offer(exchange.body), _header_script(request), exchange.body)
-        whole = face.wire.write(exchange, self._compose(exchange, step, request))
-        remember_turn(conversation, turns_said(exchange.heard), face.wire.hear(face.wire.echo(whole)))
-        return _streamed(face, exchange, request, step, whole) if exchange.is_streaming else _json(200, whole)
+    def _rejection(self, api: Api, exchange: SimExchange) -> Rejection | None:
+        found = next((found for rule in api.rules for found in rule(exchange)), None)
+        return self._reject(api)(found) if isinstance(found, str) else found
 
-    def _compose(self, exchange: Exchange, step: Step, request: Request) -> Answer:
-        pieces = step.pieces
-        if not exchange.thinks:
-            pieces = tuple(piece for piece in pieces if not isinstance(piece, (Think, Redacted)))
-        has_calls = any(isinstance(piece, Call) for piece in pieces)
-        finish: FinishWord = step.finish or ("tool_calls" if has_calls else "stop")
-        thought = sum(len(piece.text) for piece in pieces if isinstance(piece, (Think, Redacted)))
-        said = sum(len(piece.arguments if isinstance(piece, (Call, Hosted)) else piece.text) for piece in pieces)
-        usage = Usage(len(request.body) // 4 + 1, said // 4 + 1 + len(pieces), -(-thought // 4))
-        digits = f"{self._random.getrandbits(128):032x}"
-        return Answer(digits, exchange.model, int(self._now()), pieces, finish, usage, step.has_ids)
+    def _answer(self, api: Api, exchange: SimExchange) -> HttpResponse:
+        conversation = self.ledger.conversation(exchange.account, exchange.history)
+        verdicts = judge(conversation, exchange.history)
+        rejection = self._rejection(api, exchange)
+        conversation.count(verdicts, is_refused=rejection is not None)
+        self._note(
+            exchange.request,
+            rejection,
+            model=exchange.model,
+            conversation=conversation.id,
+            is_streaming=exchange.is_streaming,
+            verdicts=verdicts,
+            messages=_shown(exchange.history, verdicts),
+        )
+        if rejection is not None:
+            return _refused(rejection)
+        if api.counts is not None:
+            return json_response(200, api.counts(len(exchange.request.body) // 4))
+        turn = play(exchange.history, api.wire.offer(exchange.body), _header_script(exchange.request), exchange.body)
+        whole = api.wire.write(exchange, self._compose(exchange, turn))
+        remember_turn(conversation, len(runs_of(exchange.history)), api.wire.read(api.wire.echo(whole)))
+        return _streamed(api, exchange, turn, whole) if exchange.is_streaming else json_response(200, whole)
 
-    def _note(
-        self,
-        request: Request,
-        exchange: Exchange | None,
-        refusal: Refusal | None,
-        verdicts: list[Verdict],
-        conversation: str,
-    ) -> None:
+    def _compose(self, exchange: SimExchange, turn: ScriptedTurn) -> ModelAnswer:
+        thoughts = [piece for piece in turn.pieces if isinstance(piece, (Think, Redacted))]
+        pieces = tuple(piece for piece in turn.pieces if exchange.thinks or piece not in thoughts)
+        has_calls = any(isinstance(piece, CallTool) for piece in pieces)
+        thought = sum(len(piece.text) for piece in thoughts) if exchange.thinks else 0
+        size = sum(len(piece.arguments if isinstance(piece, (CallTool, Hosted)) else piece.text) for piece in pieces)
+        return ModelAnswer(
+            id=f"{self._random.getrandbits(128):032x}",
+            model=exchange.model,
+            created=int(self._now()),
+            pieces=pieces,
+            finish=turn.finish or ("tool_calls" if has_calls else "stop"),
+            usage=TokenCounts(len(exchange.request.body) // 4 + 1, size // 4 + 1 + len(pieces), -(-thought // 4)),
+            has_ids=turn.has_ids,
+        )
+
+    def _note(self, request: HttpRequest, rejection: Rejection | None, **more: Json) -> None:
         """A line of the log: the conversation as the provider saw it, and what was wrong with it."""
+        unread = {"model": "", "conversation": "", "is_streaming": False, "verdicts": [], "messages": []}
         self.log.append(
             {
                 "at": self._now(),
                 "method": request.method,
                 "path": request.path,
                 "account": account_of(request),
-                "model": exchange.model if exchange else "",
-                "status": refusal.status if refusal else 200,
-                "refusal": refusal.message if refusal else None,
-                "conversation": conversation,
-                "is_streaming": exchange.is_streaming if exchange else False,
-                "verdicts": verdicts,
-                "messages": _shown(exchange.heard, verdicts) if exchange else [],
+                "status": rejection.status if rejection else 200,
+                "refusal": rejection.message if rejection else None,
+                **unread,
+                **more,
             }
         )
 
 
-def account_of(request: Request) -> str:
+def account_of(request: HttpRequest) -> str:
     """Whoever holds the key: any key will do. Amazon signs every request anew, so there it is the key's id."""
     headers = request.headers
     key = headers.get("x-api-key") or headers.get("api-key") or headers.get("x-goog-api-key")
@@ -193,69 +180,54 @@ def account_of(request: Request) -> str:
     return sha256(key.removeprefix("Bearer ").encode()).hexdigest()[:16]
 
 
-def _header_script(request: Request) -> str:
+def _header_script(request: HttpRequest) -> str:
     """The script for a client whose first message can't be changed: `|` stands for a new line."""
     script = request.headers.get("x-sim-script", "")
     return "script:\n" + script.replace("|", "\n") if script else ""
 
 
-def _streamed(face: Face, exchange: Exchange, request: Request, step: Step, whole: JsonObject) -> Response:
-    chunk_chars = step.chunk_chars or _setting(request, "chunk") or CHUNK_CHARS
-    delay_ms = min(step.delay_ms or _setting(request, "delay"), MAX_DELAY_MS)
-    frames = face.wire.frames(exchange, whole, chunk_chars)
-    cut_after = step.cut_after or _setting(request, "cut")
+def _streamed(api: Api, exchange: SimExchange, turn: ScriptedTurn, whole: JsonObject) -> HttpResponse:
+    request = exchange.request
+    chunk_chars = turn.chunk_chars or _setting(request, "chunk") or CHUNK_CHARS
+    delay_ms = min(turn.delay_ms or _setting(request, "delay"), MAX_DELAY_MS)
+    frames = api.wire.frames(exchange, whole, chunk_chars)
+    cut_after = turn.cut_after or _setting(request, "cut")
     is_cut = 0 < cut_after < len(frames)
     frames = frames[:cut_after] if is_cut else frames
     size = _setting(request, "bytes")
     if size:
         joined = b"".join(frames)
         frames = [joined[start : start + size] for start in range(0, len(joined), size)]
-    return Response(200, face.wire.stream_type(exchange), frames, (), delay_ms, is_cut)
+    return HttpResponse(200, api.wire.stream_type(exchange), frames, delay_ms=delay_ms, is_cut=is_cut)
 
 
-def _setting(request: Request, name: str) -> int:
+def _setting(request: HttpRequest, name: str) -> int:
     """`x-sim-chunk: 3` or `?sim_chunk=3`."""
-    told = request.headers.get(f"x-sim-{name}") or request.query.get(f"sim_{name}") or ""
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 8 else 0
+    return number_in(request.headers.get(f"x-sim-{name}") or request.query.get(f"sim_{name}") or "")
 
 
-def _json(status: int, body: JsonObject) -> Response:
-    return Response(status, "application/json", [compact(body)])
+def json_response(status: int, body: Json) -> HttpResponse:
+    return HttpResponse(status, "application/json", [compact(body)])
 
 
-def _refused(refusal: Refusal) -> Response:
-    return Response(refusal.status, refusal.content_type, [refusal.body], refusal.headers)
+def _refused(refusal: Rejection) -> HttpResponse:
+    return HttpResponse(refusal.status, refusal.content_type, [refusal.body], refusal.headers)
 
 
-def _told(conversation: Conversation) -> JsonObject:
-    return {
-        "conversation": conversation.id,
-        "opening": conversation.opening,
-        "requests": conversation.requests,
-        "refusals": conversation.refusals,
-        "verdicts": dict(conversation.verdicts),
-        "latest": conversation.latest,
-    }
-
-
-def _shown(heard: tuple[Heard, ...], verdicts: list[Verdict]) -> list[JsonObject]:
+def _shown(history: tuple[InputMessage, ...], verdicts: list[Verdict]) -> list[JsonObject]:
     """The messages for people: long texts cut, each turn of the model with its verdict."""
-    shown = []
-    turn = -1
-    before = ""
-    for message in heard:
-        if message.role == "assistant" and before != "assistant":
-            turn += 1
-        before = message.role
-        shown.append(
-            {
-                "index": message.index,
-                "role": message.role,
-                "text": message.text[:_SHOWN_CHARS],
-                "thoughts": [thought[:_SHOWN_CHARS] for thought in message.thoughts],
-                "calls": [f"{call.name} {call.arguments}"[:_SHOWN_CHARS] for call in message.calls],
-                "results": list(message.results),
-                "verdict": verdicts[turn] if message.role == "assistant" else None,
-            }
-        )
-    return shown
+    verdict_of = {
+        message.index: verdict for run, verdict in zip(runs_of(history), verdicts, strict=True) for message in run
+    }
+    return [
+        {
+            "index": message.index,
+            "role": message.role,
+            "text": message.text[:_SHOWN_CHARS],
+            "thoughts": [thought[:_SHOWN_CHARS] for thought in message.thoughts],
+            "calls": [f"{call.name} {call.arguments}"[:_SHOWN_CHARS] for call in message.calls],
+            "results": list(message.results),
+            "verdict": verdict_of.get(message.index),
+        }
+        for message in history
+    ]

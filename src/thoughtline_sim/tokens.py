@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from thoughtline_sim.wire import JsonObject
+from thoughtline_sim.reading import JsonObject, standard
 
 _NONCE_BYTES = 12
 _TAG_BYTES = 32
@@ -94,7 +94,7 @@ def _unspell(token: str, spelling: Spelling) -> bytes | None:
     if len(token) > MAX_TOKEN_CHARS:
         return None
     try:
-        text = token.translate(str.maketrans("-_", "+/"))
+        text = standard(token)
         data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
         return None

@@ -1,86 +1,51 @@
 """The nouns of a simulator.
 
-A request is heard as a list of `Heard` messages, whichever wire it came by. The model answers with a `Step` of pieces;
-the wire writes them as an `Answer`. A request that breaks the provider's contract gets a `Refusal` instead.
+A request is read as a list of `InputMessage`, whichever wire it came by. The model takes a `ScriptedTurn` of pieces;
+the wire writes them as a `ModelAnswer`. A request that breaks the provider's contract gets a `Rejection` instead.
 """
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from thoughtline_sim.wire import JsonObject
+from thoughtline_sim.pieces import CallTool, FinishWord, Piece, Redacted, Say, Think, Thought
+from thoughtline_sim.reading import JsonObject
 
 Role = Literal["system", "user", "assistant", "tool"]
-FinishWord = Literal["stop", "tool_calls", "length"]
 Verdict = Literal["whole", "altered", "missing", "invented", "unknown", "none"]
 """What became of a turn's reasoning: `invented` came where there was none, `unknown` is of a turn not said here."""
 
 
-class Think(Struct, frozen=True):
-    """Reasoning. Empty text: a block that is signed and shows nothing."""
+class HttpRequest(NamedTuple):
+    """An HTTP request that was read whole. Header names are in lower case."""
 
-    text: str
-
-
-class Redacted(Struct, frozen=True):
-    """Reasoning that the provider hides."""
-
-    text: str
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
 
 
-class Say(Struct, frozen=True):
-    """Text that the user sees. `recalls` is a pattern: what of it the model finds in what it was told in private."""
-
-    text: str
-    recalls: str = ""
-
-
-class Call(Struct, frozen=True):
-    """A tool call; `arguments` is JSON text as the model wrote it."""
-
-    name: str
-    arguments: str
-
-
-class Hosted(Struct, frozen=True):
-    """A tool that the provider runs itself: call and outcome are in the answer where the wire has them."""
-
-    name: str
-    arguments: str
-
-
-Piece: TypeAlias = Think | Redacted | Say | Call | Hosted
-
-
-class Step(Struct, frozen=True):
-    """One turn of the model, and how its stream is cut."""
-
-    pieces: tuple[Piece, ...]
-    finish: FinishWord | None = None
-    chunk_chars: int | None = None
-    delay_ms: int | None = None
-    cut_after: int | None = None
-    has_ids: bool = True
-
-
-class HeardCall(Struct, frozen=True):
+class InputCall(Struct, frozen=True):
     """A call as it came back: arguments in one spelling, so that only their meaning counts."""
 
     name: str
     arguments: str
     id: str | None = None
+    signature: str = ""
 
 
-class Heard(Struct, frozen=True):
+class InputMessage(Struct, frozen=True):
     """One message of a request, as its provider reads it. `thoughts` are the reasoning it carries, token and text."""
 
     role: Role
     index: int
     text: str = ""
     thoughts: tuple[str, ...] = ()
-    calls: tuple[HeardCall, ...] = ()
+    calls: tuple[InputCall, ...] = ()
     results: tuple[str, ...] = ()
     raw: JsonObject = {}
 
@@ -95,7 +60,7 @@ class Tool(Struct, frozen=True):
     schema: JsonObject
 
 
-class Usage(Struct, frozen=True):
+class TokenCounts(Struct, frozen=True):
     """Tokens, as four characters each; `output` includes `reasoning`."""
 
     input: int
@@ -107,7 +72,7 @@ class Usage(Struct, frozen=True):
         return self.input + self.output
 
 
-class Answer(Struct, frozen=True):
+class ModelAnswer(Struct, frozen=True):
     """What is to be written: the pieces, and the ids and numbers around them."""
 
     id: str
@@ -115,24 +80,28 @@ class Answer(Struct, frozen=True):
     created: int
     pieces: tuple[Piece, ...]
     finish: FinishWord
-    usage: Usage
+    usage: TokenCounts
     has_ids: bool = True
 
     @property
-    def calls(self) -> tuple[Call, ...]:
-        return tuple(piece for piece in self.pieces if isinstance(piece, Call))
+    def calls(self) -> tuple[CallTool, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, CallTool))
+
+    @property
+    def thoughts(self) -> tuple[Thought, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, (Think, Redacted)))
 
     @property
     def thinking(self) -> str:
         """All reasoning as one text, for the wires that have one field for it."""
-        return "\n\n".join(piece.text for piece in self.pieces if isinstance(piece, (Think, Redacted)))
+        return "\n\n".join(thought.text for thought in self.thoughts)
 
     @property
     def text(self) -> str:
         return "".join(piece.text for piece in self.pieces if isinstance(piece, Say))
 
 
-class Refusal(Struct, frozen=True):
+class Rejection(Struct, frozen=True):
     """An error as the provider sends it. `message` is its sentence, for the log and the page."""
 
     status: int
@@ -142,6 +111,6 @@ class Refusal(Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def last_person(heard: tuple[Heard, ...]) -> int:
+def last_person(history: tuple[InputMessage, ...]) -> int:
     """Where the last user message that is not a tool result stands in the list; -1 if nobody spoke."""
-    return max((place for place, message in enumerate(heard) if message.is_person), default=-1)
+    return max((place for place, message in enumerate(history) if message.is_person), default=-1)

@@ -73,8 +73,8 @@ def _without_tags(answer: str) -> str:
 
 
 def formats_of(row: Row) -> tuple[Any, ...]:
-    """What the provider speaks and the simulator has a face for."""
-    spoken = {face.wire.format for face in start(row.simulator, row.profile).watched.app.simulation.simulator.faces}
+    """What the provider speaks and the simulator has an API for."""
+    spoken = {api.wire.format for api in start(row.simulator, row.profile).watched.app.simulation.simulator.apis}
     return tuple(one for one in PROVIDERS[row.name].formats if one in spoken)
 
 

@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 
 
 class Watched:
-    """A simulator that keeps a line on every request, those it has no face for included.
+    """A simulator that keeps a line on every request, those it has no API for included.
 
     `script` is what its model says, `|` between the lines: most programs can't be told to send a header.
     """

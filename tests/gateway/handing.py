@@ -28,8 +28,8 @@ from thoughtline.settings import ContinuitySettings, ReplaySettings, RouteSettin
 from thoughtline.stores import Store
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.turns import FormatName
+from thoughtline_sim import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.app import SimulatorApp
-from thoughtline_sim.simulation import Request, Response, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]
@@ -46,7 +46,7 @@ PATHS: dict[FormatName, str] = {
 _SEAL = re.compile(
     rb'"(?:signature|thoughtSignature|thought_signature|encrypted_content|data|reasoning_opaque)"\s*:\s*"([^"]{16,})"'
 )
-_BUSY = Response(503, "application/json", [b'{"error":{"message":"overloaded"}}'])
+_BUSY = HttpResponse(503, "application/json", [b'{"error":{"message":"overloaded"}}'])
 
 
 class Seen(NamedTuple):
@@ -68,7 +68,7 @@ class Watched(SimulatorApp):
         self.seen: list[Seen] = []
         self.url = listening(self)
 
-    def _respond(self, request: Request) -> Response:
+    def _respond(self, request: HttpRequest) -> HttpResponse:
         if self.is_failing:
             return _BUSY
         response = super()._respond(request)

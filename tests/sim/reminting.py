@@ -16,10 +16,11 @@ from thoughtline.replay.capture import fold
 from thoughtline.values.items import ReasoningEncrypted, ReasoningText, Text, ToolCall, Unknown, seal_of
 from thoughtline.values.turns import Reply
 from thoughtline_sim.ledger import StoredResponse
+from thoughtline_sim.reading import call_arguments
 from thoughtline_sim.simulation import Simulation
 from thoughtline_sim.tokens import ANTHROPIC, OPENAI, XAI
-from thoughtline_sim.wire import canonical_arguments, digest
 from thoughtline_sim.wires.generate import call_of, signature_of, spelling_for
+from thoughtline_sim.writing import digest
 
 Body = dict[str, Any]
 
@@ -70,7 +71,7 @@ class Reminter:
                     self.signed[_plain(seal.data)] = (message_id, number, skeleton, digest(text) if text else "")
                 number += 1
             if seal is not None and isinstance(item, ToolCall):
-                self.calls[_plain(seal.data)] = (item.name, canonical_arguments(item.arguments))
+                self.calls[_plain(seal.data)] = (item.name, call_arguments(item.arguments))
 
     def _learn_response(self, exchange: Exchange, reply: Reply) -> None:
         items = tuple(
@@ -141,7 +142,7 @@ class Reminter:
                 call = next((call for call in calls if call.get("id") == entry.get("id")), None)
                 if call is not None:
                     function = call["function"]
-                    entry["data"] = self._google(function["name"], canonical_arguments(function["arguments"]), model)
+                    entry["data"] = self._google(function["name"], call_arguments(function["arguments"]), model)
 
     def _google(self, name: str, arguments: str, model: str) -> str:
         bound = ("gemini", model, self.account, name, arguments)
@@ -152,7 +153,7 @@ class Reminter:
             old = signature_of(part)
             if old and "skip_thought" not in old and not old.startswith("c2tpcF90"):
                 call = call_of(part)
-                asked = (call.get("name", ""), canonical_arguments(call.get("args")) if call else "")
+                asked = (call.get("name", ""), call_arguments(call.get("args")) if call else "")
                 name, arguments = self.calls.get(_plain(old), asked)
                 key = "thoughtSignature" if "thoughtSignature" in part else "thought_signature"
                 part[key] = self._google(name, arguments, model)

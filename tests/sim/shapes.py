@@ -13,6 +13,27 @@ from thoughtline.formats.aws_event_stream import EventStream
 # What a caller put into its request, or a tool's own arguments: not the provider's shape.
 FREE = {"tools", "args", "input", "metadata", "text.format", "instructions", "tool_choice", "schema", "logit_bias"}
 
+# The members that carry the conversation, reasoning, ids, calls, the finish and counts of tokens. A simulator need not
+# have the others: fingerprints, tiers, times, costs, breakdowns of usage, settings that are told back.
+CARRIES = {
+    *("id", "model", "choices", "message", "delta", "role", "content", "text", "tool_calls", "function", "name"),
+    *("arguments", "reasoning", "reasoning_content", "reasoning_details", "thinking", "signature", "data", "summary"),
+    *("output", "type", "status", "call_id", "encrypted_content", "phase", "item", "part", "input", "usage"),
+    *("candidates", "parts", "thought", "thoughtSignature", "functionCall", "args", "usageMetadata", "responseId"),
+    *("reasoningContent", "reasoningText", "redactedContent", "toolUse", "toolUseId", "contentBlockIndex", "index"),
+    *("finish_reason", "stop_reason", "stopReason", "finishReason", "incomplete_details", "done", "done_reason"),
+    *("prompt_tokens", "completion_tokens", "total_tokens", "input_tokens", "output_tokens", "reasoning_tokens"),
+    *("promptTokenCount", "candidatesTokenCount", "totalTokenCount", "thoughtsTokenCount", "inputTokens"),
+    *("outputTokens", "totalTokens", "prompt_eval_count", "eval_count"),
+}
+BESIDE = (".reasoning", ".text", ".x_groq")
+"""Settings of the request and Groq's own, beside the answer."""
+
+
+def carries(path: str) -> bool:
+    """Whether somebody reads this member: a client, or the gateway."""
+    return path.rpartition(".")[2] in CARRIES and not path.startswith(BESIDE)
+
 
 def paths_of(value: Any, prefix: str = "") -> set[str]:
     """Every key by its path; the elements of a list share one, but for the `type` of each."""

@@ -15,7 +15,7 @@ import pytest
 from tests import recordings
 from tests.recordings import Exchange, Recording
 from tests.sim.reminting import Reminter
-from thoughtline_sim import SIMULATORS, Request, Response, Simulation
+from thoughtline_sim import SIMULATORS, HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.simulation import account_of
 
 SIMULATOR_OF: dict[tuple[str, str], str] = {
@@ -73,16 +73,16 @@ def model_of(exchange: Exchange) -> str:
     )
 
 
-def request_of(exchange: Exchange, body: dict[str, Any]) -> Request:
+def request_of(exchange: Exchange, body: dict[str, Any]) -> HttpRequest:
     split = urlsplit(exchange.recorded["path"])
     headers = {
         **HEADERS,
         **{name.lower(): value for name, value in (exchange.recorded.get("request_headers") or {}).items()},
     }
-    return Request("POST", unquote(split.path), dict(parse_qsl(split.query)), headers, json.dumps(body).encode())
+    return HttpRequest("POST", unquote(split.path), dict(parse_qsl(split.query)), headers, json.dumps(body).encode())
 
 
-def replay(recording: Recording) -> list[tuple[Exchange, Response]]:
+def replay(recording: Recording) -> list[tuple[Exchange, HttpResponse]]:
     """Every request of a conversation, in its order, each conversation with simulators of its own."""
     simulations: dict[tuple[str, str | None], Reminter] = {}
     answers = []
@@ -95,7 +95,7 @@ def replay(recording: Recording) -> list[tuple[Exchange, Response]]:
         if row not in simulations:
             simulator = SIMULATORS[row[0]]
             simulation = Simulation(simulator, row[1] or simulator.profiles[0], 3, lambda: 0.0)
-            simulations[row] = Reminter(simulation, account_of(Request("POST", "", {}, HEADERS, b"")))
+            simulations[row] = Reminter(simulation, account_of(HttpRequest("POST", "", {}, HEADERS, b"")))
         reminter = simulations[row]
         body = reminter.reminted(exchange.recorded["request"], exchange.family, model)
         answers.append((exchange, reminter.simulation.respond(request_of(exchange, body))))

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline_sim.model import Offer, play, sample, turns_said
+from thoughtline_sim.ledger import runs_of
+from thoughtline_sim.model import OfferedTools, play, sample
+from thoughtline_sim.pieces import CallTool, Piece, Redacted, Say, ScriptedTurn, Think
+from thoughtline_sim.reading import Json
 from thoughtline_sim.script import WORDS, read_script
-from thoughtline_sim.values import Call, Heard, Piece, Redacted, Say, Step, Think, Tool
-from thoughtline_sim.wire import Json
+from thoughtline_sim.values import InputMessage, Tool
 
 SCRIPTS: dict[str, tuple[str, tuple[Piece, ...]]] = {
     "think and say": ("think: hm\nsay: yes", (Think("hm"), Say("yes"))),
     "a call with its arguments": (
         'think: a\ncall: weather {"city": "Paris"}',
-        (Think("a"), Call("weather", '{"city": "Paris"}')),
+        (Think("a"), CallTool("weather", '{"city": "Paris"}')),
     ),
-    "a call without arguments": ("no-think\ncall: now", (Call("now", "{}"),)),
-    "parallel calls": ("no-think\ncall: a\ncall: b {}", (Call("a", "{}"), Call("b", "{}"))),
-    "interleaved": ("think: a\ncall: x\nthink: b\nsay: c", (Think("a"), Call("x", "{}"), Think("b"), Say("c"))),
+    "a call without arguments": ("no-think\ncall: now", (CallTool("now", "{}"),)),
+    "parallel calls": ("no-think\ncall: a\ncall: b {}", (CallTool("a", "{}"), CallTool("b", "{}"))),
+    "interleaved": ("think: a\ncall: x\nthink: b\nsay: c", (Think("a"), CallTool("x", "{}"), Think("b"), Say("c"))),
     "redacted": ("redacted\nsay: x", (Redacted("hidden"), Say("x"))),
     "text over several lines": ("think: one\n  two\nsay: three", (Think("one\n  two"), Say("three"))),
     "an empty thought": ("think:\nsay: x", (Think(""), Say("x"))),
@@ -30,7 +32,7 @@ SCRIPTS: dict[str, tuple[str, tuple[Piece, ...]]] = {
 def test_pieces(name: str) -> None:
     """What each line makes the model say."""
     text, pieces = SCRIPTS[name]
-    assert read_script(f"Hello.\nscript:\n{text}") == (Step(pieces),)
+    assert read_script(f"Hello.\nscript:\n{text}") == (ScriptedTurn(pieces),)
 
 
 def test_turns_are_divided() -> None:
@@ -49,18 +51,20 @@ def test_how_the_stream_is_cut() -> None:
 def test_what_a_model_was_told_in_private_it_can_recall() -> None:
     """The system prompt, wherever it stands, and reasoning that came back; never the visible conversation."""
     script = "script:\nno-think\nrecall: \\d{3}"
-    asked = Heard("user", 0, f"Not 999.\n{script}")
+    asked = InputMessage("user", 0, f"Not 999.\n{script}")
 
-    def said(*heard: Heard, **body: Json) -> Piece:
-        return play((*heard, asked), Offer(), script, body).pieces[0]
+    def said(*history: InputMessage, **body: Json) -> Piece:
+        return play((*history, asked), OfferedTools(), script, body).pieces[0]
 
     assert said() == Say("I don't know.")
-    assert said(Heard("system", 0, "It was 417.")) == Say("417")
-    assert play((asked, Heard("tool", 1, thoughts=("so 418",))), Offer(), script).pieces == (Say("418"),)
+    assert said(InputMessage("system", 0, "It was 417.")) == Say("417")
+    assert play((asked, InputMessage("tool", 1, thoughts=("so 418",))), OfferedTools(), script).pieces == (Say("418"),)
     for body in ({"system": "417"}, {"system": [{"text": "417"}]}, {"instructions": "417"}):
         assert said(**body) == Say("417")
     assert said(systemInstruction={"parts": [{"text": "x"}, {"text": "417"}]}) == Say("417")
-    assert play((asked,), Offer(), "script:\nno-think\nrecall: (", {"system": "("}).pieces == (Say("I don't know."),)
+    assert play((asked,), OfferedTools(), "script:\nno-think\nrecall: (", {"system": "("}).pieces == (
+        Say("I don't know."),
+    )
 
 
 def test_no_script() -> None:
@@ -75,30 +79,30 @@ def test_every_example_is_read() -> None:
         assert word.example.startswith(word.name)
 
 
-USER = Heard("user", 0, "hi")
-CALLED = Heard("assistant", 1)
-RESULT = Heard("tool", 2, results=("1",))
+USER = InputMessage("user", 0, "hi")
+CALLED = InputMessage("assistant", 1)
+RESULT = InputMessage("tool", 2, results=("1",))
 WEATHER = Tool("weather", {"properties": {"city": {"type": "string"}}, "required": ["city"]})
 
 
 def test_the_agent() -> None:
     """Calls the first tool, then answers; after new words it calls again."""
-    offer = Offer((WEATHER, Tool("other", {})))
-    assert play((USER,), offer).pieces[1] == Call("weather", '{"city":"Paris"}')
+    offer = OfferedTools((WEATHER, Tool("other", {})))
+    assert play((USER,), offer).pieces[1] == CallTool("weather", '{"city":"Paris"}')
     assert isinstance(play((USER, CALLED, RESULT), offer).pieces[1], Say)
-    assert isinstance(play((USER, CALLED, RESULT, CALLED, USER), offer).pieces[1], Call)
+    assert isinstance(play((USER, CALLED, RESULT, CALLED, USER), offer).pieces[1], CallTool)
 
 
 def test_the_agent_does_as_it_is_told() -> None:
     """A forced tool is called, with `none` there is no call."""
     tools = (WEATHER, Tool("other", {}))
-    assert play((USER,), Offer(tools, "other")).pieces[1] == Call("other", "{}")
-    assert isinstance(play((USER,), Offer(tools, None, False)).pieces[1], Say)
+    assert play((USER,), OfferedTools(tools, "other")).pieces[1] == CallTool("other", "{}")
+    assert isinstance(play((USER,), OfferedTools(tools, None, False)).pieces[1], Say)
 
 
 def test_split_messages_are_one_turn() -> None:
     """A client that splits a turn does not move the script on."""
-    assert turns_said((USER, CALLED, CALLED, RESULT, CALLED)) == 2
+    assert len(runs_of((USER, CALLED, CALLED, RESULT, CALLED))) == 2
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.sim.faces import CASES, HTTP, Case, Dialogue, streamed
 from tests.sim.serving import served
 from tests.sim.violations import called, case_of
-from thoughtline_sim import SIMULATORS, Request
+from thoughtline_sim import SIMULATORS, HttpRequest
 
 DEEPSEEK = case_of("deepseek")
 
@@ -136,7 +136,7 @@ def test_no_spoiled_conversation_breaks_it(case: Case) -> None:
             else:
                 holder[last] = anything(dice)
         path = (case.stream_path if turn % 2 and case.stream_path else case.path).replace("{model}", case.model)
-        request = Request(
+        request = HttpRequest(
             "POST", path.partition("?")[0], {}, {"authorization": "Bearer key-1"}, json.dumps(body).encode()
         )
         assert simulation.respond(request).status in (200, 400, 404, 422)

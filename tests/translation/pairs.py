@@ -1,6 +1,6 @@
 """All pairs of client and upstream in dialogues of ten turns, and the table of them in the docs.
 
-python -m tests.translation.pairs      write docs/translation-pairs.md
+python -m tests.translation.pairs      write the table at the end of docs/translation.md
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.translation.world import BODY_TYPES, UPSTREAMS, Client, Lane, Upstrea
 from thoughtline.values.turns import FormatName
 
 TURNS = 10
-PAGE = Path(__file__).parents[2] / "docs" / "translation-pairs.md"
+PAGE = Path(__file__).parents[2] / "docs" / "translation.md"
 
 
 def _tools(turn: int) -> str:
@@ -91,9 +91,8 @@ def row(upstream: Upstream, client: FormatName) -> str:
     return f"| {' | '.join(cells)} | {counts['whole']} | {lost} |"
 
 
-HEAD = """<!-- Made by `python -m tests.translation.pairs`, checked by the tests. -->
-# All pairs
-
+MARK = "<!-- made by `python -m tests.translation.pairs`, checked by the tests -->\n"
+HEAD = """\
 Each pair holds sixteen dialogues of ten turns with a strict simulator: tools, parallel tools, plain, interleaved
 thinking; whole and streamed; with a client that keeps all reasoning and with one that strips it. `refused` counts 4xx
 answers; `whole` counts earlier turns whose reasoning came back to the simulator byte for byte, `not whole` the others.
@@ -109,4 +108,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    PAGE.write_text(PAGE.read_text().partition(MARK)[0] + MARK + page())

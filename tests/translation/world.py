@@ -38,7 +38,7 @@ from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.events import Event
 from thoughtline.values.identity import Identity
 from thoughtline.values.turns import FormatName, Provenance, Reply
-from thoughtline_sim.simulation import Request, Response, Simulation
+from thoughtline_sim import HttpRequest, HttpResponse, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]
@@ -206,11 +206,11 @@ class Lane:
         )
         return plan(request.transcript, contract, needed, found, issuer)
 
-    def _send(self, body: bytes, is_streaming: bool) -> Response:
+    def _send(self, body: bytes, is_streaming: bool) -> HttpResponse:
         up = self.upstream
         path = (up.stream_path if is_streaming and up.stream_path else up.path).replace("{model}", up.model)
         query = {"alt": "sse"} if "stream" in path else {}
-        return self.simulation.respond(Request("POST", path, query, {"authorization": "Bearer key"}, body))
+        return self.simulation.respond(HttpRequest("POST", path, query, {"authorization": "Bearer key"}, body))
 
     def _provenance(self, model: str) -> Provenance:
         up = self.upstream
@@ -228,7 +228,7 @@ class Lane:
             *(request.call_ids, sealing, request.options.wants_usage, NOW),
         )
 
-    def _answered(self, request: TranslatedRequest, response: Response, is_streaming: bool) -> Answer:
+    def _answered(self, request: TranslatedRequest, response: HttpResponse, is_streaming: bool) -> Answer:
         body = b"".join(response.frames)
         if response.status != 200:
             return Answer(*translate_error(response.status, body, self.upstream.format, self.client))
@@ -240,7 +240,7 @@ class Lane:
         translated = translate_reply(reply, self.way(request))
         return Answer(200, translated.body, findings=translated.findings)
 
-    def _streamed(self, request: TranslatedRequest, response: Response) -> Answer:
+    def _streamed(self, request: TranslatedRequest, response: HttpResponse) -> Answer:
         translator = StreamReader(self.way(request))
         events: list[Event] = []
         out: list[bytes] = []

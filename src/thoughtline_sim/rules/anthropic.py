@@ -10,15 +10,17 @@ blocks it is, what stood around it, a digest of its text and of all that came be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from thoughtline_sim.exchange import Exchange, Rule
-from thoughtline_sim.refusals import anthropic_error, thread_not_found
+from thoughtline_sim.exchange import SimExchange
+from thoughtline_sim.pieces import CallTool, Piece, Redacted, Say, Think, Thought
+from thoughtline_sim.reading import Json, JsonObject, as_object, canonical, objects, string
+from thoughtline_sim.refusals import thread_not_found
 from thoughtline_sim.tokens import ANTHROPIC, ANTHROPIC_BOUND, Spelling
-from thoughtline_sim.values import Answer, Call, Piece, Redacted, Refusal, Say, Think, last_person
-from thoughtline_sim.wire import Json, JsonObject, as_object, canonical, digest, objects, string
-from thoughtline_sim.wires.messages import THINKING, MessagesStyle, Place, blocks_of, skeleton_of
+from thoughtline_sim.values import ModelAnswer, Rejection, last_person
+from thoughtline_sim.wires.messages import THINKING, BlockPlace, MessagesStyle, blocks_of, skeleton_of
+from thoughtline_sim.writing import digest
 
 THREADS_BETA = "message-threads-2026-08-12"
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
@@ -43,43 +45,37 @@ class Block(NamedTuple):
     def path(self) -> str:
         return f"messages.{self.message}.content.{self.position}"
 
-    @property
-    def token(self) -> Json:
-        return self.body.get("signature" if self.body["type"] == "thinking" else "data")
+
+def _token_field(block: JsonObject) -> str:
+    return "signature" if block["type"] == "thinking" else "data"
 
 
-def mode_of(exchange: Exchange) -> str:
+def mode_of(exchange: SimExchange) -> str:
     """`enabled`, `adaptive` or `off`."""
-    told = string(as_object(exchange.body.get("thinking")).get("type"))
-    if told in ("enabled", "adaptive"):
-        return told
-    if exchange.profile == "classic" or told == "disabled":
-        return "off"
-    return "adaptive"
+    kind = string(as_object(exchange.body.get("thinking")).get("type"))
+    if kind in ("enabled", "adaptive"):
+        return kind
+    return "off" if exchange.profile == "classic" or kind == "disabled" else "adaptive"
 
 
-def is_thinking(exchange: Exchange) -> bool:
+def is_thinking(exchange: SimExchange) -> bool:
     return mode_of(exchange) != "off"
 
 
-def shows_text(exchange: Exchange) -> bool:
+def shows_text(exchange: SimExchange) -> bool:
     """`display`: left out by default from 4.7 on."""
-    told = as_object(exchange.body.get("thinking")).get("display")
-    return told == "summarized" if exchange.profile in ("adaptive", "bound") else told != "omitted"
+    display = as_object(exchange.body.get("thinking")).get("display")
+    return display == "summarized" if exchange.profile in ("adaptive", "bound") else display != "omitted"
 
 
-def _spelling(exchange: Exchange) -> Spelling:
+def _spelling(exchange: SimExchange) -> Spelling:
     return ANTHROPIC_BOUND if exchange.profile == "bound" else ANTHROPIC
-
-
-def _bound(exchange: Exchange) -> tuple[str, ...]:
-    return ("anthropic", exchange.account)
 
 
 # minting
 
 
-def sign(exchange: Exchange, answer: Answer, place: Place, piece: Think | Redacted) -> JsonObject:
+def sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
     """A thinking block as the genuine API gives it."""
     text = piece.text if shows_text(exchange) and isinstance(piece, Think) else ""
     claims = {
@@ -91,20 +87,20 @@ def sign(exchange: Exchange, answer: Answer, place: Place, piece: Think | Redact
         "prefix": prefix_of(exchange.body, len(objects(exchange.body.get("messages")))),
         "hidden": "" if text else piece.text,
     }
-    token = exchange.mint.seal(claims, _bound(exchange), _spelling(exchange))
+    token = exchange.mint.seal(claims, ("anthropic", exchange.account), _spelling(exchange))
     if isinstance(piece, Redacted):
         return {"type": "redacted_thinking", "data": token}
     return {"type": "thinking", "thinking": text, "signature": token}
 
 
-def pieces_for(exchange: Exchange, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
+def pieces_for(exchange: SimExchange, pieces: tuple[Piece, ...]) -> tuple[Piece, ...]:
     """Opus 5.5: text in front of a call comes as thinking. The test prompt of the API redacts all thinking."""
-    first = next((message.text for message in exchange.heard if message.role == "user"), "")
+    first = next((message.text for message in exchange.history if message.role == "user"), "")
     if REDACTION_TRIGGER in first:
         pieces = tuple(Redacted(piece.text) if isinstance(piece, Think) else piece for piece in pieces)
     if exchange.profile != "bound":
         return pieces
-    last_call = max((place for place, piece in enumerate(pieces) if isinstance(piece, Call)), default=-1)
+    last_call = max((place for place, piece in enumerate(pieces) if isinstance(piece, CallTool)), default=-1)
     return tuple(
         Think(piece.text) if isinstance(piece, Say) and place < last_call else piece
         for place, piece in enumerate(pieces)
@@ -116,7 +112,6 @@ STYLE = MessagesStyle(
     lambda digits, name, number: f"toolu_01{digest(digits, str(number))[:22]}",
     lambda digits: f"msg_01{digits[:22]}",
     pieces_for,
-    is_genuine=True,
 )
 
 
@@ -129,14 +124,13 @@ def prefix_of(body: JsonObject, count: int) -> str:
         for tool in objects(body.get("tools"))
         if tool.get("defer_loading") is not True or string(tool.get("name")) in called
     ]
-    said = [[message.get("role"), _without_thinking(message)] for message in messages]
+    turns = [
+        [message.get("role"), [block for block in blocks_of(message) if block.get("type") not in THINKING]]
+        for message in messages
+    ]
     system = body.get("system")
     system = [{"type": "text", "text": system}] if isinstance(system, str) else system or []
-    return digest(canonical(_unmarked([system, tools, said])))
-
-
-def _without_thinking(message: JsonObject) -> list[JsonObject]:
-    return [block for block in blocks_of(message) if block.get("type") not in THINKING]
+    return digest(canonical(_unmarked([system, tools, turns])))
 
 
 def _unmarked(value: Json) -> Json:
@@ -149,76 +143,61 @@ def _unmarked(value: Json) -> Json:
 # checking
 
 
-def thinking_blocks(exchange: Exchange) -> Iterator[Block]:
+def thinking_blocks(exchange: SimExchange) -> Iterator[Block]:
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         if message.get("role") == "assistant":
             for position, body in enumerate(blocks_of(message)):
                 if body.get("type") in THINKING:
-                    block = Block(index, position, body, None)
-                    yield block._replace(claims=_claims_of(exchange, block))
+                    token = string(body.get(_token_field(body)))
+                    yield Block(
+                        index,
+                        position,
+                        body,
+                        exchange.mint.open(token, ("anthropic", exchange.account), _spelling(exchange)),
+                    )
 
 
-def _claims_of(exchange: Exchange, block: Block) -> JsonObject | None:
-    token = block.token
-    if not isinstance(token, str):
-        return None
-    return exchange.mint.open(token, _bound(exchange), _spelling(exchange))
-
-
-def thinking_kind(exchange: Exchange) -> Refusal | None:
+def thinking_kind(exchange: SimExchange) -> Iterator[str]:
     """Always-thinking models take no other type (d10); `block_binding` needs its beta (d9)."""
     thinking = as_object(exchange.body.get("thinking"))
     kind = string(thinking.get("type"))
     if exchange.profile == "bound" and kind in ("disabled", "enabled"):
-        return anthropic_error(
+        yield (
             f'"thinking.type.{kind}" is not supported for this model. Use "thinking.type.adaptive" and '
             '"output_config.effort" to control thinking behavior.'
         )
-    if "block_binding" in thinking and BINDING_BETA not in _betas(exchange):
-        return anthropic_error(f"thinking.{kind or 'adaptive'}.block_binding: Extra inputs are not permitted")
-    return None
+    betas = f"{exchange.request.headers.get('anthropic-beta', '')},{exchange.body.get('anthropic_beta', '')}"
+    if "block_binding" in thinking and BINDING_BETA not in betas:
+        yield f"thinking.{kind or 'adaptive'}.block_binding: Extra inputs are not permitted"
 
 
-def _betas(exchange: Exchange) -> str:
-    return f"{exchange.headers.get('anthropic-beta', '')},{exchange.body.get('anthropic_beta', '')}"
-
-
-def forced_tool(exchange: Exchange) -> Refusal | None:
+def forced_tool(exchange: SimExchange) -> Iterator[str]:
     """(d11)"""
-    if mode_of(exchange) != "off" and as_object(exchange.body.get("tool_choice")).get("type") in ("any", "tool"):
-        return anthropic_error("Thinking may not be enabled when tool_choice forces tool use.")
-    return None
+    if is_thinking(exchange) and as_object(exchange.body.get("tool_choice")).get("type") in ("any", "tool"):
+        yield "Thinking may not be enabled when tool_choice forces tool use."
 
 
-def signature_given(exchange: Exchange) -> Refusal | None:
+def signature_given(exchange: SimExchange) -> Iterator[str]:
     """(d5)"""
     for block in thinking_blocks(exchange):
-        field = "signature" if block.body["type"] == "thinking" else "data"
+        field = _token_field(block.body)
         place = f"{block.path}.{block.body['type']}.{field}"
         if field not in block.body:
-            return anthropic_error(f"{place}: Field required")
-        if not isinstance(block.token, str):
-            return anthropic_error(f"{place}.str: Input should be a valid string")
-        if field == "signature" and not isinstance(block.body.get("thinking"), str):
-            return anthropic_error(f"{block.path}.thinking.thinking: Field required")
-    return None
+            yield f"{place}: Field required"
+        elif not isinstance(block.body[field], str):
+            yield f"{place}.str: Input should be a valid string"
+        elif field == "signature" and not isinstance(block.body.get("thinking"), str):
+            yield f"{block.path}.thinking.thinking: Field required"
 
 
-def signature_known(exchange: Exchange) -> Refusal | None:
+def signature_known(exchange: SimExchange) -> Iterator[str]:
     """(d3, d4) Minted here, for this account; by this model, unless the profile drops what another model made. Changed
-    text is no longer what was signed; in the latest turn that is told by (d2)."""
-    latest = last_person(exchange.heard)
+    text is no longer what was signed; in the latest turn (d2) reports that."""
+    latest = last_person(exchange.history)
     for block in thinking_blocks(exchange):
         is_foreign = block.claims is None or (exchange.profile != "bound" and block.claims["model"] != exchange.model)
         if is_foreign or (block.message < latest and _is_changed(block)):
-            return _invalid(block)
-    return None
-
-
-def _invalid(block: Block) -> Refusal:
-    kind = block.body["type"]
-    field = "signature" if kind == "thinking" else "data"
-    return anthropic_error(f"{block.path}: Invalid `{field}` in `{kind}` block")
+            yield f"{block.path}: Invalid `{_token_field(block.body)}` in `{block.body['type']}` block"
 
 
 def _is_changed(block: Block) -> bool:
@@ -230,36 +209,28 @@ def _is_changed(block: Block) -> bool:
     return kind == "thinking" and bool(claims.get("shown")) and digest(block.body["thinking"]) != claims["shown"]
 
 
-def binding(exchange: Exchange) -> Refusal | None:
+def binding(exchange: SimExchange) -> Iterator[str]:
     """Profile `bound`: another model's blocks are dropped; a changed prefix ends this block and all later ones (d8)."""
-    if exchange.profile != "bound":
-        return None
     settings = as_object(as_object(exchange.body.get("thinking")).get("block_binding"))
-    drops = settings.get("prefix_mismatch_behavior") == "drop_block"
     dropped: list[JsonObject] = []
-    for block in thinking_blocks(exchange):
+    for block in thinking_blocks(exchange) if exchange.profile == "bound" else ():
         claims = block.claims or {}
+        reason = ""
         if not _reads(exchange.model, claims["model"]):
-            dropped.append(_dropped(block, "model_binding_mismatch"))
-            continue
+            reason = "model_binding_mismatch"
         # A prefix holds all that came before: once it is broken, so is that of every later block.
-        is_broken = claims["prefix"] != prefix_of(exchange.body, block.message)
-        if is_broken and not drops:
-            return anthropic_error(
-                f"{block.path}: Invalid `signature` in `thinking` block. The block is bound to a different "
-                "conversation. "
-                'Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block". '
-                f"That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header."
-            )
-        if is_broken:
-            dropped.append(_dropped(block, "prefix_binding_mismatch"))
-    if settings or dropped:
+        elif claims["prefix"] != prefix_of(exchange.body, block.message):
+            reason = "prefix_binding_mismatch"
+            if settings.get("prefix_mismatch_behavior") != "drop_block":
+                yield (
+                    f"{block.path}: Invalid `signature` in `thinking` block. The block is bound to a different "
+                    "conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "
+                    f'"drop_block". That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header.'
+                )
+        if reason:
+            dropped.append({"type": "thinking_dropped", "path": block.path, "reason": reason})
+    if exchange.profile == "bound" and (settings or dropped):
         exchange.notes["input_transformations"] = dropped
-    return None
-
-
-def _dropped(block: Block, reason: str) -> JsonObject:
-    return {"type": "thinking_dropped", "path": block.path, "reason": reason}
 
 
 def _reads(model: str, maker: str) -> bool:
@@ -267,9 +238,9 @@ def _reads(model: str, maker: str) -> bool:
     return maker == model or any(maker.endswith(name) for name in others)
 
 
-def latest_turn_unchanged(exchange: Exchange) -> Refusal | None:
+def latest_turn_unchanged(exchange: SimExchange) -> Iterator[str]:
     """(d2) Blocks of the turn since the last user text: same content, same order, same neighbours, one message."""
-    latest = last_person(exchange.heard)
+    latest = last_person(exchange.history)
     gone = {note["path"] for note in exchange.notes.get("input_transformations", [])}
     blocks = [block for block in thinking_blocks(exchange) if block.message > latest and block.path not in gone]
     messages = objects(exchange.body.get("messages"))
@@ -277,11 +248,10 @@ def latest_turn_unchanged(exchange: Exchange) -> Refusal | None:
         siblings = [other for other in blocks if other.message == block.message]
         fits = bool(gone) or _fits(block, siblings, blocks_of(messages[block.message]))
         if _is_changed(block) or not fits:
-            return anthropic_error(
+            yield (
                 f"{block.path}: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be "
                 "modified. These blocks must remain as they were in the original response."
             )
-    return None
 
 
 def _fits(block: Block, siblings: list[Block], blocks: list[JsonObject]) -> bool:
@@ -297,88 +267,72 @@ def _fits(block: Block, siblings: list[Block], blocks: list[JsonObject]) -> bool
 
 def _calls_between(skeleton: str, calls: str) -> list[int]:
     """How many calls of these kinds stand before, between and after the thinking blocks."""
-    counts = [0]
-    for letter in skeleton:
-        if letter in "tr":
-            counts.append(0)
-        elif letter in calls:
-            counts[-1] += 1
-    return counts
+    parts = skeleton.replace("r", "t").split("t")
+    return [sum(part.count(letter) for letter in calls) for part in parts]
 
 
-def server_tools_paired(exchange: Exchange) -> Refusal | None:
+def server_tools_paired(exchange: SimExchange) -> Iterator[str]:
     """What the provider ran itself has its result in the same message, after it."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         called: set[str] = set()
-        for position, block in enumerate(reversed(blocks_of(message))):
-            kind, name = string(block.get("type")), string(block.get("name"))
-            if kind == "server_tool_use" and string(block.get("id")) not in called:
-                place = f"messages.{index}.content.{len(blocks_of(message)) - 1 - position}"
-                return anthropic_error(
-                    f"{place}: `{name}` tool use with id `{string(block.get('id'))}` was found without a corresponding "
-                    f"`{name}_tool_result` block"
+        for position, block in reversed(list(enumerate(blocks_of(message)))):
+            kind, name, use = (string(block.get(key)) for key in ("type", "name", "id"))
+            if kind == "server_tool_use" and use not in called:
+                yield (
+                    f"messages.{index}.content.{position}: `{name}` tool use with id `{use}` was found without a "
+                    f"corresponding `{name}_tool_result` block"
                 )
             if kind.endswith("_tool_result"):
                 called.add(string(block.get("tool_use_id")))
-    return None
 
 
-def last_block_not_thinking(exchange: Exchange) -> Refusal | None:
+def last_block_not_thinking(exchange: SimExchange) -> Iterator[str]:
     """(d7)"""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         blocks = blocks_of(message)
         if message.get("role") == "assistant" and blocks and blocks[-1].get("type") in THINKING:
-            return anthropic_error(f"messages.{index}: The final block in an assistant message cannot be `thinking`.")
-    return None
+            yield f"messages.{index}: The final block in an assistant message cannot be `thinking`."
 
 
-def starts_with_thinking(exchange: Exchange) -> Refusal | None:
+def starts_with_thinking(exchange: SimExchange) -> Iterator[str]:
     """(d1) Thinking `enabled`, and results for the tools that the latest turn called."""
-    since = exchange.heard[last_person(exchange.heard) + 1 :]
+    since = exchange.history[last_person(exchange.history) + 1 :]
     turn = [message for message in since if message.role == "assistant"]
-    if mode_of(exchange) != "enabled" or not turn or not (exchange.heard and exchange.heard[-1].results):
-        return None
-    first = turn[0]
-    found = string(blocks_of(first.raw)[0].get("type")) if blocks_of(first.raw) else "text"
-    if found in THINKING:
-        return None
-    return anthropic_error(
-        f"messages.{first.index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When "
-        "`thinking` is enabled, a final `assistant` message must start with a thinking block "
-        "(preceeding the lastmost set "
-        "of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from "
-        "previous turns. To avoid "
-        f"this requirement, disable `thinking`. Please consult our documentation at {DOCS}"
-    )
+    if mode_of(exchange) != "enabled" or not turn or not exchange.history[-1].results:
+        return
+    blocks = blocks_of(turn[0].raw)
+    found = string(blocks[0].get("type")) if blocks else "text"
+    if found not in THINKING:
+        yield (
+            f"messages.{turn[0].index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
+            f"`{found}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block "
+            "(preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking "
+            "blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our "
+            f"documentation at {DOCS}"
+        )
 
 
-def no_thinking_when_off(exchange: Exchange) -> Refusal | None:
+def no_thinking_when_off(exchange: SimExchange) -> Iterator[str]:
     """(d6) The final position is all that was said since the last user text (contracts.md §7 c)."""
-    if mode_of(exchange) != "off":
-        return None
-    latest = last_person(exchange.heard)
+    latest = last_person(exchange.history)
     for block in thinking_blocks(exchange):
-        if block.message > latest:
-            return anthropic_error(
+        if not is_thinking(exchange) and block.message > latest:
+            yield (
                 f"{block.path}: When thinking is disabled, an `assistant` message in the final position cannot contain "
                 "`thinking`. To use thinking blocks, enable `thinking` in your request."
             )
-    return None
 
 
-def thread_known(exchange: Exchange) -> Refusal | None:
+def thread_known(exchange: SimExchange) -> Iterator[str | Rejection]:
     """Without the beta there is no such field; with it, this simulator takes threads and has always lost them."""
     thread = exchange.body.get("thread")
-    if thread is None:
-        return None
-    if THREADS_BETA not in exchange.headers.get("anthropic-beta", ""):
-        return anthropic_error("thread: Extra inputs are not permitted")
-    if as_object(thread).get("type") != "continue":
-        return None
-    return thread_not_found("No thread state was found for `previous_message_id`.")
+    if thread is not None and THREADS_BETA not in exchange.request.headers.get("anthropic-beta", ""):
+        yield "thread: Extra inputs are not permitted"
+    if as_object(thread).get("type") == "continue":
+        yield thread_not_found("No thread state was found for `previous_message_id`.")
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[Callable[[SimExchange], Iterator[str]], ...] = (
     thinking_kind,
     forced_tool,
     signature_given,

@@ -2,70 +2,59 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from thoughtline_sim.exchange import Exchange, Rule
-from thoughtline_sim.refusals import bedrock_error
+from thoughtline_sim.exchange import Rule, SimExchange
+from thoughtline_sim.pieces import Thought
+from thoughtline_sim.reading import JsonObject, as_object, objects
 from thoughtline_sim.rules import anthropic, asking
-from thoughtline_sim.values import Refusal
-from thoughtline_sim.wire import Json, JsonObject, as_object, objects, string
+from thoughtline_sim.values import ModelAnswer
 from thoughtline_sim.wires import messages
-from thoughtline_sim.wires.converse import is_claude
+from thoughtline_sim.wires.converse import claude_message, is_claude
+from thoughtline_sim.wires.messages import BlockPlace
+from thoughtline_sim.writing import digest
 
 _NO_PREFILL = ("sonnet-5", "fable-5", "opus-5")
 _UPSTREAM = "The model returned the following errors: "
 
 
-def takes_no_reasoning(exchange: Exchange) -> Refusal | None:
+def takes_no_reasoning(exchange: SimExchange) -> Iterator[str]:
     """Nova and DeepSeek-R1. The sentence speaks of user messages though the block is in an assistant's."""
-    if "nova" not in exchange.model and "deepseek" not in exchange.model:
-        return None
-    if any(message.thoughts for message in exchange.heard):
-        return bedrock_error(
-            "User messages cannot contain reasoning content. Please remove the reasoning content and try again."
-        )
-    return None
+    is_refused = "nova" in exchange.model or "deepseek" in exchange.model
+    if is_refused and any(message.thoughts for message in exchange.history):
+        yield "User messages cannot contain reasoning content. Please remove the reasoning content and try again."
 
 
-def _reasoning_texts(exchange: Exchange) -> list[tuple[int, int, JsonObject]]:
-    """`reasoningText` members with the numbers Amazon gives to their message and block, counted from 1."""
-    found = []
+def _reasoning_texts(exchange: SimExchange) -> Iterator[tuple[str, JsonObject]]:
+    """`reasoningText` members with their places; Amazon counts from 1."""
     for index, message in enumerate(objects(exchange.body.get("messages")), 1):
         for number, block in enumerate(objects(message.get("content")), 1):
             reasoning = as_object(block.get("reasoningContent"))
             if "reasoningText" in reasoning:
-                found.append((index, number, as_object(reasoning["reasoningText"])))
-    return found
+                yield f"messages.{index}.member.content.{number}.member", as_object(reasoning["reasoningText"])
 
 
-def text_not_null(exchange: Exchange) -> Refusal | None:
-    for index, number, reasoning in _reasoning_texts(exchange):
+def text_not_null(exchange: SimExchange) -> Iterator[str]:
+    for place, reasoning in _reasoning_texts(exchange):
         if reasoning.get("text") is None:
-            place = f"messages.{index}.member.content.{number}.member.reasoningContent.reasoningText.text"
-            return bedrock_error(f"Value at '{place}' failed to satisfy constraint: Member must not be null")
-    return None
+            member = f"{place}.reasoningContent.reasoningText.text"
+            yield f"Value at '{member}' failed to satisfy constraint: Member must not be null"
 
 
-def takes_no_signature(exchange: Exchange) -> Refusal | None:
+def takes_no_signature(exchange: SimExchange) -> Iterator[str]:
     """gpt-oss and the other open models; an empty one is one too."""
     field = "reasoningContent.reasoningText.signature"
-    if not is_claude(exchange.model) and any("signature" in text for _, _, text in _reasoning_texts(exchange)):
-        return bedrock_error(f"This model doesn't support the {field} field. Remove {field} and try again.")
-    return None
+    if not is_claude(exchange.model) and any("signature" in text for _, text in _reasoning_texts(exchange)):
+        yield f"This model doesn't support the {field} field. Remove {field} and try again."
 
 
-def no_prefill(exchange: Exchange) -> Refusal | None:
-    last = exchange.heard[-1] if exchange.heard else None
-    if last is not None and last.role == "assistant" and any(name in exchange.model for name in _NO_PREFILL):
-        return bedrock_error(
-            "This model does not support assistant message prefill. The conversation must end with a user message."
-        )
-    return None
+def no_prefill(exchange: SimExchange) -> Iterator[str]:
+    is_prefilled = bool(exchange.history) and exchange.history[-1].role == "assistant"
+    if is_prefilled and any(name in exchange.model for name in _NO_PREFILL):
+        yield "This model does not support assistant message prefill. The conversation must end with a user message."
 
 
-def as_messages(exchange: Exchange) -> Exchange:
+def as_messages(exchange: SimExchange) -> SimExchange:
     """The same request in Claude's own wire, which is what Claude's rules read."""
     fields = as_object(exchange.body.get("additionalModelRequestFields"))
     settings = as_object(exchange.body.get("toolConfig"))
@@ -76,51 +65,21 @@ def as_messages(exchange: Exchange) -> Exchange:
         **fields,
         "system": exchange.body.get("system"),
         "tools": [as_object(tool.get("toolSpec")) for tool in objects(settings.get("tools"))],
-        "messages": [
-            {"role": message.get("role"), "content": [_block(block) for block in objects(message.get("content"))]}
-            for message in objects(exchange.body.get("messages"))
-        ],
+        "messages": [claude_message(message) for message in objects(exchange.body.get("messages"))],
     }
-    return exchange._replace(body=body, heard=messages.hear(body))
+    return exchange._replace(body=body)
 
 
-def _block(block: JsonObject) -> JsonObject:
-    reasoning = as_object(block.get("reasoningContent"))
-    if "redactedContent" in reasoning:
-        return {"type": "redacted_thinking", "data": _unwrapped(reasoning["redactedContent"])}
-    if reasoning:
-        text = as_object(reasoning.get("reasoningText"))
-        return {"type": "thinking", **{_THINKING_KEYS.get(key, key): value for key, value in text.items()}}
-    if "toolUse" in block:
-        return {"type": "tool_use", **as_object(block["toolUse"])}
-    if "toolResult" in block:
-        return {"type": "tool_result", **as_object(block["toolResult"])}
-    return {"type": "text", **block}
-
-
-_THINKING_KEYS = {"text": "thinking"}
-
-
-def _unwrapped(value: Json) -> Json:
-    """The blob is base64 of what was base64 already."""
-    try:
-        return base64.b64decode(string(value), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        return value
-
-
-def _claude(rule: Rule) -> Rule:
-    def check(exchange: Exchange) -> Refusal | None:
-        refusal = rule(as_messages(exchange)) if is_claude(exchange.model) else None
-        if refusal is None:
-            return None
-        is_bare = "Invalid `signature`" in refusal.message or "block_binding" in refusal.message
-        return bedrock_error(refusal.message if is_bare else _UPSTREAM + refusal.message)
+def _claude(rule: Callable[[SimExchange], Iterator[str]]) -> Rule:
+    def check(exchange: SimExchange) -> Iterator[str]:
+        for sentence in rule(as_messages(exchange)) if is_claude(exchange.model) else ():
+            is_bare = "Invalid `signature`" in sentence or "block_binding" in sentence
+            yield sentence if is_bare else _UPSTREAM + sentence
 
     return check
 
 
-def is_thinking(exchange: Exchange) -> bool:
+def is_thinking(exchange: SimExchange) -> bool:
     """Claude by `thinking`; Nova by `reasoningConfig`, off by default; the others think."""
     fields = as_object(exchange.body.get("additionalModelRequestFields"))
     if is_claude(exchange.model):
@@ -130,16 +89,16 @@ def is_thinking(exchange: Exchange) -> bool:
     return True
 
 
-def sign(signer: Callable[..., JsonObject]) -> Callable[..., JsonObject]:
+def _sign(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
     """Claude's signing, over the request in Claude's own wire."""
-
-    def signed(exchange: Exchange, *rest: Json) -> JsonObject:
-        return signer(as_messages(exchange), *rest)
-
-    return signed
+    return anthropic.sign(as_messages(exchange), answer, place, piece)
 
 
-STYLE = anthropic.STYLE._replace(thinking=sign(anthropic.STYLE.thinking))
+STYLE = messages.MessagesStyle(
+    _sign,
+    lambda digits, name, number: f"tooluse_{digest(digits, str(number))[:22]}",
+    lambda digits: f"msg_bdrk_01{digits[:22]}",
+)
 RULES: tuple[Rule, ...] = (
     takes_no_reasoning,
     text_not_null,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from thoughtline_sim.exchange import Exchange
-from thoughtline_sim.refusals import (
-    cerebras_error,
-    copilot_error,
-    groq_error,
-    mistral_extra_forbidden,
-    openai_error,
-    plain_error,
-)
+from collections.abc import Iterator
+
+from thoughtline_sim.exchange import SimExchange
+from thoughtline_sim.reading import as_object, objects, string
+from thoughtline_sim.refusals import mistral_extra_forbidden
 from thoughtline_sim.tokens import ANTHROPIC
-from thoughtline_sim.values import Refusal
-from thoughtline_sim.wire import Json, as_object, digest, objects, string
+from thoughtline_sim.values import Rejection
+from thoughtline_sim.writing import digest
 
 _MISTRAL_KEYS = {"role", "content", "tool_calls", "prefix", "name", "tool_call_id", "weight"}
 _SUPPORTED = {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "reasoning", "channel"}
@@ -24,57 +20,63 @@ _NOT_THINKING = ("llama", "gemma2", "gemma3", "mistral", "phi")
 """Beginnings of Ollama model names that can't think."""
 
 
-def mistral_extra_keys(exchange: Exchange) -> Refusal | None:
+def _unknown_keys(exchange: SimExchange, known: set[str]) -> Iterator[tuple[int, str, list[str]]]:
+    """Of each message with members that nobody knows: its index, its role and their names."""
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        keys = [key for key in message if key not in known]
+        if keys:
+            yield index, string(message.get("role")), keys
+
+
+def mistral_extra_keys(exchange: SimExchange) -> Iterator[Rejection]:
     """422, one detail for each key (contracts.md §15 d)."""
-    found: list[tuple[list[Json], Json]] = []
-    for index, message in enumerate(objects(exchange.body.get("messages"))):
-        for key in message:
-            if key not in _MISTRAL_KEYS:
-                found.append((["body", "messages", index, string(message.get("role")), key], message[key]))
-    return mistral_extra_forbidden(found) if found else None
+    messages = objects(exchange.body.get("messages"))
+    places = [
+        (["body", "messages", index, role, key], messages[index][key])
+        for index, role, keys in _unknown_keys(exchange, _MISTRAL_KEYS)
+        for key in keys
+    ]
+    if places:
+        yield mistral_extra_forbidden(places)
 
 
-def groq_properties(exchange: Exchange) -> Refusal | None:
+def groq_properties(exchange: SimExchange) -> Iterator[str]:
     """All that the first such message has, one a line."""
-    for index, message in enumerate(objects(exchange.body.get("messages"))):
+    for index, role, keys in _unknown_keys(exchange, _SUPPORTED):
         place = f"'messages.{index}'"
-        refused = [f"{place} : property '{key}' is unsupported" for key in message if key not in _SUPPORTED]
-        if refused:
-            role = string(message.get("role"))
-            lines = "\n".join(refused)
-            return groq_error(f"{place} : for 'role:{role}' the following must be satisfied[({lines})]")
-    return None
+        lines = "\n".join(f"{place} : property '{key}' is unsupported" for key in keys)
+        yield f"{place} : for 'role:{role}' the following must be satisfied[({lines})]"
 
 
-def cerebras_properties(exchange: Exchange) -> Refusal | None:
+def cerebras_properties(exchange: SimExchange) -> Iterator[str]:
     """All of them at once, one a line."""
     places: list[str] = [name for name in ("reasoning", "enable_thinking") if name in exchange.body]
-    for index, message in enumerate(objects(exchange.body.get("messages"))):
-        role = string(message.get("role"))
-        places += [f"messages.{index}.{role}.{key}" for key in message if key not in _SUPPORTED]
-    if not places:
-        return None
-    return cerebras_error("\n".join(f"{place}: property '{place}' is unsupported" for place in places))
+    for index, role, keys in _unknown_keys(exchange, _SUPPORTED):
+        places += [f"messages.{index}.{role}.{key}" for key in keys]
+    if places:
+        yield "\n".join(f"{place}: property '{place}' is unsupported" for place in places)
 
 
-def ollama_can_think(exchange: Exchange) -> Refusal | None:
+def ollama_thinks(exchange: SimExchange) -> bool:
+    return exchange.body.get("think") is not False and not exchange.model.startswith(_NOT_THINKING)
+
+
+def ollama_can_think(exchange: SimExchange) -> Iterator[str]:
     if exchange.body.get("think") and exchange.model.startswith(_NOT_THINKING):
-        return plain_error(f'"{exchange.model}" does not support thinking')
-    return None
+        yield f'"{exchange.model}" does not support thinking'
 
 
-def ollama_effort_known(exchange: Exchange) -> Refusal | None:
-    """The compatible endpoint."""
-    told = exchange.body.get("reasoning_effort") or as_object(exchange.body.get("reasoning")).get("effort")
-    if told not in (None, "none") and exchange.model.startswith(_NOT_THINKING):
-        return openai_error(f'"{exchange.model}" does not support thinking')
-    if told is None or told in _OLLAMA_EFFORTS:
-        return None
-    words = ", ".join(f'"{word}"' for word in _OLLAMA_EFFORTS[:-1])
-    return openai_error(f'invalid reasoning value: "{told}" (must be {words}, or "{_OLLAMA_EFFORTS[-1]}")')
+def ollama_effort_known(exchange: SimExchange) -> Iterator[str]:
+    """The OpenAI-compatible API."""
+    effort = exchange.body.get("reasoning_effort") or as_object(exchange.body.get("reasoning")).get("effort")
+    if effort not in (None, "none") and exchange.model.startswith(_NOT_THINKING):
+        yield f'"{exchange.model}" does not support thinking'
+    if effort is not None and effort not in _OLLAMA_EFFORTS:
+        words = ", ".join(f'"{word}"' for word in _OLLAMA_EFFORTS[:-1])
+        yield f'invalid reasoning value: "{effort}" (must be {words}, or "{_OLLAMA_EFFORTS[-1]}")'
 
 
-def copilot_opaque_opens(exchange: Exchange) -> Refusal | None:
+def copilot_opaque_opens(exchange: SimExchange) -> Iterator[str]:
     """A token of another model or account, or one whose text was changed (contracts.md §29)."""
     for index, message in enumerate(objects(exchange.body.get("messages"))):
         token = message.get("reasoning_opaque")
@@ -84,5 +86,4 @@ def copilot_opaque_opens(exchange: Exchange) -> Refusal | None:
         claims = exchange.mint.open(string(token), bound, ANTHROPIC)
         text = message.get("reasoning_text")
         if claims is None or (text is not None and claims["text"] != digest(string(text))):
-            return copilot_error(f"messages.{index}.content.0: Invalid `signature` in `thinking` block")
-    return None
+            yield f"messages.{index}.content.0: Invalid `signature` in `thinking` block"

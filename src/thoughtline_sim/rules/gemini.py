@@ -4,98 +4,59 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from thoughtline_sim.exchange import Exchange
+from thoughtline_sim.exchange import SimExchange
+from thoughtline_sim.reading import JsonObject, objects, standard
 from thoughtline_sim.refusals import gemini_error
-from thoughtline_sim.values import Refusal, last_person
-from thoughtline_sim.wire import JsonObject, canonical_arguments, objects, string
-from thoughtline_sim.wires.chat import google_signature
-from thoughtline_sim.wires.generate import bound_to, call_of, is_2_5, is_sse, signature_of, spelling_for
+from thoughtline_sim.values import InputCall, Rejection, last_person
+from thoughtline_sim.wires.generate import bound_to, is_2_5, is_array, spelling_for
 
 _SENTINEL_WORDS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 SENTINELS = {
-    spelled.rstrip("=").translate(str.maketrans("-_", "+/"))
+    standard(spelled.rstrip("="))
     for word in _SENTINEL_WORDS
     for spelled in (word, base64.b64encode(word.encode()).decode())
 }
 """Both the words and their base64 are sent in practice (contracts.md §10 f); the SDK writes the latter."""
 
 
-class SignedCall(NamedTuple):
-    """A call of the current turn: where its step stands, which of its calls it is, and what it is signed with."""
-
-    position: int
-    number: int
-    name: str
-    arguments: str
-    signature: str
+def generate_is_signed(exchange: SimExchange) -> Iterator[Rejection]:
+    for sentence in chat_is_signed(exchange):
+        yield gemini_error(sentence, is_in_array=is_array(exchange))
 
 
-def _generate_calls(exchange: Exchange) -> Iterator[SignedCall]:
-    for message in exchange.heard[last_person(exchange.heard) + 1 :]:
-        if message.role == "assistant":
-            parts = [part for part in objects(message.raw.get("parts")) if call_of(part)]
-            for number, part in enumerate(parts):
-                call = call_of(part)
-                arguments = canonical_arguments(call.get("args"))
-                yield SignedCall(message.index + 1, number, string(call.get("name")), arguments, signature_of(part))
-
-
-def _chat_calls(exchange: Exchange) -> Iterator[SignedCall]:
-    for message in exchange.heard[last_person(exchange.heard) + 1 :]:
-        raw_calls = objects(message.raw.get("tool_calls"))
-        for number, (call, raw) in enumerate(zip(message.calls, raw_calls, strict=True)):
-            yield SignedCall(message.index + 1, number, call.name, call.arguments, google_signature(raw))
-
-
-def generate_is_signed(exchange: Exchange) -> Refusal | None:
-    is_in_array = exchange.is_streaming and not is_sse(exchange)
-    return _check(exchange, _generate_calls(exchange), is_in_array)
-
-
-def results_follow_code(exchange: Exchange) -> Refusal | None:
+def results_follow_code(exchange: SimExchange) -> Iterator[Rejection]:
     """What came of code stands right after it."""
-    for message in exchange.heard:
+    for message in exchange.history:
         before: JsonObject = {}
         for part in objects(message.raw.get("parts")):
             if "codeExecutionResult" in part and "executableCode" not in before:
-                return gemini_error(
-                    "Request contains an invalid argument.", exchange.is_streaming and not is_sse(exchange)
-                )
+                yield gemini_error("Request contains an invalid argument.", is_in_array=is_array(exchange))
             before = part
-    return None
 
 
-def chat_is_signed(exchange: Exchange) -> Refusal | None:
-    """The OpenAI face has the same validator, its errors always in an array."""
-    return _check(exchange, _chat_calls(exchange), True)
-
-
-def _check(exchange: Exchange, calls: Iterator[SignedCall], is_in_array: bool) -> Refusal | None:
+def chat_is_signed(exchange: SimExchange) -> Iterator[str]:
+    """The OpenAI-compatible API has the same validator."""
     if is_2_5(exchange.model):
-        return None
-    for call in calls:
-        if not call.signature and call.number == 0:
-            return gemini_error(_missing(call), is_in_array)
+        return
+    since = exchange.history[last_person(exchange.history) + 1 :]
+    calls = [(message.index + 1, call) for message in since if message.role == "assistant" for call in message.calls]
+    for place, (position, call) in enumerate(calls):
+        is_first = place == 0 or calls[place - 1][0] != position
+        if is_first and not call.signature:
+            yield (
+                "Function call is missing a thought_signature in functionCall parts. This is required for tools to "
+                "work correctly, and missing thought_signature may lead to degraded model performance. Additional "
+                f"data, function call `default_api:{call.name}` , position {position}. Please refer to "
+                "https://ai.google.dev/gemini-api/docs/thought-signatures for more details."
+            )
         if call.signature and not _is_good(exchange, call):
-            return gemini_error(_corrupted(exchange), is_in_array)
-    return None
+            yield _corrupted(exchange)
 
 
-def _missing(call: SignedCall) -> str:
-    return (
-        "Function call is missing a thought_signature in functionCall parts. This is required for tools "
-        "to work correctly, "
-        "and missing thought_signature may lead to degraded model performance. Additional data, function call "
-        f"`default_api:{call.name}` , position {call.position}. Please refer to "
-        "https://ai.google.dev/gemini-api/docs/thought-signatures for more details."
-    )
-
-
-def _corrupted(exchange: Exchange) -> str:
+def _corrupted(exchange: SimExchange) -> str:
     """Three wordings are known: of most models, of 3.7 Flash, and of Vertex."""
-    if "/projects/" in exchange.path:
+    if "/projects/" in exchange.request.path:
         return (
             "Unable to submit request because Thought signature is not valid.. Learn more: "
             "https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/gemini"
@@ -103,8 +64,8 @@ def _corrupted(exchange: Exchange) -> str:
     return "Invalid thought signature." if "3.7-flash" in exchange.model else "Corrupted thought signature."
 
 
-def _is_good(exchange: Exchange, call: SignedCall) -> bool:
-    if call.signature.rstrip("=").translate(str.maketrans("-_", "+/")) in SENTINELS:
+def _is_good(exchange: SimExchange, call: InputCall) -> bool:
+    if standard(call.signature.rstrip("=")) in SENTINELS:
         return True
     bound = bound_to(exchange, call.name, call.arguments)
     return exchange.mint.open(call.signature, bound, spelling_for(exchange.model)) is not None

@@ -7,119 +7,96 @@ upstream's own rules look at that, and the upstream's own tokens stand in the an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
-from thoughtline_sim.exchange import Exchange, Rule
-from thoughtline_sim.refusals import deepseek_error, kimi_error, mimo_error, openrouter_error
-from thoughtline_sim.rules import anthropic, gemini, responses
+from msgspec.structs import replace
+
+from thoughtline_sim import refusals
+from thoughtline_sim.exchange import Reject, Rule, SimExchange
+from thoughtline_sim.pieces import Say
+from thoughtline_sim.reading import JsonObject, as_object, objects, string
+from thoughtline_sim.rules import anthropic, gemini, presence, responses
 from thoughtline_sim.tokens import OPENAI
-from thoughtline_sim.values import Answer, Heard, Redacted, Refusal, Think, Usage
-from thoughtline_sim.wire import JsonObject, as_object, objects, pieces_of, string, text_of
-from thoughtline_sim.wires import chat, messages
-from thoughtline_sim.wires.chat import ChatStyle, call_deltas
+from thoughtline_sim.values import InputMessage, ModelAnswer, Rejection
+from thoughtline_sim.wires import messages
 from thoughtline_sim.wires.chat_styles import OPENAI as OPENAI_CHAT
 from thoughtline_sim.wires.chat_styles import google_seal
-from thoughtline_sim.wires.messages import Place
 from thoughtline_sim.wires.responses_styles import openai_bound
 
 
 class Upstream(NamedTuple):
-    """A row: which models it serves, what it is called in errors, its rule, its way with details."""
+    """A row: which models it serves, what it is called in errors, its rule and envelope, its way with details."""
 
     prefix: str
     provider_name: str
     rule: Rule
-    details: Callable[[Exchange, Answer, JsonObject], list[JsonObject]]
+    reject: Reject
+    details: Callable[[SimExchange, ModelAnswer, JsonObject], list[JsonObject]]
 
 
-def is_thinking(exchange: Exchange) -> bool:
+def is_thinking(exchange: SimExchange) -> bool:
     reasoning = as_object(exchange.body.get("reasoning"))
     return reasoning.get("enabled") is not False and reasoning.get("effort") != "none"
 
 
-def _has_any(message: Heard) -> bool:
-    """Details, an empty list included, or plain reasoning under either name."""
-    raw = message.raw
-    return (
-        isinstance(raw.get("reasoning_details"), list)
-        or isinstance(raw.get("reasoning"), str)
-        or isinstance(raw.get("reasoning_content"), str)
-    )
+def _details_of(message: InputMessage) -> list[JsonObject]:
+    return objects(message.raw.get("reasoning_details"))
 
 
-def _bare(exchange: Exchange) -> Iterator[Heard]:
-    if is_thinking(exchange):
-        for message in exchange.heard:
-            if message.role == "assistant" and not _has_any(message):
-                yield message
+def _bare(exchange: SimExchange) -> Iterator[InputMessage]:
+    """Turns without details (an empty list is some) and without plain reasoning under either name."""
+    for message in exchange.history if exchange.thinks else ():
+        has_text = any(isinstance(message.raw.get(name), str) for name in ("reasoning", "reasoning_content"))
+        has_any = has_text or isinstance(message.raw.get("reasoning_details"), list)
+        if message.role == "assistant" and not has_any:
+            yield message
 
 
-def _deepseek(exchange: Exchange) -> Refusal | None:
+def _deepseek(exchange: SimExchange) -> Iterator[str]:
     if exchange.body.get("tools") and any(_bare(exchange)):
-        return deepseek_error("The `reasoning_content` in the thinking mode must be passed back to the API.")
-    return None
+        yield "The `reasoning_content` in the thinking mode must be passed back to the API."
 
 
-def _kimi(exchange: Exchange) -> Refusal | None:
-    for message in _bare(exchange):
-        if message.calls:
-            return kimi_error(
-                "thinking is enabled but reasoning_content is missing in assistant tool call message "
-                f"at index {message.index}"
-            )
-    return None
-
-
-def _mimo(exchange: Exchange) -> Refusal | None:
-    if any(message.calls for message in _bare(exchange)):
-        return mimo_error("The reasoning_content in the thinking mode must be passed back to the API.")
-    return None
-
-
-def _nothing(exchange: Exchange) -> Refusal | None:
-    return None
+def _calls_require(missing: Callable[[SimExchange, int], str | Rejection]) -> Rule:
+    """Kimi's rule and MiMo's."""
+    return lambda exchange: (missing(exchange, message.index) for message in _bare(exchange) if message.calls)
 
 
 # Anthropic
 
 
-def as_messages(exchange: Exchange) -> Exchange:
+def as_messages(exchange: SimExchange) -> SimExchange:
     """The chat request as the Messages request that OpenRouter makes of it."""
     body: JsonObject = {
-        "system": "".join(message.text for message in exchange.heard if message.role == "system"),
+        "system": "".join(message.text for message in exchange.history if message.role == "system"),
         "tools": exchange.body.get("tools"),
-        "messages": _merged(message for message in exchange.heard if message.role != "system"),
+        "messages": _merged(message for message in exchange.history if message.role != "system"),
         "thinking": {"type": "enabled"} if is_thinking(exchange) else {"type": "disabled"},
     }
-    return exchange._replace(body=body, heard=messages.hear(body), profile="classic")
+    return exchange._replace(body=body, history=messages.read(body), profile="classic")
 
 
-def _merged(heard: Iterator[Heard]) -> list[JsonObject]:
+def _merged(history: Iterator[InputMessage]) -> list[JsonObject]:
     """Tool results that follow each other are one user message."""
     made: list[JsonObject] = []
-    for message in heard:
-        if message.results and made and _is_results(made[-1]):
-            made[-1]["content"].append(_tool_result(message))
-        elif message.results:
-            made.append({"role": "user", "content": [_tool_result(message)]})
-        elif message.role == "assistant":
-            made.append({"role": "assistant", "content": _assistant_blocks(message)})
-        else:
-            made.append({"role": "user", "content": [{"type": "text", "text": message.text}]})
+    for has_results, group in groupby(history, lambda message: bool(message.results)):
+        if has_results:
+            results = [
+                {"type": "tool_result", "tool_use_id": message.results[0], "content": message.text} for message in group
+            ]
+            made.append({"role": "user", "content": results})
+            continue
+        for message in group:
+            is_model = message.role == "assistant"
+            blocks = _assistant_blocks(message) if is_model else [{"type": "text", "text": message.text}]
+            made.append({"role": "assistant" if is_model else "user", "content": blocks})
     return made
 
 
-def _is_results(message: JsonObject) -> bool:
-    return any(block.get("type") == "tool_result" for block in message["content"][:1])
-
-
-def _tool_result(message: Heard) -> JsonObject:
-    return {"type": "tool_result", "tool_use_id": message.results[0], "content": message.text}
-
-
-def _assistant_blocks(message: Heard) -> list[JsonObject]:
+def _assistant_blocks(message: InputMessage) -> list[JsonObject]:
     """`reasoning` without details becomes thinking that nobody signed."""
-    blocks = [_thinking(entry) for entry in objects(message.raw.get("reasoning_details"))]
+    blocks = [_thinking(entry) for entry in _details_of(message)]
     if not blocks and string(message.raw.get("reasoning")):
         blocks = [{"type": "thinking", "thinking": message.raw["reasoning"], "signature": ""}]
     if message.text:
@@ -133,74 +110,65 @@ def _thinking(entry: JsonObject) -> JsonObject:
     return {"type": "thinking", "thinking": string(entry.get("text")), "signature": string(entry.get("signature"))}
 
 
-def _anthropic(exchange: Exchange) -> Refusal | None:
+def _anthropic(exchange: SimExchange) -> Iterator[str]:
     upstream = as_messages(exchange)
-    return next((refusal for rule in anthropic.RULES if (refusal := rule(upstream)) is not None), None)
+    for rule in anthropic.RULES:
+        yield from rule(upstream)
 
 
-def _anthropic_details(exchange: Exchange, answer: Answer, message: JsonObject) -> list[JsonObject]:
+_AS_CLAUDE = messages.MessagesStyle(anthropic.sign, anthropic.STYLE.call_id, anthropic.STYLE.reply_id)
+
+
+def _anthropic_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
     # Details come before words and calls: that is the order they go back in.
-    thoughts = [piece for piece in answer.pieces if isinstance(piece, (Think, Redacted))]
-    letters = {Think: "t", Redacted: "r"}
-    tail = ("x" if answer.text else "") + "u" * len(answer.calls)
-    skeleton = "".join(letters[type(piece)] for piece in thoughts) + tail
-    upstream = as_messages(exchange)
-    details = []
-    for number, piece in enumerate(thoughts):
-        block = anthropic.sign(upstream, answer, Place(answer.id, number, skeleton), piece)
+    words = (Say(answer.text),) if answer.text else ()
+    ordered = replace(answer, pieces=(*answer.thoughts, *words, *answer.calls))
+    blocks = messages.written_blocks(_AS_CLAUDE, as_messages(exchange), ordered)
+    details: list[JsonObject] = []
+    for number, block in enumerate(blocks[: len(answer.thoughts)]):
         base = {"format": "anthropic-claude-v1", "index": number}
-        if isinstance(piece, Redacted):
+        if "data" in block:
             details.append({"type": "reasoning.encrypted", "data": block["data"], **base})
         else:
-            details.append(
-                {"type": "reasoning.text", "text": block["thinking"], "signature": block["signature"], **base}
-            )
+            shown = {"text": block["thinking"], "signature": block["signature"]}
+            details.append({"type": "reasoning.text", **shown, **base})
     return details
 
 
 # Gemini, OpenAI, the rest
 
 
-def _gemini(exchange: Exchange) -> Refusal | None:
+def _gemini(exchange: SimExchange) -> Iterator[str]:
+    yield from gemini.chat_is_signed(exchange._replace(history=tuple(map(_with_seals, exchange.history))))
+
+
+def _with_seals(message: InputMessage) -> InputMessage:
     """A signature is the encrypted entry whose id is the call's."""
-    upstream = []
-    for message in objects(exchange.body.get("messages")):
-        seals = {string(entry.get("id")): entry.get("data") for entry in objects(message.get("reasoning_details"))}
-        calls = [
-            _with_seal(call, string(seals.get(string(call.get("id"))))) for call in objects(message.get("tool_calls"))
-        ]
-        upstream.append({**message, "tool_calls": calls} if calls else message)
-    body = {**exchange.body, "messages": upstream}
-    refusal = gemini.chat_is_signed(exchange._replace(body=body, heard=chat.hear(body)))
-    if refusal is None:
-        return None
-    return Refusal(400, refusal.body[1:-1], refusal.message, refusal.content_type)
+    seals = {string(entry.get("id")): string(entry.get("data")) for entry in _details_of(message)}
+    calls = tuple(replace(call, signature=seals.get(call.id or "", "")) for call in message.calls)
+    return replace(message, calls=calls)
 
 
-def _with_seal(call: JsonObject, signature: str) -> JsonObject:
-    return {**call, "extra_content": {"google": {"thought_signature": signature}}}
-
-
-def _gemini_details(exchange: Exchange, answer: Answer, message: JsonObject) -> list[JsonObject]:
+def _gemini_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
     base = {"format": "google-gemini-v1", "index": 0}
-    shown = [{"type": "reasoning.text", "text": answer.thinking, **base}] if not answer.calls else []
     if not answer.calls:
-        return [*shown, {"type": "reasoning.encrypted", "data": google_seal(exchange, None), **base}]
+        shown = {"type": "reasoning.text", "text": answer.thinking, **base}
+        return [shown, {"type": "reasoning.encrypted", "data": google_seal(exchange, None), **base}]
     first = message["tool_calls"][0]["id"]
     return [{"type": "reasoning.encrypted", "data": google_seal(exchange, answer.calls[0]), "id": first, **base}]
 
 
-def _openai(exchange: Exchange) -> Refusal | None:
-    items: list[JsonObject] = [
-        {"type": "reasoning", "id": entry.get("id"), "encrypted_content": entry.get("data"), "summary": []}
-        for message in objects(exchange.body.get("messages"))
-        for entry in objects(message.get("reasoning_details"))
+def _openai(exchange: SimExchange) -> Iterator[Rejection]:
+    items = [
+        {"type": "reasoning", "id": entry.get("id"), "encrypted_content": entry.get("data")}
+        for message in exchange.history
+        for entry in _details_of(message)
         if entry.get("type") == "reasoning.encrypted"
     ]
     return responses.ciphertext_opens(exchange._replace(body={"input": items}))
 
 
-def _openai_details(exchange: Exchange, answer: Answer, message: JsonObject) -> list[JsonObject]:
+def _openai_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
     """Summary and ciphertext share an index; only the ciphertext has the item's id (recorded)."""
     name = f"rs_{answer.id}"
     base = {"format": "openai-responses-v1", "index": 0}
@@ -211,18 +179,20 @@ def _openai_details(exchange: Exchange, answer: Answer, message: JsonObject) -> 
     ]
 
 
-def _text_details(exchange: Exchange, answer: Answer, message: JsonObject) -> list[JsonObject]:
+def _text_details(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> list[JsonObject]:
     return [{"type": "reasoning.text", "text": answer.thinking, "format": "unknown", "index": 0}]
 
 
 UPSTREAMS: tuple[Upstream, ...] = (
-    Upstream("anthropic/", "Anthropic", _anthropic, _anthropic_details),
-    Upstream("google/", "Google AI Studio", _gemini, _gemini_details),
-    Upstream("openai/", "OpenAI", _openai, _openai_details),
-    Upstream("deepseek/", "DeepSeek", _deepseek, _text_details),
-    Upstream("moonshotai/", "Moonshot AI", _kimi, _text_details),
-    Upstream("xiaomi/", "Xiaomi", _mimo, _text_details),
-    Upstream("", "Simulated", _nothing, _text_details),
+    Upstream("anthropic/", "Anthropic", _anthropic, refusals.anthropic_error, _anthropic_details),
+    Upstream("google/", "Google AI Studio", _gemini, refusals.gemini_error, _gemini_details),
+    Upstream("openai/", "OpenAI", _openai, refusals.openai_error, _openai_details),
+    Upstream("deepseek/", "DeepSeek", _deepseek, refusals.deepseek_error, _text_details),
+    Upstream("moonshotai/", "Moonshot AI", _calls_require(presence.kimi_missing), refusals.typed_error, _text_details),
+    Upstream(
+        "xiaomi/", "Xiaomi", _calls_require(lambda *_: presence.MIMO_SENTENCE), refusals.mimo_error, _text_details
+    ),
+    Upstream("", "Simulated", lambda exchange: iter(()), refusals.openai_error, _text_details),
 )
 
 
@@ -230,67 +200,29 @@ def upstream_of(model: str) -> Upstream:
     return next(row for row in UPSTREAMS if model.startswith(row.prefix))
 
 
-def upstream_agrees(exchange: Exchange) -> Refusal | None:
+def upstream_agrees(exchange: SimExchange) -> Iterator[Rejection]:
     """The one rule: what the upstream refuses, wrapped."""
     upstream = upstream_of(exchange.model)
-    refusal = upstream.rule(exchange)
-    return None if refusal is None else openrouter_error(refusal, upstream.provider_name)
+    for found in upstream.rule(exchange):
+        rejection = upstream.reject(found) if isinstance(found, str) else found
+        yield refusals.openrouter_error(rejection, upstream.provider_name)
 
 
-def _put_reasoning(exchange: Exchange, answer: Answer, message: JsonObject) -> JsonObject:
+def _put_reasoning(exchange: SimExchange, answer: ModelAnswer, message: JsonObject) -> JsonObject:
     """`reasoning` is what the details show; an empty list of them is a sign that must come back too."""
     upstream = upstream_of(exchange.model)
-    has_thought = any(isinstance(piece, (Think, Redacted)) for piece in answer.pieces)
     is_signed = upstream.details is _gemini_details and bool(answer.calls)
-    details = upstream.details(exchange, answer, message) if has_thought or is_signed else []
+    details = upstream.details(exchange, answer, message) if answer.thoughts or is_signed else []
     shown = "".join(string(entry.get("text")) or string(entry.get("summary")) for entry in details)
-    told = {**message, "reasoning": shown or None}
-    return {**told, "reasoning_details": details} if details or exchange.thinks else told
-
-
-def _deltas(message: JsonObject, chunk_chars: int, style: ChatStyle) -> Iterator[JsonObject]:
-    base = {"role": "assistant", "content": ""}
-    for entry in objects(message.get("reasoning_details")):
-        field = "text" if "text" in entry else "summary" if "summary" in entry else None
-        if field is None:
-            yield {**base, "reasoning": None, "reasoning_details": [entry]}
-            continue
-        head = {key: value for key, value in entry.items() if key not in (field, "signature")}
-        for piece in pieces_of(entry[field], chunk_chars):
-            yield {**base, "reasoning": piece, "reasoning_details": [{**head, field: piece}]}
-        if "signature" in entry:
-            yield {**base, "reasoning": None, "reasoning_details": [{**head, "signature": entry["signature"]}]}
-    for piece in pieces_of(text_of(message.get("content")), chunk_chars):
-        yield {"role": "assistant", "content": piece, "reasoning": None, "reasoning_details": []}
-    yield from call_deltas(message, chunk_chars, style)
-
-
-def _usage(usage: Usage) -> JsonObject:
-    cost = {"upstream_inference_cost": None, "upstream_inference_prompt_cost": 0.0}
-    return {
-        "prompt_tokens": usage.input,
-        "completion_tokens": usage.output,
-        "total_tokens": usage.total,
-        "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning, "image_tokens": 0},
-        "cost": 0.0001,
-        "is_byok": False,
-        "cost_details": {**cost, "upstream_inference_completions_cost": 0.0},
-    }
+    message = {**message, "reasoning": shown or None}
+    return {**message, "reasoning_details": details} if details or exchange.thinks else message
 
 
 STYLE = OPENAI_CHAT._replace(
     reply_id=lambda digits: f"gen-1763200000-{digits[:20]}",
-    usage=_usage,
     put_reasoning=_put_reasoning,
-    deltas=_deltas,
-    calls_have_index=True,
     message_extras={"refusal": None},
-    choice_extras={"logprobs": None, "native_finish_reason": None},
-    whole_extras=lambda answer: {"provider": upstream_of(answer.model).provider_name, "system_fingerprint": None},
-    chunk_extras=lambda answer: {"provider": upstream_of(answer.model).provider_name},
-    delta_extras={"role": "assistant", "content": None},
-    last_delta={"content": ""},
+    first_delta=None,
     usage_in="last",
     comment=b": OPENROUTER PROCESSING\n\n",
 )

@@ -4,221 +4,179 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from thoughtline_sim.exchange import Exchange, Rule
+from thoughtline_sim.exchange import Rule, SimExchange
 from thoughtline_sim.ledger import runs_of, visible_of
-from thoughtline_sim.refusals import deepseek_error, kimi_error, mimo_error
-from thoughtline_sim.values import Heard, Refusal, last_person
-from thoughtline_sim.wire import JsonObject, as_object, objects, string
+from thoughtline_sim.reading import as_object, objects, string
+from thoughtline_sim.refusals import mimo_error
+from thoughtline_sim.values import InputMessage, Rejection, last_person
 from thoughtline_sim.wires.messages import blocks_of
 from thoughtline_sim.wires.responses import kind_of
 
 GUIDE = "https://api-docs.deepseek.com/guides/thinking_mode#tool-calls"
+MIMO_SENTENCE = "The reasoning_content in the thinking mode must be passed back to the API."
 
 
-def is_thinking(exchange: Exchange) -> bool:
-    """On, unless the request switches it off in one of the three ways the three faces have."""
+def _has_switched_on(exchange: SimExchange) -> bool:
+    return as_object(exchange.body.get("thinking")).get("type") == "enabled"
+
+
+def is_thinking(exchange: SimExchange) -> bool:
+    """On, unless the request switches it off in one of the three ways the three APIs have."""
     body = exchange.body
     effort = as_object(body.get("reasoning")).get("effort") or body.get("reasoning_effort")
     return as_object(body.get("thinking")).get("type") != "disabled" and effort != "none"
 
 
-def deepseek_is_thinking(exchange: Exchange) -> bool:
+def deepseek_is_thinking(exchange: SimExchange) -> bool:
     """`deepseek-chat` is the name of the model that does not think, unless it is told to."""
-    if exchange.model == "deepseek-chat":
-        return as_object(exchange.body.get("thinking")).get("type") == "enabled"
-    return is_thinking(exchange)
+    return _has_switched_on(exchange) if exchange.model == "deepseek-chat" else is_thinking(exchange)
 
 
-def kimi_is_thinking(exchange: Exchange) -> bool:
+def kimi_is_thinking(exchange: SimExchange) -> bool:
     """K2-thinking and K3 can't be switched off (contracts.md §2 f)."""
     return "thinking" in exchange.model or "k3" in exchange.model or is_thinking(exchange)
 
 
-def has_field(message: Heard) -> bool:
+def mimo_is_thinking(exchange: SimExchange) -> bool:
+    """On by default but for v2-flash."""
+    is_default = as_object(exchange.body.get("thinking")).get("type") is None
+    return _has_switched_on(exchange) or (is_default and "v2-flash" not in exchange.model)
+
+
+def has_field(message: InputMessage) -> bool:
     return isinstance(message.raw.get("reasoning_content"), str)
 
 
-def has_block(message: Heard) -> bool:
+def has_block(message: InputMessage) -> bool:
     return any(
         block.get("type") == "thinking" and isinstance(block.get("thinking"), str) for block in blocks_of(message.raw)
     )
 
 
+def has_item(message: InputMessage) -> bool:
+    return kind_of(message.raw) == "reasoning"
+
+
 # DeepSeek
 
 
-def deepseek_r1_forbids(exchange: Exchange) -> Refusal | None:
+def deepseek_r1_forbids(exchange: SimExchange) -> Iterator[str]:
     """The body of that era's error is not known (contracts.md §31.1): the sentence is ours, and says so."""
-    for message in exchange.heard:
+    for message in exchange.history:
         if "reasoning_content" in message.raw:
-            return deepseek_error(
-                f"simulated wording: `reasoning_content` is not allowed in the input (message index {message.index})."
-            )
-    return None
+            yield f"simulated wording: `reasoning_content` is not allowed in the input (message index {message.index})."
 
 
-def deepseek_v3_2_requires(exchange: Exchange) -> Refusal | None:
+def deepseek_v3_2_requires(exchange: SimExchange) -> Iterator[str]:
     """Assistant messages with tool calls after the last user message."""
-    if not deepseek_is_thinking(exchange):
-        return None
-    for message in exchange.heard[last_person(exchange.heard) + 1 :]:
-        if message.role == "assistant" and message.calls and not has_field(message):
-            return deepseek_error(
+    for message in exchange.history[last_person(exchange.history) + 1 :]:
+        if exchange.thinks and message.role == "assistant" and message.calls and not has_field(message):
+            yield (
                 f"Missing `reasoning_content` field in the assistant message at message index {message.index}. "
                 f"For more information, please refer to {GUIDE}"
             )
-    return None
 
 
-def _demands(exchange: Exchange) -> Callable[[tuple[Heard, ...]], bool]:
-    """Which turns must have their reasoning: with `tools` in the request all of them, by the profile `toolcalls` those
-    that called."""
+def _is_demanded(exchange: SimExchange, run: tuple[InputMessage, ...]) -> bool:
+    """Whether a turn must have its reasoning: with `tools` in the request any, by the profile `toolcalls` one that
+    called."""
     if exchange.profile == "toolcalls":
-        return lambda run: any(message.calls for message in run)
-    return lambda run: bool(exchange.body.get("tools"))
+        return any(message.calls for message in run)
+    return bool(exchange.body.get("tools"))
 
 
-def deepseek_chat_requires(exchange: Exchange) -> Refusal | None:
-    if not deepseek_is_thinking(exchange):
-        return None
-    demands = _demands(exchange)
-    for message in exchange.heard:
+def deepseek_chat_requires(exchange: SimExchange) -> Iterator[str]:
+    for message in exchange.history:
         is_blank = exchange.profile == "nonblank" and not string(message.raw.get("reasoning_content"))
-        if message.role == "assistant" and demands((message,)) and (not has_field(message) or is_blank):
-            return deepseek_error("The `reasoning_content` in the thinking mode must be passed back to the API.")
-    return None
+        is_demanded = exchange.thinks and message.role == "assistant" and _is_demanded(exchange, (message,))
+        if is_demanded and (not has_field(message) or is_blank):
+            yield "The `reasoning_content` in the thinking mode must be passed back to the API."
 
 
-def deepseek_messages_requires(exchange: Exchange) -> Refusal | None:
-    if not any(_lacking(exchange, has_block)):
-        return None
-    return deepseek_error("The `content[].thinking` in the thinking mode must be passed back to the API.")
+def deepseek_requires(has_reasoning: Callable[[InputMessage], bool], member: str) -> Rule:
+    """Messages and Responses: by the turn. A turn that was said here without reasoning can't bring any back."""
+
+    def rule(exchange: SimExchange) -> Iterator[str]:
+        for turn, run in enumerate(runs_of(exchange.history)):
+            is_bare = _is_demanded(exchange, run) and not any(has_reasoning(message) for message in run)
+            if exchange.thinks and is_bare and not _was_silent(exchange, turn, run):
+                yield f"The `{member}` in the thinking mode must be passed back to the API."
+
+    return rule
 
 
-def deepseek_responses_requires(exchange: Exchange) -> Refusal | None:
-    if not any(_lacking(exchange, lambda message: kind_of(message.raw) == "reasoning")):
-        return None
-    return deepseek_error("The `reasoning_text` in the thinking mode must be passed back to the API.")
+def _was_silent(exchange: SimExchange, turn: int, run: tuple[InputMessage, ...]) -> bool:
+    conversation = exchange.ledger.conversation(exchange.account, exchange.history)
+    return any(not sent.thoughts and sent.visible == visible_of(run) for sent in conversation.sent.get(turn, []))
 
 
-def _lacking(exchange: Exchange, has_reasoning: Callable[[Heard], bool]) -> Iterator[tuple[Heard, ...]]:
-    """Turns that must have reasoning and have none. A turn that was said here without any can't bring any back."""
-    if not deepseek_is_thinking(exchange):
-        return
-    demands = _demands(exchange)
-    for turn, run in enumerate(runs_of(exchange.heard)):
-        is_bare = demands(run) and not any(has_reasoning(message) for message in run)
-        if is_bare and not _was_silent(exchange, turn, run):
-            yield run
-
-
-def _was_silent(exchange: Exchange, turn: int, run: tuple[Heard, ...]) -> bool:
-    conversation = exchange.ledger.conversation(exchange.account, exchange.heard)
-    told = conversation.said.get(turn, [])
-    return any(not said.thoughts and said.visible == visible_of(run) for said in told)
-
-
-def deepseek_tool_choice(exchange: Exchange) -> Refusal | None:
+def deepseek_tool_choice(exchange: SimExchange) -> Iterator[str]:
     """Recorded: a forced tool under thinking."""
     choice = exchange.body.get("tool_choice")
     is_forced = choice in ("required", "any") or as_object(choice).get("type") in ("function", "any", "tool")
-    if is_forced and deepseek_is_thinking(exchange):
-        return deepseek_error("Thinking mode does not support this tool_choice")
-    return None
+    if is_forced and exchange.thinks:
+        yield "Thinking mode does not support this tool_choice"
 
 
-def deepseek_tool_kinds(exchange: Exchange) -> Refusal | None:
+def deepseek_tool_kinds(exchange: SimExchange) -> Iterator[str]:
     for tool in objects(exchange.body.get("tools")):
-        kind = tool.get("type")
-        if kind != "function":
-            return deepseek_error(f"unknown variant '{string(kind)}', expected 'function'")
-    return None
+        if tool.get("type") != "function":
+            yield f"unknown variant '{string(tool.get('type'))}', expected 'function'"
 
 
-def deepseek_calls_before_outputs(exchange: Exchange) -> Refusal | None:
+def deepseek_calls_before_outputs(exchange: SimExchange) -> Iterator[str]:
     """Responses: an assistant message between two calls of a batch leaves the first without its output."""
     open_calls: list[str] = []
-    for message in exchange.heard:
+    for message in exchange.history:
         if message.calls:
             open_calls.append(message.calls[0].id or "")
         elif message.results:
             open_calls = [name for name in open_calls if name not in message.results]
         elif open_calls and kind_of(message.raw) == "message":
-            return deepseek_error(f"No tool output found for tool call {open_calls[0]}.")
-    return None
+            yield f"No tool output found for tool call {open_calls[0]}."
 
 
 # Kimi
 
 
-def kimi_thinking_is_object(exchange: Exchange) -> Refusal | None:
+def kimi_thinking_is_object(exchange: SimExchange) -> Iterator[str]:
     if isinstance(exchange.body.get("thinking"), bool):
-        return kimi_error(
-            "the thinking field in the request (expected type object) is illegal, and bool is not acceptable"
-        )
-    return None
+        yield "the thinking field in the request (expected type object) is illegal, and bool is not acceptable"
 
 
-def kimi_one_switch(exchange: Exchange) -> Refusal | None:
+def kimi_one_switch(exchange: SimExchange) -> Iterator[str]:
     if exchange.body.get("thinking") is not None and exchange.body.get("reasoning_effort") is not None:
-        return kimi_error("cannot specify both 'thinking' and 'reasoning_effort'")
-    return None
+        yield "cannot specify both 'thinking' and 'reasoning_effort'"
 
 
-def kimi_text_not_empty(exchange: Exchange) -> Refusal | None:
+def kimi_text_not_empty(exchange: SimExchange) -> Iterator[str]:
     """The coding endpoint alone."""
-    if "/coding/" not in exchange.path:
-        return None
-    for message in exchange.heard:
-        if any(part.get("type") == "text" and part.get("text") == "" for part in _parts(message.raw)):
-            return kimi_error("text content is empty")
-    return None
+    for message in exchange.history if "/coding/" in exchange.request.path else ():
+        parts = objects(message.raw.get("content"))
+        if any(part.get("type") == "text" and part.get("text") == "" for part in parts):
+            yield "text content is empty"
 
 
-def _parts(message: JsonObject) -> list[JsonObject]:
-    return objects(message.get("content"))
-
-
-def kimi_requires(has_reasoning: Callable[[Heard], bool]) -> Rule:
-    """Thinking on, and an assistant message with calls that has none, wherever it stands. Prefixes are let through."""
-
-    def rule(exchange: Exchange) -> Refusal | None:
-        for index in _lacking_calls(exchange, kimi_is_thinking, has_reasoning):
-            return kimi_error(
-                f"thinking is enabled but reasoning_content is missing in assistant tool call message at index {index}"
-            )
-        return None
-
-    return rule
-
-
-def _lacking_calls(
-    exchange: Exchange, thinks: Callable[[Exchange], bool], has_reasoning: Callable[[Heard], bool]
-) -> Iterator[int]:
-    if not thinks(exchange):
-        return
+def calls_require(
+    has_reasoning: Callable[[InputMessage], bool], missing: Callable[[SimExchange, int], str | Rejection]
+) -> Rule:
+    """Kimi and MiMo: thinking on, and an assistant message with calls that has none, wherever it stands. Prefixes are
+    let through."""
     can_say_nothing = has_reasoning is has_field
-    for turn, run in enumerate(runs_of(exchange.heard)):
-        for message in run:
-            is_bare = message.calls and not has_reasoning(message) and message.raw.get("partial") is not True
-            if is_bare and (can_say_nothing or not _was_silent(exchange, turn, run)):
-                yield message.index
 
-
-# MiMo
-
-
-def mimo_requires(has_reasoning: Callable[[Heard], bool]) -> Rule:
-    def rule(exchange: Exchange) -> Refusal | None:
-        for _ in _lacking_calls(exchange, mimo_is_thinking, has_reasoning):
-            sentence = "The reasoning_content in the thinking mode must be passed back to the API."
-            return mimo_error(sentence, exchange.is_streaming)
-        return None
+    def rule(exchange: SimExchange) -> Iterator[str | Rejection]:
+        for turn, run in enumerate(runs_of(exchange.history) if exchange.thinks else ()):
+            for message in run:
+                is_bare = message.calls and not has_reasoning(message) and message.raw.get("partial") is not True
+                if is_bare and (can_say_nothing or not _was_silent(exchange, turn, run)):
+                    yield missing(exchange, message.index)
 
     return rule
 
 
-def mimo_is_thinking(exchange: Exchange) -> bool:
-    """On by default but for v2-flash."""
-    told = as_object(exchange.body.get("thinking")).get("type")
-    return told == "enabled" or (told is None and "v2-flash" not in exchange.model)
+def kimi_missing(exchange: SimExchange, index: int) -> str:
+    return f"thinking is enabled but reasoning_content is missing in assistant tool call message at index {index}"
+
+
+def mimo_missing(exchange: SimExchange, index: int) -> Rejection:
+    return mimo_error(MIMO_SENTENCE, exchange.is_streaming)

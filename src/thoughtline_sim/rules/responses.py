@@ -2,198 +2,161 @@
 
 from __future__ import annotations
 
-from thoughtline_sim.exchange import Exchange, Rule
-from thoughtline_sim.refusals import openai_error, xai_error
+from collections.abc import Iterator
+from itertools import pairwise
+
+from thoughtline_sim.exchange import PLAIN_MODELS, Rule, SimExchange
+from thoughtline_sim.reading import JsonObject, as_object, objects, string
+from thoughtline_sim.refusals import openai_error
 from thoughtline_sim.tokens import OPENAI, XAI
-from thoughtline_sim.values import Refusal
-from thoughtline_sim.wire import JsonObject, as_object, objects, string
-from thoughtline_sim.wires.responses import history_of, is_hosted, items_of, kind_of
+from thoughtline_sim.values import Rejection
+from thoughtline_sim.wires.responses import history_of, includes_ciphertext, is_hosted, items_of, kind_of
 from thoughtline_sim.wires.responses_styles import openai_bound
 
 MAX_CALL_ID = 40
-_EFFORTS = {"o1": ("low", "medium", "high"), "o3": ("low", "medium", "high"), "o4": ("low", "medium", "high")}
 
 
-def _refuse(message: str, status: int = 400, code: str | None = None) -> Refusal:
-    return openai_error(message, status, "input", code)
+def _about_input(message: str, status: int = 400, code: str | None = None) -> Rejection:
+    return openai_error(message, status, param="input", code=code)
 
 
-def previous_known(exchange: Exchange) -> Refusal | None:
+def previous_known(exchange: SimExchange) -> Iterator[Rejection]:
     name = exchange.body.get("previous_response_id")
-    if name is None:
-        return None
     known = exchange.ledger.responses.get((exchange.account, string(name)))
-    if known is not None and known.is_stored:
-        return None
-    return openai_error(
-        f"Previous response with id '{string(name)}' not found.",
-        400,
-        "previous_response_id",
-        "previous_response_not_found",
-    )
+    if name is not None and (known is None or not known.is_stored):
+        yield openai_error(
+            f"Previous response with id '{string(name)}' not found.",
+            param="previous_response_id",
+            code="previous_response_not_found",
+        )
 
 
-def conversation_known(exchange: Exchange) -> Refusal | None:
+def conversation_known(exchange: SimExchange) -> Iterator[Rejection]:
     """Nobody can make one here, so none is known."""
-    told = exchange.body.get("conversation")
-    name = string(told) or string(as_object(told).get("id"))
-    return openai_error(f"Conversation with id '{name}' not found.", 404) if told is not None else None
+    conversation = exchange.body.get("conversation")
+    if conversation is not None:
+        name = string(conversation) or string(as_object(conversation).get("id"))
+        yield openai_error(f"Conversation with id '{name}' not found.", 404)
 
 
-def no_duplicates(exchange: Exchange) -> Refusal | None:
+def no_duplicates(exchange: SimExchange) -> Iterator[Rejection]:
     seen: set[str] = set()
     for item in items_of(exchange.body):
         name = string(item.get("id"))
         if name and name in seen and kind_of(item) != "item_reference":
-            return _refuse(
+            yield _about_input(
                 f"Duplicate item found with id {name}. Remove duplicate items from your input and try again."
             )
         seen.add(name)
-    return None
 
 
-def status_not_null(exchange: Exchange) -> Refusal | None:
+def status_not_null(exchange: SimExchange) -> Iterator[Rejection]:
     for index, item in enumerate(items_of(exchange.body)):
         if "status" in item and item["status"] is None:
-            return openai_error(
-                f"Invalid type for 'input[{index}].status': expected one of 'in_progress', 'completed', or "
-                "'incomplete', "
-                "but got null instead.",
-                400,
-                f"input[{index}].status",
-                "invalid_type",
+            place = f"input[{index}].status"
+            message = (
+                f"Invalid type for '{place}': expected one of 'in_progress', 'completed', or 'incomplete', but got "
+                "null instead."
             )
-    return None
+            yield openai_error(message, param=place, code="invalid_type")
 
 
-def effort_supported(exchange: Exchange) -> Refusal | None:
+def effort_supported(exchange: SimExchange) -> Iterator[Rejection]:
     """Recorded for o4-mini."""
     effort = as_object(exchange.body.get("reasoning")).get("effort")
-    known = next((efforts for name, efforts in _EFFORTS.items() if exchange.model.startswith(name)), None)
-    if effort is None or known is None or effort in known:
-        return None
-    told = ", ".join(f"'{name}'" for name in known[:-1])
-    return openai_error(
-        f"Unsupported value: '{effort}' is not supported with the '{exchange.model}' model. Supported values are: "
-        f"{told}, and '{known[-1]}'.",
-        400,
-        "reasoning.effort",
-        "unsupported_value",
-    )
+    if exchange.model.startswith(("o1", "o3", "o4")) and effort not in (None, "low", "medium", "high"):
+        message = (
+            f"Unsupported value: '{effort}' is not supported with the '{exchange.model}' model. Supported values are: "
+            "'low', 'medium', and 'high'."
+        )
+        yield openai_error(message, param="reasoning.effort", code="unsupported_value")
 
 
-PLAIN_MODELS = ("gpt-4", "gpt-3", "chatgpt-4", "gpt-5-chat")
-"""Beginnings of models that don't reason."""
-
-
-def ciphertext_supported(exchange: Exchange) -> Refusal | None:
-    """A model that does not reason neither gives nor takes ciphertext (contracts.md §12.1)."""
-    if not exchange.model.startswith(PLAIN_MODELS):
-        return None
-    included = exchange.body.get("include")
-    asked = isinstance(included, list) and "reasoning.encrypted_content" in included
-    sealed = (item for item in items_of(exchange.body) if kind_of(item) == "reasoning")  # a compaction is taken
-    if asked or any(item.get("encrypted_content") for item in sealed):
-        message = "Encrypted content is not supported with this model."
-        return openai_error(message, 400, "include" if asked else "input")
-    return None
-
-
-def ciphertext_opens(exchange: Exchange) -> Refusal | None:
-    """Made here, for this account, and for the item that carries it."""
+def _sealed_items(exchange: SimExchange) -> Iterator[JsonObject]:
+    """Reasoning items with ciphertext; a compaction has some too, and is taken."""
     for item in items_of(exchange.body):
-        token = item.get("encrypted_content")
-        if kind_of(item) != "reasoning" or not token:
+        if kind_of(item) == "reasoning" and item.get("encrypted_content"):
+            yield item
+
+
+def ciphertext_supported(exchange: SimExchange) -> Iterator[Rejection]:
+    """A model that does not reason neither gives nor takes ciphertext (contracts.md §12.1)."""
+    is_asked = includes_ciphertext(exchange)
+    if exchange.model.startswith(PLAIN_MODELS) and (is_asked or any(_sealed_items(exchange))):
+        message = "Encrypted content is not supported with this model."
+        yield openai_error(message, param="include" if is_asked else "input")
+
+
+def ciphertext_opens(exchange: SimExchange) -> Iterator[Rejection]:
+    """Made here, for this account, and for the item that carries it."""
+    for item in _sealed_items(exchange):
+        name, token = string(item.get("id")), string(item["encrypted_content"])
+        claims = exchange.mint.open(token, openai_bound(exchange), OPENAI)
+        if claims is not None and (not name or claims["item"] == name):
             continue
-        name = string(item.get("id"))
-        claims = exchange.mint.open(string(token), openai_bound(exchange), OPENAI)
-        if claims is None:
-            return _unverified(name, string(token), "Encrypted content could not be decrypted or parsed.")
-        if name and claims["item"] != name:
-            return _unverified(name, string(token), "Encrypted content item_id did not match the target item id.")
-    return None
+        place = f"for item {name}" if name else f"{token[:5]}..."
+        reason = "item_id did not match the target item id." if claims else "could not be decrypted or parsed."
+        message = f"The encrypted content {place} could not be verified. Reason: Encrypted content {reason}"
+        yield _about_input(message, code="invalid_encrypted_content")
 
 
-def _unverified(name: str, token: str, reason: str) -> Refusal:
-    told = f"for item {name}" if name else f"{token[:5]}..."
-    message = f"The encrypted content {told} could not be verified. Reason: {reason}"
-    return _refuse(message, code="invalid_encrypted_content")
-
-
-def items_kept(exchange: Exchange) -> Refusal | None:
+def items_kept(exchange: SimExchange) -> Iterator[Rejection]:
     """An id without ciphertext, or a reference, is looked up."""
     for item in items_of(exchange.body):
         kind, name = kind_of(item), string(item.get("id"))
         is_lookup = kind == "item_reference" or (kind == "reasoning" and not item.get("encrypted_content"))
         known = exchange.ledger.response_of_item(exchange.account, name)
         if is_lookup and name and (known is None or not known.is_stored):
-            return _refuse(
-                f"Item with id '{name}' not found. Items are not persisted when `store` is set to false. Try "
-                "again with "
-                "`store` set to true, or remove this item from your input.",
-                404,
+            message = (
+                f"Item with id '{name}' not found. Items are not persisted when `store` is set to false. Try again "
+                "with `store` set to true, or remove this item from your input."
             )
-    return None
+            yield _about_input(message, 404)
 
 
-def hosted_named(exchange: Exchange) -> Refusal | None:
+def hosted_named(exchange: SimExchange) -> Iterator[Rejection]:
     """What the provider ran itself goes by its id (openai/codex#6926)."""
     for index, item in enumerate(items_of(exchange.body)):
         if is_hosted(item) and not string(item.get("id")):
             place = f"input[{index}].id"
-            return openai_error(f"Missing required parameter: '{place}'.", 400, place, "missing_required_parameter")
-    return None
+            yield openai_error(
+                f"Missing required parameter: '{place}'.", param=place, code="missing_required_parameter"
+            )
 
 
-def reasoning_has_follower(exchange: Exchange) -> Refusal | None:
-    """A reasoning item with an id must stand right before the item it was made with."""
-    items = [*history_of(exchange), *items_of(exchange.body)]
-    for place, item in enumerate(items):
-        partner = _partner_of(exchange, item)
-        follower = items[place + 1] if place + 1 < len(items) else {}
-        if partner is not None and string(follower.get("id")) != partner:
-            return _refuse(f"Item '{item['id']}' of type 'reasoning' was provided without its required following item.")
-    return None
-
-
-def _partner_of(exchange: Exchange, item: JsonObject) -> str | None:
-    """The id of what came next, in the answer that this reasoning item was part of."""
+def _made_with(exchange: SimExchange, item: JsonObject) -> tuple[list[JsonObject], int]:
+    """The items of the answer that an item was part of, and its place among them; -1 if it was part of none."""
     name = string(item.get("id"))
-    known = exchange.ledger.response_of_item(exchange.account, name) if kind_of(item) == "reasoning" and name else None
-    if known is None:
-        return None
-    made = [string(other.get("id")) for other in known.items]
-    place = made.index(name)
-    return made[place + 1] if place + 1 < len(made) else None
+    known = exchange.ledger.response_of_item(exchange.account, name) if name else None
+    made = list(known.items) if known is not None else []
+    return made, next((place for place, other in enumerate(made) if other.get("id") == name), -1)
 
 
-def item_has_reasoning(exchange: Exchange) -> Refusal | None:
+def reasoning_has_follower(exchange: SimExchange) -> Iterator[Rejection]:
+    """A reasoning item with an id must stand right before the item it was made with."""
+    items = [*history_of(exchange), *items_of(exchange.body), {}]
+    for item, follower in pairwise(items):
+        made, place = _made_with(exchange, item)
+        is_led = item.get("type") == "reasoning" and 0 <= place < len(made) - 1
+        if is_led and string(follower.get("id")) != string(made[place + 1].get("id")):
+            yield _about_input(
+                f"Item '{item['id']}' of type 'reasoning' was provided without its required following item."
+            )
+
+
+def item_has_reasoning(exchange: SimExchange) -> Iterator[Rejection]:
     """What has an id needs the reasoning that stood before it: a message, a call, also one of the provider's own."""
     items = [*history_of(exchange), *items_of(exchange.body)]
     present = {string(item.get("id")) for item in items}
     for item in items:
-        needed = _needed_by(exchange, item)
-        if needed is not None and needed not in present:
-            kind = kind_of(item)
-            return _refuse(
-                f"Item '{item['id']}' of type '{kind}' was provided without its required 'reasoning' item: '{needed}'."
+        kind = kind_of(item)
+        made, place = _made_with(exchange, item)
+        before = [string(other.get("id")) for other in made[: max(place, 0)] if other.get("type") == "reasoning"]
+        if kind not in ("reasoning", "item_reference") and before and before[-1] not in present:
+            yield _about_input(
+                f"Item '{item['id']}' of type '{kind}' was provided without its required 'reasoning' item: "
+                f"'{before[-1]}'."
             )
-    return None
-
-
-def _needed_by(exchange: Exchange, item: JsonObject) -> str | None:
-    name = string(item.get("id"))
-    is_led = kind_of(item) not in ("reasoning", "item_reference")
-    known = exchange.ledger.response_of_item(exchange.account, name) if is_led and name else None
-    if known is None:
-        return None
-    before: str | None = None
-    for other in known.items:
-        if other.get("id") == name:
-            return before
-        if other.get("type") == "reasoning":
-            before = string(other.get("id"))
-    return None
 
 
 OPENAI_RULES: tuple[Rule, ...] = (
@@ -214,55 +177,22 @@ OPENAI_RULES: tuple[Rule, ...] = (
 # xAI
 
 
-def xai_summary_given(exchange: Exchange) -> Refusal | None:
+def xai_summary_given(exchange: SimExchange) -> Iterator[str]:
     for item in items_of(exchange.body):
         if kind_of(item) == "reasoning" and "summary" not in item:
-            return xai_error("Could not decode the compaction blob. Ensure it is unmodified from the compact response.")
-    return None
+            yield "Could not decode the compaction blob. Ensure it is unmodified from the compact response."
 
 
-def xai_ciphertext_opens(exchange: Exchange) -> Refusal | None:
-    for item in items_of(exchange.body):
-        token = item.get("encrypted_content")
-        is_sealed = kind_of(item) == "reasoning" and bool(token)
-        if is_sealed and exchange.mint.open(string(token), ("xai",), XAI) is None:
-            return xai_error(
+def xai_ciphertext_opens(exchange: SimExchange) -> Iterator[str]:
+    for item in _sealed_items(exchange):
+        if exchange.mint.open(string(item["encrypted_content"]), ("xai",), XAI) is None:
+            yield (
                 "Could not decrypt the provided encrypted_content. Ensure the value is the unmodified "
-                "encrypted_content "
-                "from a previous response."
+                "encrypted_content from a previous response."
             )
-    return None
 
 
 # OpenAI's chat
-
-
-def chat_parameters_known(exchange: Exchange) -> Refusal | None:
-    """Reasoning has no place in this API, neither beside the messages nor in them (contracts.md §12.2); nor has any
-    other member of a message that it does not know."""
-    for name in ("reasoning", "thinking", "include_reasoning"):
-        if name in exchange.body:
-            return _unknown(name)
-    for index, message in enumerate(objects(exchange.body.get("messages"))):
-        for name in message:
-            if name not in _MESSAGE_KEYS:
-                return _unknown(f"messages[{index}].{name}")
-    return None
-
-
-def chat_call_ids_fit(exchange: Exchange) -> Refusal | None:
-    for index, message in enumerate(objects(exchange.body.get("messages"))):
-        places = [(f"messages[{index}].tool_call_id", message.get("tool_call_id"))]
-        for number, call in enumerate(objects(message.get("tool_calls"))):
-            places.append((f"messages[{index}].tool_calls[{number}].id", call.get("id")))
-        for place, name in places:
-            if len(string(name)) > MAX_CALL_ID:
-                sentence = (
-                    f"Invalid '{place}': string too long. Expected a string with maximum length {MAX_CALL_ID}, but got "
-                    f"a string with length {len(string(name))} instead."
-                )
-                return openai_error(sentence, 400, place, "string_above_max_length")
-    return None
 
 
 _MESSAGE_KEYS = frozenset(
@@ -270,11 +200,31 @@ _MESSAGE_KEYS = frozenset(
 )
 
 
-def _unknown(place: str) -> Refusal:
-    return openai_error(f"Unknown parameter: '{place}'.", 400, place, "unknown_parameter")
+def chat_parameters_known(exchange: SimExchange) -> Iterator[Rejection]:
+    """Reasoning has no place in this API, neither beside the messages nor in them (contracts.md §12.2); nor has any
+    other member of a message that it does not know."""
+    unknown: list[str] = [name for name in ("reasoning", "thinking", "include_reasoning") if name in exchange.body]
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        unknown += [f"messages[{index}].{name}" for name in message if name not in _MESSAGE_KEYS]
+    for place in unknown:
+        yield openai_error(f"Unknown parameter: '{place}'.", param=place, code="unknown_parameter")
 
 
-def chat_effort_with_tools(exchange: Exchange) -> Refusal | None:
+def chat_call_ids_fit(exchange: SimExchange) -> Iterator[Rejection]:
+    for index, message in enumerate(objects(exchange.body.get("messages"))):
+        places = {f"messages[{index}].tool_call_id": string(message.get("tool_call_id"))}
+        for number, call in enumerate(objects(message.get("tool_calls"))):
+            places[f"messages[{index}].tool_calls[{number}].id"] = string(call.get("id"))
+        for place, name in places.items():
+            if len(name) > MAX_CALL_ID:
+                message_text = (
+                    f"Invalid '{place}': string too long. Expected a string with maximum length {MAX_CALL_ID}, but got "
+                    f"a string with length {len(name)} instead."
+                )
+                yield openai_error(message_text, param=place, code="string_above_max_length")
+
+
+def chat_effort_with_tools(exchange: SimExchange) -> Iterator[Rejection]:
     """Recorded for gpt-5.4-mini; the recording kept nothing of the error but its message."""
     effort = exchange.body.get("reasoning_effort")
     if exchange.model.startswith("gpt-5.4") and exchange.body.get("tools") and effort not in (None, "none"):
@@ -282,5 +232,7 @@ def chat_effort_with_tools(exchange: Exchange) -> Refusal | None:
             f"Function tools with reasoning_effort are not supported for {exchange.model} in /v1/chat/completions. "
             "Please use /v1/responses instead."
         )
-        return openai_error(message, 400, "reasoning_effort")
-    return None
+        yield openai_error(message, param="reasoning_effort")
+
+
+CHAT_RULES: tuple[Rule, ...] = (chat_parameters_known, chat_call_ids_fit)

@@ -1,71 +1,24 @@
 """Chat Completions, as each of its providers speaks it: reading requests, writing answers and streams.
 
-What differs between providers is a `ChatStyle`: the members around an answer, where its reasoning stands, and how its
-stream is cut. The rows are in `chat_styles.py`.
+What differs between providers is a `ChatStyle`: its ids, where its reasoning stands, how its stream is cut. The rows
+are in `chat_styles.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Literal, NamedTuple
 
-from thoughtline_sim.exchange import Exchange, Wire
-from thoughtline_sim.model import Offer
-from thoughtline_sim.values import Answer, Heard, HeardCall, Role, Tool, Usage
-from thoughtline_sim.wire import (
-    Json,
-    JsonObject,
-    as_object,
-    canonical,
-    canonical_arguments,
-    compact,
-    objects,
-    pieces_of,
-    string,
-    text_of,
-)
+from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.model import OfferedTools, offered
+from thoughtline_sim.reading import Json, JsonObject, as_object, call_arguments, canonical, objects, string, text_of
+from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
+from thoughtline_sim.writing import compact, pieces_of
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque")
-_ROLES: dict[str, Role] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
-
-
-_NONE: JsonObject = {}
-
-
-class ChatStyle(NamedTuple):
-    """A provider's way with chat."""
-
-    reply_id: Callable[[str], str]
-    call_id: Callable[[str, str, int], str]
-    usage: Callable[[Usage], JsonObject]
-    put_reasoning: Callable[[Exchange, Answer, JsonObject], JsonObject]
-    deltas: Callable[[JsonObject, int, ChatStyle], Iterator[JsonObject]]
-    no_content: Json = None
-    leaves_out_content: bool = False
-    calls_have_index: bool = False
-    message_extras: JsonObject = _NONE
-    choice_extras: JsonObject = _NONE
-    whole_extras: Callable[[Answer], JsonObject] = lambda answer: {}
-    chunk_extras: Callable[[Answer], JsonObject] = lambda answer: {}
-    first_delta: JsonObject | None = None
-    delta_extras: JsonObject = _NONE
-    think_extras: JsonObject = _NONE
-    say_extras: JsonObject = _NONE
-    last_delta: JsonObject = _NONE
-    role_in_first_delta: bool = False
-    says_null_finish: bool = True
-    splits_arguments: bool = True
-    usage_in: Literal["last", "own", "asked"] = "last"
-    last_extras: Callable[[Answer, JsonObject], JsonObject] = lambda answer, usage: {}
-    comment: bytes = b""
-    ends_with_done: bool = True
+_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant"}
+_RESULTS = ("tool", "function")
 
 
 def problem_of(body: JsonObject) -> str | None:
@@ -84,22 +37,20 @@ def problem_of(body: JsonObject) -> str | None:
     return None
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return tuple(_read_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
 
 
-def _hear_message(index: int, message: JsonObject) -> Heard:
+def _read_message(index: int, message: JsonObject) -> InputMessage:
     role = string(message.get("role"))
-    calls = tuple(_hear_call(call) for call in objects(message.get("tool_calls")))
-    is_result = role in ("tool", "function")
-    return Heard(
-        _ROLES.get(role, "user"),
+    return InputMessage(
+        "tool" if role in _RESULTS else _ROLES.get(role, "user"),
         index,
-        _visible(message.get("content")),
-        _thoughts(message) if role == "assistant" else (),
-        calls,
-        (string(message.get("tool_call_id")),) if is_result else (),
-        message,
+        text=_visible(message.get("content")),
+        thoughts=_thoughts(message) if role == "assistant" else (),
+        calls=tuple(_read_call(call) for call in objects(message.get("tool_calls"))),
+        results=(string(message.get("tool_call_id")),) if role in _RESULTS else (),
+        raw=message,
     )
 
 
@@ -109,10 +60,11 @@ def _visible(content: Json) -> str:
     return text.partition("</think>")[2].lstrip("\n") if text.startswith("<think>") else text
 
 
-def _hear_call(call: JsonObject) -> HeardCall:
+def _read_call(call: JsonObject) -> InputCall:
     function = as_object(call.get("function")) or as_object(call.get("custom"))
-    arguments = canonical_arguments(function.get("arguments", function.get("input")))
-    return HeardCall(string(function.get("name")), arguments, string(call.get("id")) or None)
+    arguments = call_arguments(function.get("arguments", function.get("input")))
+    name, call_id = string(function.get("name")), string(call.get("id")) or None
+    return InputCall(name, arguments, call_id, signature=_google_signature(call))
 
 
 def _thoughts(message: JsonObject) -> tuple[str, ...]:
@@ -125,137 +77,159 @@ def _thoughts(message: JsonObject) -> tuple[str, ...]:
     content = message.get("content")
     text = text_of(content)
     found.append(text.partition("</think>")[0].removeprefix("<think>") if text.startswith("<think>") else "")
-    for part in objects(content):
-        if part.get("type") == "thinking":
-            thinking = part.get("thinking")
-            found.append(thinking if isinstance(thinking, str) else text_of(thinking))
-    found += [google_signature(holder) for holder in (message, *objects(message.get("tool_calls")))]
+    found += [text_of(part.get("thinking")) for part in objects(content) if part.get("type") == "thinking"]
+    found += [_google_signature(holder) for holder in (message, *objects(message.get("tool_calls")))]
     return tuple(thought for thought in found if thought)
 
 
-def google_signature(holder: JsonObject) -> str:
+def _google_signature(holder: JsonObject) -> str:
     """`extra_content.google.thought_signature` of a message or a call."""
     google = as_object(as_object(holder.get("extra_content")).get("google"))
     return string(google.get("thought_signature"))
 
 
-def offer(body: JsonObject) -> Offer:
+def offer(body: JsonObject) -> OfferedTools:
     functions = [as_object(tool.get("function")) for tool in objects(body.get("tools"))]
-    tools = tuple(
-        Tool(string(function.get("name")), as_object(function.get("parameters")))
-        for function in functions
-        if string(function.get("name"))
-    )
     choice = body.get("tool_choice")
-    forced = string(as_object(as_object(choice).get("function")).get("name")) or None
-    return Offer(tools, forced, choice != "none")
+    forced = as_object(as_object(choice).get("function")).get("name")
+    named = ((function.get("name"), function.get("parameters")) for function in functions)
+    return offered(named, forced, may_call=choice != "none")
 
 
-def chat_wire(style: ChatStyle) -> Wire:
+_NULL: JsonObject = {"content": None}
+_NONE: JsonObject = {}
+
+
+class ChatStyle(NamedTuple):
+    """A provider's way with chat."""
+
+    reply_id: Callable[[str], str]
+    call_id: Callable[[str, str, int], str]
+    put_reasoning: Callable[[SimExchange, ModelAnswer, JsonObject], JsonObject]
+    no_content: JsonObject = _NULL
+    message_extras: JsonObject = _NONE
+    first_delta: JsonObject | None = None
+    """What stands beside the role in a first chunk of its own; `None` repeats the role in every delta."""
+    splits_arguments: bool = True
+    usage_in: Literal["last", "own", "asked"] = "last"
+    comment: bytes = b""
+
+
+def chat_wire(style: ChatStyle) -> WireFormat:
     """The wire of one provider."""
-
-    def write(exchange: Exchange, answer: Answer) -> JsonObject:
-        return _write(exchange, answer, style)
-
-    def frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-        return _frames(exchange, whole, chunk_chars, style)
-
-    return Wire("openai_chat", problem_of, hear, offer, write, frames, _echo, lambda _: "text/event-stream")
-
-
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"messages": [whole["choices"][0]["message"]]}
+    return WireFormat(
+        "openai_chat",
+        problem_of,
+        read,
+        offer=offer,
+        write=partial(_write, style),
+        frames=partial(_frames, style),
+        echo=lambda whole: {"messages": [whole["choices"][0]["message"]]},
+    )
 
 
-def _write(exchange: Exchange, answer: Answer, style: ChatStyle) -> JsonObject:
-    message: JsonObject = {"role": "assistant"}
-    if answer.text or not style.leaves_out_content:
-        message["content"] = answer.text or style.no_content
-    message |= style.message_extras
+def _write(style: ChatStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
+    content = {"content": answer.text} if answer.text else style.no_content
+    message: JsonObject = {"role": "assistant", **content, **style.message_extras}
     if answer.calls:
         message["tool_calls"] = [
-            _call(number, style, answer, style.call_id(answer.id, call.name, number))
+            {
+                "id": style.call_id(answer.id, call.name, number) if answer.has_ids else "",
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
             for number, call in enumerate(answer.calls)
         ]
     message = style.put_reasoning(exchange, answer, message)
-    choice = {"index": 0, "message": message, **style.choice_extras, "finish_reason": answer.finish}
-    if "native_finish_reason" in choice:
-        choice["native_finish_reason"] = answer.finish
     return {
         "id": style.reply_id(answer.id),
         "object": "chat.completion",
         "created": answer.created,
         "model": answer.model,
-        "choices": [choice],
-        "usage": style.usage(answer.usage),
-        **style.whole_extras(answer),
+        "choices": [{"index": 0, "message": message, "finish_reason": answer.finish}],
+        "usage": {
+            "prompt_tokens": answer.usage.input,
+            "completion_tokens": answer.usage.output,
+            "total_tokens": answer.usage.total,
+            "completion_tokens_details": {"reasoning_tokens": answer.usage.reasoning},
+        },
     }
 
 
-def _call(number: int, style: ChatStyle, answer: Answer, call_id: str) -> JsonObject:
-    call = answer.calls[number]
-    head: JsonObject = {"index": number} if style.calls_have_index else {}
-    function = {"name": call.name, "arguments": call.arguments}
-    return {**head, "id": call_id if answer.has_ids else "", "type": "function", "function": function}
-
-
-def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int, style: ChatStyle) -> list[bytes]:
-    choice = whole["choices"][0]
-    answer = _shell(whole)
+def _frames(style: ChatStyle, exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+    (choice,) = whole["choices"]
+    usage = {"usage": whole["usage"]}
     head = {"id": whole["id"], "object": "chat.completion.chunk", "created": whole["created"], "model": whole["model"]}
-    extras = style.chunk_extras(answer)
-
-    def chunk(delta: JsonObject, finish: str | None = None, more: JsonObject | None = None) -> JsonObject:
-        part: JsonObject = {"index": 0, "delta": delta, **style.choice_extras}
-        if finish is not None or style.says_null_finish:
-            part["finish_reason"] = finish
-        if "native_finish_reason" in part:
-            part["native_finish_reason"] = finish
-        return {**head, **extras, "choices": [part], **(more or {})}
-
-    deltas = list(style.deltas(choice["message"], chunk_chars, style))
-    if style.role_in_first_delta and deltas:
-        deltas[0] = {**deltas[0], "role": "assistant"}
-    chunks = [chunk(delta) for delta in deltas]
-    closing = style.last_extras(answer, whole["usage"])
+    chunks = [
+        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        for delta in _deltas(style, choice["message"], chunk_chars)
+    ]
+    chunks[-1]["choices"][0]["finish_reason"] = choice["finish_reason"]
+    is_asked = as_object(exchange.body.get("stream_options")).get("include_usage") is True
     if style.usage_in == "last":
-        closing = {**closing, "usage": whole["usage"]}
-    chunks.append(chunk({**style.delta_extras, **style.last_delta}, choice["finish_reason"], closing))
-    asked = as_object(exchange.body.get("stream_options")).get("include_usage") is True
-    if style.usage_in == "own" or (style.usage_in == "asked" and asked):
-        chunks.append({**head, **extras, "choices": [], "usage": whole["usage"]})
-    done = [b"data: [DONE]\n\n"] if style.ends_with_done else []
+        chunks[-1] |= usage
+    elif style.usage_in == "own" or is_asked:
+        chunks.append({**head, "choices": [], **usage})
     comment = [style.comment] if style.comment else []
-    return [*comment, *(b"data: " + compact(each) + b"\n\n" for each in chunks), *done]
+    return [*comment, *(b"data: " + compact(each) + b"\n\n" for each in chunks), b"data: [DONE]\n\n"]
 
 
-def _shell(whole: JsonObject) -> Answer:
-    return Answer(whole["id"], whole["model"], whole["created"], (), "stop", Usage(0, 0, 0))
-
-
-def field_deltas(message: JsonObject, chunk_chars: int, style: ChatStyle) -> Iterator[JsonObject]:
-    """First the role, then reasoning, then words, then calls: the order of all who keep reasoning in a field."""
+def _deltas(style: ChatStyle, message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+    """All deltas of a message; the last one is empty, for the finish."""
+    role = {"role": "assistant"}
+    repeated = role if style.first_delta is None else {}
     if style.first_delta is not None:
-        yield dict(style.first_delta)
-    for field in ("reasoning_content", "reasoning", "reasoning_text"):
+        yield {**role, **style.first_delta}
+    for delta in (*_thought_deltas(message, chunk_chars), *_word_deltas(message, chunk_chars)):
+        yield {**repeated, **delta}
+    for delta in _call_deltas(message, chunk_chars, style.splits_arguments):
+        yield {**repeated, "tool_calls": [delta]}
+    yield dict(repeated)
+
+
+def _thought_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+    """Reasoning, wherever the provider puts it."""
+    details = objects(message.get("reasoning_details"))
+    for field in () if details else REASONING_FIELDS[:3]:
         for piece in pieces_of(string(message.get(field)), chunk_chars):
-            yield {**style.delta_extras, **style.think_extras, field: piece}
+            yield {field: piece}
     if "reasoning_opaque" in message:
-        yield {**style.delta_extras, "reasoning_opaque": message["reasoning_opaque"]}
+        yield {"reasoning_opaque": message["reasoning_opaque"]}
+    for entry in details:
+        for text, part in _detail_pieces(entry, chunk_chars):
+            shown = {"reasoning": text} if "reasoning" in message else {}
+            yield {"content": "", **shown, "reasoning_details": [part]}
+    for chunk in objects(message.get("content")):
+        for piece in pieces_of(text_of(chunk.get("thinking")), chunk_chars):
+            yield {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": piece}]}]}
+
+
+def _detail_pieces(entry: JsonObject, chunk_chars: int) -> Iterator[tuple[str | None, JsonObject]]:
+    """A detail in pieces with one index, each with the text that it shows; a signature comes alone."""
+    field = next((name for name in ("text", "summary") if name in entry), "")
+    head = {key: value for key, value in entry.items() if key not in (field, "signature")}
+    for piece in pieces_of(string(entry.get(field)), chunk_chars):
+        yield piece, {**head, field: piece}
+    if "signature" in entry or not field:
+        yield None, {**head, **({"signature": entry["signature"]} if field else {})}
+
+
+def _word_deltas(message: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+    # A turn that thought nothing has an empty list of details, which its client must send back.
+    details: JsonObject = {"reasoning_details": []} if {"reasoning", "reasoning_details"} <= set(message) else {}
     for piece in pieces_of(text_of(message.get("content")), chunk_chars):
-        yield {**style.delta_extras, **style.say_extras, "content": piece}
-    yield from call_deltas(message, chunk_chars, style)
+        yield {"content": piece, **details}
+    if "extra_content" in message:
+        yield {"content": "", "extra_content": message["extra_content"]}
 
 
-def call_deltas(message: JsonObject, chunk_chars: int, style: ChatStyle) -> Iterator[JsonObject]:
+def _call_deltas(message: JsonObject, chunk_chars: int, splits_arguments: bool) -> Iterator[JsonObject]:
     """The calls of a message: whole, or opened and then filled."""
     for number, call in enumerate(objects(message.get("tool_calls"))):
-        first = {"index": number, **{key: value for key, value in call.items() if key != "index"}}
         function = call["function"]
-        if not style.splits_arguments:
-            yield {**style.delta_extras, "tool_calls": [first]}
+        if not splits_arguments:
+            yield {"index": number, **call}
             continue
-        opened = {**first, "function": {"name": function["name"], "arguments": ""}}
-        yield {**style.delta_extras, "tool_calls": [opened]}
+        yield {"index": number, **call, "function": {**function, "arguments": ""}}
         for piece in pieces_of(function["arguments"], chunk_chars):
-            yield {**style.delta_extras, "tool_calls": [{"index": number, "function": {"arguments": piece}}]}
+            yield {"index": number, "function": {"arguments": piece}}

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import base64
+import binascii
 from collections.abc import Iterator
+from functools import partial
+
+from msgspec.structs import replace
 
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, encode_message
-from thoughtline_sim.exchange import Exchange, Wire
-from thoughtline_sim.model import Offer
-from thoughtline_sim.values import Answer, Call, Heard, HeardCall, Hosted, Redacted, Role, Say, Think, Tool
-from thoughtline_sim.wire import (
-    JsonObject,
-    as_object,
-    canonical,
-    canonical_arguments,
-    compact,
-    digest,
-    objects,
-    pieces_of,
-    string,
-)
-from thoughtline_sim.wires.messages import MessagesStyle, Place, arguments_of
-
-_STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
-_PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.model import OfferedTools, offered
+from thoughtline_sim.pieces import Hosted, Thought
+from thoughtline_sim.reading import Json, JsonObject, as_object, objects, string
+from thoughtline_sim.values import InputMessage, ModelAnswer
+from thoughtline_sim.wires import messages
+from thoughtline_sim.wires.messages import STOPS, BlockPlace, MessagesStyle, written_blocks
+from thoughtline_sim.writing import compact, pieces_of
 
 
 def problem_of(body: JsonObject) -> str | None:
@@ -37,52 +31,57 @@ def problem_of(body: JsonObject) -> str | None:
     return None
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return messages.read({"messages": [claude_message(message) for message in objects(body.get("messages"))]})
 
 
-def _hear_message(index: int, message: JsonObject) -> Heard:
-    blocks = objects(message.get("content"))
-    role: Role = "assistant" if message.get("role") == "assistant" else "user"
-    calls = tuple(
-        HeardCall(string(call.get("name")), canonical_arguments(call.get("input")), string(call.get("toolUseId")))
-        for call in (as_object(block.get("toolUse")) for block in blocks if "toolUse" in block)
-    )
-    results = tuple(
-        string(as_object(block["toolResult"]).get("toolUseId")) for block in blocks if "toolResult" in block
-    )
-    thoughts = tuple(canonical(block["reasoningContent"]) for block in blocks if "reasoningContent" in block)
-    text = "".join(string(block.get("text")) for block in blocks)
-    return Heard(role, index, text, thoughts if role == "assistant" else (), calls, results, message)
+def claude_message(message: JsonObject) -> JsonObject:
+    """A message in Claude's own wire."""
+    return {"role": message.get("role"), "content": [_claude_block(block) for block in objects(message.get("content"))]}
 
 
-def offer(body: JsonObject) -> Offer:
+def _claude_block(block: JsonObject) -> JsonObject:
+    reasoning = as_object(block.get("reasoningContent"))
+    if "redactedContent" in reasoning:
+        return {"type": "redacted_thinking", "data": _unwrapped(reasoning["redactedContent"])}
+    if "reasoningContent" in block:
+        text = as_object(reasoning.get("reasoningText"))
+        return {"type": "thinking", **{"thinking" if key == "text" else key: value for key, value in text.items()}}
+    if "toolUse" in block:
+        call = as_object(block["toolUse"])
+        return {"type": "tool_use", **call, "id": call.get("toolUseId")}
+    if "toolResult" in block:
+        result = as_object(block["toolResult"])
+        return {"type": "tool_result", **result, "tool_use_id": result.get("toolUseId")}
+    return {"type": "text", **block}
+
+
+def _unwrapped(value: Json) -> Json:
+    """The blob is base64 of what was base64 already."""
+    try:
+        return base64.b64decode(string(value), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return value
+
+
+def offer(body: JsonObject) -> OfferedTools:
     settings = as_object(body.get("toolConfig"))
     specs = [as_object(tool.get("toolSpec")) for tool in objects(settings.get("tools"))]
-    tools = tuple(
-        Tool(string(spec.get("name")), as_object(as_object(spec.get("inputSchema")).get("json")))
-        for spec in specs
-        if string(spec.get("name"))
-    )
-    forced = string(as_object(as_object(settings.get("toolChoice")).get("tool")).get("name"))
-    return Offer(tools, forced or None)
+    forced = as_object(as_object(settings.get("toolChoice")).get("tool")).get("name")
+    return offered(((spec.get("name"), as_object(spec.get("inputSchema")).get("json")) for spec in specs), forced)
 
 
-def converse_wire(style: MessagesStyle) -> Wire:
-    """Claude signs here as it does at home; `style` says how."""
-
-    def write(exchange: Exchange, answer: Answer) -> JsonObject:
-        return _write(exchange, answer, style)
-
-    return Wire(
+def converse_wire(claude: MessagesStyle) -> WireFormat:
+    """Claude signs here as it does at home; its style says how."""
+    return WireFormat(
         "bedrock_converse",
         problem_of,
-        hear,
-        offer,
-        write,
-        _frames,
-        _echo,
-        lambda _: CONTENT_TYPE,
+        read,
+        offer=offer,
+        write=partial(_write, claude),
+        frames=_frames,
+        echo=lambda whole: {"messages": [whole["output"]["message"]]},
+        stream_type=lambda _: CONTENT_TYPE,
     )
 
 
@@ -90,66 +89,45 @@ def is_claude(model: str) -> bool:
     return "claude" in model
 
 
-def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObject:
-    kinds = {Think: "t", Redacted: "r", Say: "x", Call: "u"}
-    pieces = [piece for piece in answer.pieces if not isinstance(piece, Hosted)]
-    place = Place(answer.id, 0, "".join(kinds[type(piece)] for piece in pieces))
-    blocks: list[JsonObject] = []
-    for piece in pieces:
-        blocks.append(_block(exchange, answer, style, place, piece, len(blocks)))
-        if isinstance(piece, (Think, Redacted)):
-            place = place._replace(number=place.number + 1)
+def _write(claude: MessagesStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
+    style = claude if is_claude(answer.model) else claude._replace(thinking=_plain)
+    answer = replace(answer, pieces=tuple(piece for piece in answer.pieces if not isinstance(piece, Hosted)))
+    blocks = [_block(block) for block in written_blocks(style, exchange, answer)]
     return {
         "metrics": {"latencyMs": 1000},
         "output": {"message": {"content": blocks, "role": "assistant"}},
-        "stopReason": _STOPS[answer.finish],
+        "stopReason": STOPS[answer.finish],
         "usage": {
             "inputTokens": answer.usage.input,
             "outputTokens": answer.usage.output,
             "totalTokens": answer.usage.total,
-            "cacheReadInputTokens": 0,
-            "cacheReadInputTokenCount": 0,
-            "serverToolUsage": {},
         },
     }
 
 
-def _block(
-    exchange: Exchange,
-    answer: Answer,
-    style: MessagesStyle,
-    place: Place,
-    piece: Think | Redacted | Say | Call,
-    number: int,
-) -> JsonObject:
-    match piece:
-        case Say():
-            return {"text": piece.text}
-        case Call():
-            call_id = f"tooluse_{digest(answer.id, str(number))[:22]}"
-            return {"toolUse": {"input": arguments_of(piece), "name": piece.name, "toolUseId": call_id}}
-        case _ if is_claude(answer.model):
-            return {"reasoningContent": _from_anthropic(style.thinking(exchange, answer, place, piece))}
-        case _ if "nova" in answer.model:
-            return {"reasoningContent": {"reasoningText": {"text": "[REDACTED]"}}}
+def _plain(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
+    """Models that sign nothing; Nova does not show what it thinks."""
+    return {"type": "thinking", "thinking": "[REDACTED]" if "nova" in answer.model else piece.text}
+
+
+def _block(block: JsonObject) -> JsonObject:
+    """A block of Claude's own wire in Amazon's."""
+    match block["type"]:
+        case "text":
+            return {"text": block["text"]}
+        case "tool_use":
+            return {"toolUse": {"input": block["input"], "name": block["name"], "toolUseId": block["id"]}}
+        case "redacted_thinking":
+            return {"reasoningContent": {"redactedContent": base64.b64encode(block["data"].encode()).decode()}}
         case _:
-            return {"reasoningContent": {"reasoningText": {"text": piece.text}}}
+            signature = {"signature": block["signature"]} if "signature" in block else {}
+            return {"reasoningContent": {"reasoningText": {**signature, "text": block["thinking"]}}}
 
 
-def _from_anthropic(block: JsonObject) -> JsonObject:
-    if block["type"] == "redacted_thinking":
-        return {"redactedContent": base64.b64encode(block["data"].encode()).decode()}
-    return {"reasoningText": {"signature": block["signature"], "text": block["thinking"]}}
-
-
-def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    return [_frame(name, body, number) for number, (name, body) in enumerate(_events(whole, chunk_chars))]
-
-
-def _frame(name: str, body: JsonObject, number: int) -> bytes:
-    """`p` is padding, so that sizes tell nothing (recorded)."""
-    headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
-    return encode_message(headers, compact({**body, "p": _PADDING[: 2 + number * 11 % 50]}))
+def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+    headers = {":content-type": "application/json", ":message-type": "event"}
+    events = _events(whole, chunk_chars)
+    return [encode_message({":event-type": name, **headers}, compact(body)) for name, body in events]
 
 
 def _events(whole: JsonObject, chunk_chars: int) -> Iterator[tuple[str, JsonObject]]:
@@ -162,8 +140,7 @@ def _events(whole: JsonObject, chunk_chars: int) -> Iterator[tuple[str, JsonObje
             yield "contentBlockDelta", {"contentBlockIndex": index, "delta": delta}
         yield "contentBlockStop", {"contentBlockIndex": index}
     yield "messageStop", {"stopReason": whole["stopReason"]}
-    usage = {key: value for key, value in whole["usage"].items() if not key.startswith("cache")}
-    yield "metadata", {"metrics": whole["metrics"], "usage": usage}
+    yield "metadata", {"metrics": whole["metrics"], "usage": whole["usage"]}
 
 
 def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
@@ -181,7 +158,3 @@ def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
             yield {"reasoningContent": {"text": piece}}
         if "signature" in reasoning:
             yield {"reasoningContent": {"signature": reasoning["signature"]}}
-
-
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"messages": [whole["output"]["message"]]}

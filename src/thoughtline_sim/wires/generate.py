@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from thoughtline_sim.exchange import Exchange, Wire
-from thoughtline_sim.model import Offer
+from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.model import OfferedTools, offered
+from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think
+from thoughtline_sim.reading import JsonObject, as_object, call_arguments, objects, standard, string
 from thoughtline_sim.tokens import GEMINI, GEMINI_2_5, Spelling
-from thoughtline_sim.values import Answer, Call, Heard, HeardCall, Hosted, Redacted, Role, Say, Think, Tool, Usage
-from thoughtline_sim.wire import (
-    JsonObject,
-    as_object,
-    canonical_arguments,
-    compact,
-    digest,
-    objects,
-    pieces_of,
-    string,
-)
+from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.wires.messages import arguments_of
+from thoughtline_sim.writing import compact, digest, pieces_of
 
-_ID_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _STOPS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}
 
 
@@ -50,9 +42,18 @@ def spelling_for(model: str) -> Spelling:
     return GEMINI_2_5 if is_2_5(model) else GEMINI
 
 
-def bound_to(exchange: Exchange, name: str, arguments: str) -> tuple[str, ...]:
+def bound_to(exchange: SimExchange, name: str, arguments: str) -> tuple[str, ...]:
     """What a signature is good for: this call of this model for this account. No name: a text part."""
     return ("gemini", exchange.model, exchange.account, name, arguments)
+
+
+def seal(exchange: SimExchange, name: str, arguments: str) -> str:
+    return exchange.mint.seal({"call": name}, bound_to(exchange, name, arguments), spelling_for(exchange.model))
+
+
+def thinking_config(exchange: SimExchange) -> JsonObject:
+    settings = as_object(either(exchange.body, "generationConfig", "generation_config"))
+    return as_object(either(settings, "thinkingConfig", "thinking_config"))
 
 
 def problem_of(body: JsonObject) -> str | None:
@@ -66,77 +67,60 @@ def problem_of(body: JsonObject) -> str | None:
     return None
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_content(index, content) for index, content in enumerate(objects(body.get("contents"))))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return tuple(_read_content(index, content) for index, content in enumerate(objects(body.get("contents"))))
 
 
-def _hear_content(index: int, content: JsonObject) -> Heard:
+def _read_content(index: int, content: JsonObject) -> InputMessage:
     parts = objects(content.get("parts"))
     role: Role = "assistant" if content.get("role") == "model" else "user"
-    text = "".join(string(part.get("text")) for part in parts if part.get("thought") is not True)
-    calls = tuple(_hear_call(call_of(part)) for part in parts if call_of(part))
-    results = tuple(string(result_of(part).get("name")) for part in parts if result_of(part))
     # The summary may be dropped, the signature may not: only the signature is reasoning that comes back.
-    signatures = tuple(_standard(signature_of(part)) for part in parts if signature_of(part))
-    return Heard(role, index, text, signatures if role == "assistant" else (), calls, results, content)
+    signatures = tuple(standard(signature_of(part)) for part in parts if signature_of(part))
+    return InputMessage(
+        role,
+        index,
+        text="".join(string(part.get("text")) for part in parts if part.get("thought") is not True),
+        thoughts=signatures if role == "assistant" else (),
+        calls=tuple(_read_call(part) for part in parts if call_of(part)),
+        results=tuple(string(result_of(part).get("name")) for part in parts if result_of(part)),
+        raw=content,
+    )
 
 
-def _standard(signature: str) -> str:
-    return signature.translate(str.maketrans("-_", "+/"))
+def _read_call(part: JsonObject) -> InputCall:
+    call = call_of(part)
+    name, call_id = string(call.get("name")), string(call.get("id")) or None
+    return InputCall(name, call_arguments(call.get("args")), call_id, signature=signature_of(part))
 
 
-def _hear_call(call: JsonObject) -> HeardCall:
-    return HeardCall(string(call.get("name")), canonical_arguments(call.get("args")), string(call.get("id")) or None)
-
-
-def offer(body: JsonObject) -> Offer:
+def offer(body: JsonObject) -> OfferedTools:
     declared: list[JsonObject] = []
     for tool in objects(body.get("tools")):
         declared += objects(either(tool, "functionDeclarations", "function_declarations"))
-    tools = tuple(
-        Tool(string(function.get("name")), as_object(either(function, "parameters", "parametersJsonSchema")))
-        for function in declared
-        if string(function.get("name"))
-    )
     settings = as_object(either(body, "toolConfig", "tool_config"))
     choice = as_object(either(settings, "functionCallingConfig", "function_calling_config"))
-    return Offer(tools, None, choice.get("mode") != "NONE")
+    named = ((function.get("name"), either(function, "parameters", "parametersJsonSchema")) for function in declared)
+    return offered(named, may_call=choice.get("mode") != "NONE")
 
 
-def _write(exchange: Exchange, answer: Answer) -> JsonObject:
-    parts = list(_parts(exchange, answer))
-    candidate: JsonObject = {
-        "content": {"parts": parts, "role": "model"},
-        "finishReason": _STOPS[answer.finish],
-        "index": 0,
-    }
-    if answer.calls:
-        candidate["finishMessage"] = "Model generated function call(s)."
+def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
+    content = {"parts": list(_parts(exchange, answer)), "role": "model"}
     return {
-        "candidates": [candidate],
-        "usageMetadata": _usage(answer.usage),
+        "candidates": [{"content": content, "finishReason": _STOPS[answer.finish], "index": 0}],
+        "usageMetadata": {
+            "promptTokenCount": answer.usage.input,
+            "candidatesTokenCount": answer.usage.output - answer.usage.reasoning,
+            "totalTokenCount": answer.usage.total,
+            "thoughtsTokenCount": answer.usage.reasoning,
+        },
         "modelVersion": answer.model,
         "responseId": answer.id[:22],
     }
 
 
-def _usage(usage: Usage) -> JsonObject:
-    thoughts = {"thoughtsTokenCount": usage.reasoning} if usage.reasoning else {}
-    return {
-        "promptTokenCount": usage.input,
-        "candidatesTokenCount": usage.output - usage.reasoning,
-        "totalTokenCount": usage.total,
-        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": usage.input}],
-        **thoughts,
-        "serviceTier": "standard",
-    }
-
-
-def _parts(exchange: Exchange, answer: Answer) -> Iterator[JsonObject]:
+def _parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
     """Summaries if asked for; the signature on the first call of the step, or on the last text where there is none."""
-    settings = as_object(either(exchange.body, "generationConfig", "generation_config"))
-    thinking = as_object(either(settings, "thinkingConfig", "thinking_config"))
-    shows = either(thinking, "includeThoughts", "include_thoughts") is True
+    shows = either(thinking_config(exchange), "includeThoughts", "include_thoughts") is True
     signs = signs_answer(exchange, answer)
     says = [piece for piece in answer.pieces if isinstance(piece, Say)]
     calls = 0
@@ -147,51 +131,37 @@ def _parts(exchange: Exchange, answer: Answer) -> Iterator[JsonObject]:
                     yield {"text": piece.text, "thought": True}
             case Say():
                 signed = signs and not answer.calls and piece is says[-1]
-                yield {"text": piece.text, **(_seal(exchange, "", "") if signed else {})}
-            case Call():
+                yield {"text": piece.text, **({"thoughtSignature": seal(exchange, "", "")} if signed else {})}
+            case CallTool():
                 yield _call_part(exchange, answer, piece, calls, signs)
                 calls += 1
             case Hosted():
-                yield from _executed(exchange, piece)
+                # Code that Google ran, signed, and what came of it (recorded).
+                code = {"language": "PYTHON", "code": f"{piece.name}({piece.arguments})"}
+                yield {"executableCode": code, "thoughtSignature": seal(exchange, "", "")}
+                yield {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "ok"}}
             case _:
                 assert_never(piece)
 
 
-def _executed(exchange: Exchange, piece: Hosted) -> Iterator[JsonObject]:
-    """Code that Google ran, signed, and what came of it (recorded)."""
-    code = {"language": "PYTHON", "code": f"{piece.name}({piece.arguments})"}
-    yield {"executableCode": code, **_seal(exchange, "", "")}
-    yield {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "ok"}}
-
-
-def signs_answer(exchange: Exchange, answer: Answer) -> bool:
+def signs_answer(exchange: SimExchange, answer: ModelAnswer) -> bool:
     """Gemini 3 signs its calls even at minimal thinking; 2.5 only what it thought, and only if tools were declared."""
-    has_thought = any(isinstance(piece, (Think, Redacted)) for piece in answer.pieces)
     if is_2_5(answer.model):
-        return has_thought and bool(exchange.body.get("tools"))
-    return has_thought or bool(answer.calls)
+        return bool(answer.thoughts and exchange.body.get("tools"))
+    return bool(answer.thoughts or answer.calls)
 
 
-def _call_part(exchange: Exchange, answer: Answer, call: Call, number: int, signs: bool) -> JsonObject:
+def _call_part(exchange: SimExchange, answer: ModelAnswer, call: CallTool, number: int, signs: bool) -> JsonObject:
     arguments = arguments_of(call)
     body: JsonObject = {"name": call.name, "args": arguments}
     if answer.has_ids and not is_2_5(answer.model):
-        body["id"] = _call_id(answer.id, number)
-    seal = _seal(exchange, call.name, canonical_arguments(arguments)) if signs and number == 0 else {}
-    return {"functionCall": body, **seal}
+        body["id"] = digest(answer.id, str(number))[:8]
+    if not signs or number > 0:
+        return {"functionCall": body}
+    return {"functionCall": body, "thoughtSignature": seal(exchange, call.name, call_arguments(arguments))}
 
 
-def _call_id(answer_id: str, number: int) -> str:
-    """Eight letters and digits, as in `22iommr8` and `dpob6y0z` of recorded answers."""
-    return "".join(_ID_LETTERS[byte % len(_ID_LETTERS)] for byte in bytes.fromhex(digest(answer_id, str(number)))[:8])
-
-
-def _seal(exchange: Exchange, name: str, arguments: str) -> JsonObject:
-    bound = bound_to(exchange, name, arguments)
-    return {"thoughtSignature": exchange.mint.seal({"call": name}, bound, spelling_for(exchange.model))}
-
-
-def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
+def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
     bodies = [compact(chunk) for chunk in _chunks(whole, chunk_chars)]
     if is_sse(exchange):
         return [b"data: " + body + b"\r\n\r\n" for body in bodies]
@@ -199,24 +169,28 @@ def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[byt
     return [*opening, b"\n]"]
 
 
-def is_sse(exchange: Exchange) -> bool:
-    return exchange.query.get("alt") == "sse"
+def is_sse(exchange: SimExchange) -> bool:
+    return exchange.request.query.get("alt") == "sse"
+
+
+def is_array(exchange: SimExchange) -> bool:
+    """Whether the answer is one JSON array: a stream that was not asked for as events."""
+    return exchange.is_streaming and not is_sse(exchange)
 
 
 def _chunks(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
     """Each chunk is a partial response; a signature comes with its part, on text as a trailing empty one (recorded)."""
     candidate = whole["candidates"][0]
-    usage = {key: value for key, value in whole["usageMetadata"].items() if key != "candidatesTokenCount"}
-    tail = {"modelVersion": whole["modelVersion"], "responseId": whole["responseId"]}
+    tail = {key: value for key, value in whole.items() if key != "candidates"}
     last: list[JsonObject] = [{"text": ""}]
     for part in candidate["content"]["parts"]:
         for piece in _split(part, chunk_chars):
             content = {"parts": [piece], "role": "model"}
-            yield {"candidates": [{"content": content, "index": 0}], "usageMetadata": usage, **tail}
+            yield {"candidates": [{"content": content, "index": 0}], **tail}
         if "text" in part and "thoughtSignature" in part:
             last = [{"text": "", "thoughtSignature": part["thoughtSignature"]}]
     closing = {**candidate, "content": {"parts": last, "role": "model"}}
-    yield {"candidates": [closing], "usageMetadata": whole["usageMetadata"], **tail}
+    yield {"candidates": [closing], **tail}
 
 
 def _split(part: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
@@ -228,12 +202,13 @@ def _split(part: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         yield {"text": piece, **rest}
 
 
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"contents": [whole["candidates"][0]["content"]]}
-
-
-def _stream_type(exchange: Exchange) -> str:
-    return "text/event-stream" if is_sse(exchange) else "application/json; charset=UTF-8"
-
-
-GENERATE = Wire("gemini_generate", problem_of, hear, offer, _write, _frames, _echo, _stream_type)
+GENERATE = WireFormat(
+    "gemini_generate",
+    problem_of,
+    read,
+    offer=offer,
+    write=_write,
+    frames=_frames,
+    echo=lambda whole: {"contents": [whole["candidates"][0]["content"]]},
+    stream_type=lambda exchange: "text/event-stream" if is_sse(exchange) else "application/json; charset=UTF-8",
+)

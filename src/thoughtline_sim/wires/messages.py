@@ -7,45 +7,24 @@ wire and sign nothing that anybody reads. That difference is a `MessagesStyle`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, assert_never
 
 import msgspec
 
-from thoughtline_sim.exchange import Exchange, Wire
-from thoughtline_sim.model import Offer
-from thoughtline_sim.values import (
-    Answer,
-    Call,
-    Heard,
-    HeardCall,
-    Hosted,
-    Piece,
-    Redacted,
-    Role,
-    Say,
-    Think,
-    Tool,
-    Usage,
-)
-from thoughtline_sim.wire import (
-    Json,
-    JsonObject,
-    as_object,
-    canonical,
-    canonical_arguments,
-    compact,
-    digest,
-    objects,
-    pieces_of,
-    string,
-    text_of,
-)
+from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.model import OfferedTools, offered
+from thoughtline_sim.pieces import CallTool, Hosted, Piece, Redacted, Say, Think, Thought
+from thoughtline_sim.reading import Json, JsonObject, as_object, call_arguments, canonical, objects, string, text_of
+from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
+from thoughtline_sim.writing import compact, digest, pieces_of, uuid_of
 
 THINKING = ("thinking", "redacted_thinking")
-_STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
+STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
+_ROLES: dict[str, Role] = {"assistant": "assistant", "system": "system"}
 
 
-class Place(NamedTuple):
+class BlockPlace(NamedTuple):
     """Where a thinking block stands in the answer that is being signed."""
 
     message_id: str
@@ -56,11 +35,10 @@ class Place(NamedTuple):
 class MessagesStyle(NamedTuple):
     """What a server of this wire puts into a thinking block, and how it names things."""
 
-    thinking: Callable[[Exchange, Answer, Place, Think | Redacted], JsonObject]
+    thinking: Callable[[SimExchange, ModelAnswer, BlockPlace, Thought], JsonObject]
     call_id: Callable[[str, str, int], str]
     reply_id: Callable[[str], str]
-    pieces: Callable[[Exchange, tuple[Piece, ...]], tuple[Piece, ...]] = lambda exchange, pieces: pieces
-    is_genuine: bool = False
+    pieces: Callable[[SimExchange, tuple[Piece, ...]], tuple[Piece, ...]] = lambda exchange, pieces: pieces
 
 
 def problem_of(body: JsonObject) -> str | None:
@@ -83,54 +61,47 @@ def blocks_of(message: JsonObject) -> list[JsonObject]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return tuple(_read_message(index, message) for index, message in enumerate(objects(body.get("messages"))))
 
 
-def _hear_message(index: int, message: JsonObject) -> Heard:
+def _read_message(index: int, message: JsonObject) -> InputMessage:
     blocks = blocks_of(message)
-    role: Role = "assistant" if message.get("role") == "assistant" else "user"
-    if message.get("role") == "system":
-        role = "system"
-    results = tuple(string(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result")
-    text = text_of([block for block in blocks if block.get("type") == "text"])
-    calls = tuple(
-        HeardCall(string(block.get("name")), canonical_arguments(block.get("input")), string(block.get("id")))
-        for block in blocks
-        if block.get("type") == "tool_use"
-    )
+    role = _ROLES.get(string(message.get("role")), "user")
     thoughts = tuple(canonical(block) for block in blocks if block.get("type") in THINKING)
-    return Heard(role, index, text, thoughts if role == "assistant" else (), calls, results, message)
-
-
-def offer(body: JsonObject) -> Offer:
-    tools = tuple(
-        Tool(string(tool.get("name")), as_object(tool.get("input_schema")))
-        for tool in objects(body.get("tools"))
-        if string(tool.get("name")) and "input_schema" in tool
+    return InputMessage(
+        role,
+        index,
+        text=text_of([block for block in blocks if block.get("type") == "text"]),
+        thoughts=thoughts if role == "assistant" else (),
+        calls=tuple(
+            InputCall(string(block.get("name")), call_arguments(block.get("input")), string(block.get("id")))
+            for block in blocks
+            if block.get("type") == "tool_use"
+        ),
+        results=tuple(string(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result"),
+        raw=message,
     )
+
+
+def offer(body: JsonObject) -> OfferedTools:
+    tools = [tool for tool in objects(body.get("tools")) if "input_schema" in tool]
     choice = as_object(body.get("tool_choice"))
-    return Offer(tools, string(choice.get("name")) or None, choice.get("type") != "none")
+    named = ((tool.get("name"), tool["input_schema"]) for tool in tools)
+    return offered(named, choice.get("name"), may_call=choice.get("type") != "none")
 
 
-def messages_wire(style: MessagesStyle) -> Wire:
-    def write(exchange: Exchange, answer: Answer) -> JsonObject:
-        return _write(exchange, answer, style)
-
-    return Wire(
+def messages_wire(style: MessagesStyle) -> WireFormat:
+    return WireFormat(
         "anthropic_messages",
         problem_of,
-        hear,
-        offer,
-        write,
-        _frames,
-        _echo,
-        lambda _: "text/event-stream; charset=utf-8",
+        read,
+        offer=offer,
+        write=partial(_write, style),
+        frames=_frames,
+        echo=lambda whole: {"messages": [{"role": "assistant", "content": whole["content"]}]},
+        stream_type=lambda _: "text/event-stream; charset=utf-8",
     )
-
-
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"messages": [{"role": "assistant", "content": whole["content"]}]}
 
 
 def skeleton_of(blocks: list[JsonObject]) -> str:
@@ -139,52 +110,47 @@ def skeleton_of(blocks: list[JsonObject]) -> str:
     return "".join(letters.get(string(block.get("type")), "o") for block in blocks)
 
 
-def _write(exchange: Exchange, answer: Answer, style: MessagesStyle) -> JsonObject:
+def _write(style: MessagesStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
+    return {
+        "model": answer.model,
+        "id": style.reply_id(answer.id),
+        "type": "message",
+        "role": "assistant",
+        "content": written_blocks(style, exchange, answer),
+        "stop_reason": STOPS[answer.finish],
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": answer.usage.input,
+            "output_tokens": answer.usage.output,
+            "output_tokens_details": {"thinking_tokens": answer.usage.reasoning},
+        },
+        **exchange.notes,
+    }
+
+
+def written_blocks(style: MessagesStyle, exchange: SimExchange, answer: ModelAnswer) -> list[JsonObject]:
+    """The content of an answer."""
     pieces = style.pieces(exchange, answer.pieces)
-    kinds = {Think: "t", Redacted: "r", Say: "x", Call: "u", Hosted: "so"}
-    skeleton = "".join(kinds[type(piece)] for piece in pieces)
-    reply_id = style.reply_id(answer.id)
+    kinds = {Think: "t", Redacted: "r", Say: "x", CallTool: "u", Hosted: "so"}
+    place = BlockPlace(style.reply_id(answer.id), 0, "".join(kinds[type(piece)] for piece in pieces))
     blocks: list[JsonObject] = []
-    thoughts = calls = 0
+    calls = 0
     for piece in pieces:
         match piece:
             case Think() | Redacted():
-                blocks.append(style.thinking(exchange, answer, Place(reply_id, thoughts, skeleton), piece))
-                thoughts += 1
+                blocks.append(style.thinking(exchange, answer, place, piece))
+                place = place._replace(number=place.number + 1)
             case Say():
                 blocks.append({"type": "text", "text": piece.text})
-            case Call():
-                blocks.append(_tool_use(piece, style.call_id(answer.id, piece.name, calls), style))
+            case CallTool():
+                call_id = style.call_id(answer.id, piece.name, calls)
+                blocks.append({"type": "tool_use", "id": call_id, "name": piece.name, "input": arguments_of(piece)})
                 calls += 1
             case Hosted():
                 blocks += _server_tool(piece, f"srvtoolu_01{digest(answer.id, 'hosted', str(len(blocks)))[:22]}")
             case _:
                 assert_never(piece)
-    return _around(exchange, answer, reply_id, blocks, style)
-
-
-def _around(
-    exchange: Exchange, answer: Answer, reply_id: str, blocks: list[JsonObject], style: MessagesStyle
-) -> JsonObject:
-    whole: JsonObject = {
-        "model": answer.model,
-        "id": reply_id,
-        "type": "message",
-        "role": "assistant",
-        "content": blocks,
-        "stop_reason": _STOPS[answer.finish],
-        "stop_sequence": None,
-        **({"stop_details": None} if style.is_genuine else {}),
-        "usage": _usage(answer.usage, style),
-    }
-    if "input_transformations" in exchange.notes:
-        whole["input_transformations"] = exchange.notes["input_transformations"]
-    return whole
-
-
-def _tool_use(call: Call, call_id: str, style: MessagesStyle) -> JsonObject:
-    block: JsonObject = {"type": "tool_use", "id": call_id, "name": call.name, "input": arguments_of(call)}
-    return {**block, "caller": {"type": "direct"}} if style.is_genuine else block
+    return blocks
 
 
 def _server_tool(piece: Hosted, name: str) -> list[JsonObject]:
@@ -194,7 +160,7 @@ def _server_tool(piece: Hosted, name: str) -> list[JsonObject]:
     return [use, {"type": f"{piece.name}_tool_result", "tool_use_id": name, "content": found}]
 
 
-def arguments_of(call: Call | Hosted) -> Json:
+def arguments_of(call: CallTool | Hosted) -> Json:
     """The arguments as an object, for wires that have no text for them; what is no object becomes one."""
     try:
         value = msgspec.json.decode(call.arguments)
@@ -203,42 +169,18 @@ def arguments_of(call: Call | Hosted) -> Json:
     return value if isinstance(value, dict) else {"value": value if value is not None else call.arguments}
 
 
-def _usage(usage: Usage, style: MessagesStyle) -> JsonObject:
-    counts: JsonObject = {
-        "input_tokens": usage.input,
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": 0,
-        "output_tokens": usage.output,
-    }
-    if not style.is_genuine:
-        return {**counts, "service_tier": "standard"}
-    return {
-        **counts,
-        "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
-        "output_tokens_details": {"thinking_tokens": usage.reasoning},
-        "service_tier": "standard",
-        "inference_geo": "global",
-    }
-
-
-def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    events = list(_events(whole, chunk_chars))
-    return [_event(event, number) for number, event in enumerate(events)]
-
-
-def _event(event: JsonObject, number: int) -> bytes:
+def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
     """Spaces of varying number before the last brace, as the genuine API pads its lines (recorded)."""
-    body = compact(event)
-    padded = body[:-1] + b" " * (number * 7 % 13) + b"}"
-    return b"event: " + string(event["type"]).encode() + b"\ndata: " + padded + b"\n\n"
+    frames = []
+    for number, event in enumerate(_events(whole, chunk_chars)):
+        padded = compact(event)[:-1] + b" " * (number * 7 % 13) + b"}"
+        frames.append(b"event: " + event["type"].encode() + b"\ndata: " + padded + b"\n\n")
+    return frames
 
 
 def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
-    usage = whole["usage"]
-    start = {key: value for key, value in whole.items() if key != "stop_details"}
-    begun = {key: value for key, value in usage.items() if key != "output_tokens_details"}
-    start |= {"content": [], "stop_reason": None, "usage": {**begun, "output_tokens": 1}}
-    yield {"type": "message_start", "message": start}
+    begun: JsonObject = {"content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
+    yield {"type": "message_start", "message": {**whole, **begun}}
     for index, block in enumerate(whole["content"]):
         yield {"type": "content_block_start", "index": index, "content_block": _opened(block)}
         if index == 0:
@@ -246,22 +188,15 @@ def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         for delta in _deltas(block, chunk_chars):
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}
-    told = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-    delta = {key: whole[key] for key in ("stop_reason", "stop_sequence", "stop_details") if key in whole}
-    yield {"type": "message_delta", "delta": delta, "usage": {key: usage[key] for key in told}}
+    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": delta, "usage": whole["usage"]}
     yield {"type": "message_stop"}
 
 
 def _opened(block: JsonObject) -> JsonObject:
-    match block["type"]:
-        case "thinking":
-            return {"type": "thinking", "thinking": "", "signature": ""}
-        case "tool_use" | "server_tool_use":
-            return {**block, "input": {}}
-        case "text":
-            return {"type": "text", "text": ""}
-        case _:
-            return block
+    """A block as it is announced: what deltas bring is empty."""
+    empty: JsonObject = {"thinking": "", "signature": "", "text": "", "input": {}}
+    return {key: empty.get(key, value) for key, value in block.items()}
 
 
 def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
@@ -280,12 +215,12 @@ def _deltas(block: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
                 yield {"type": "input_json_delta", "partial_json": piece}
 
 
-def _unsigned(exchange: Exchange, answer: Answer, place: Place, piece: Think | Redacted) -> JsonObject:
+def _unsigned(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
     """DeepSeek, MiMo, MiniMax: a signature that is there for the schema and nothing else."""
     return {"type": "thinking", "thinking": piece.text, "signature": place.message_id}
 
 
-def _decorated(exchange: Exchange, answer: Answer, place: Place, piece: Think | Redacted) -> JsonObject:
+def _decorated(exchange: SimExchange, answer: ModelAnswer, place: BlockPlace, piece: Thought) -> JsonObject:
     """Kimi: no magic, 12946 characters whole and 4340 streamed, never read (contracts.md §0.3)."""
     size = 4340 if exchange.is_streaming else 12946
     letters = "".join(digest(answer.id, str(place.number), str(number)) for number in range(size // 24 + 1))
@@ -293,9 +228,7 @@ def _decorated(exchange: Exchange, answer: Answer, place: Place, piece: Think | 
 
 
 PLAIN = MessagesStyle(
-    _unsigned,
-    lambda digits, name, number: f"call_{number:02d}_{digest(digits, str(number))}",
-    lambda digits: f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}",
+    _unsigned, lambda digits, name, number: f"call_{number:02d}_{digest(digits, str(number))}", uuid_of
 )
 KIMI = MessagesStyle(
     _decorated, lambda digits, name, number: f"functions.{name}:{number}", lambda digits: f"msg_{digits[:24]}"

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from thoughtline_sim.exchange import Exchange, Wire
-from thoughtline_sim.values import Answer, Heard
-from thoughtline_sim.wire import JsonObject, compact, digest, pieces_of, string
+from thoughtline_sim.exchange import SimExchange, WireFormat
+from thoughtline_sim.reading import JsonObject, string
+from thoughtline_sim.values import InputMessage, ModelAnswer
 from thoughtline_sim.wires import chat
 from thoughtline_sim.wires.messages import arguments_of
+from thoughtline_sim.writing import compact, digest, pieces_of
 
 
-def _hear(body: JsonObject) -> tuple[Heard, ...]:
+def _read(body: JsonObject) -> tuple[InputMessage, ...]:
     """Messages are chat's, but for the name of the reasoning field."""
     messages = [{**message, "reasoning_content": string(message.get("thinking"))} for message in body["messages"]]
-    return chat.hear({"messages": messages})
+    return chat.read({"messages": messages})
 
 
-def _write(exchange: Exchange, answer: Answer) -> JsonObject:
+def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     message: JsonObject = {"role": "assistant", "content": answer.text}
     if answer.thinking:
         message["thinking"] = answer.thinking
@@ -36,17 +37,9 @@ def _write(exchange: Exchange, answer: Answer) -> JsonObject:
         "message": message,
         "done": True,
         "done_reason": "length" if answer.finish == "length" else "stop",
-        "total_duration": 1_000_000_000,
-        "load_duration": 100_000_000,
         "prompt_eval_count": answer.usage.input,
-        "prompt_eval_duration": 50_000_000,
         "eval_count": answer.usage.output,
-        "eval_duration": 800_000_000,
     }
-
-
-def _frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    return [compact(line) + b"\n" for line in _lines(whole, chunk_chars)]
 
 
 def _lines(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
@@ -62,10 +55,13 @@ def _lines(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
     yield {**whole, "message": empty}
 
 
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"messages": [whole["message"]]}
-
-
-OLLAMA = Wire(
-    "ollama_chat", chat.problem_of, _hear, chat.offer, _write, _frames, _echo, lambda _: "application/x-ndjson"
+OLLAMA = WireFormat(
+    "ollama_chat",
+    chat.problem_of,
+    _read,
+    offer=chat.offer,
+    write=_write,
+    frames=lambda exchange, whole, size: [compact(line) + b"\n" for line in _lines(whole, size)],
+    echo=lambda whole: {"messages": [whole["message"]]},
+    stream_type=lambda _: "application/x-ndjson",
 )

@@ -1,30 +1,23 @@
 """The Responses API of OpenAI, Azure, xAI, DeepSeek and Copilot: reading requests, writing answers.
 
-What differs is a `ResponsesStyle`: ids, what a reasoning item holds, the members around an answer. The stream is in
+What differs is a `ResponsesStyle`: ids, what a reasoning item holds, whether answers are stored. The stream is in
 `responses_stream.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, assert_never
 
-from thoughtline_sim.exchange import Exchange, Wire
+from thoughtline_sim.exchange import SimExchange, WireFormat
 from thoughtline_sim.ledger import StoredResponse
-from thoughtline_sim.model import Offer
-from thoughtline_sim.values import Answer, Call, Heard, HeardCall, Hosted, Redacted, Role, Say, Think, Tool, Usage
-from thoughtline_sim.wire import (
-    Json,
-    JsonObject,
-    as_object,
-    canonical_arguments,
-    digest,
-    objects,
-    string,
-    text_of,
-)
+from thoughtline_sim.model import OfferedTools, offered
+from thoughtline_sim.pieces import CallTool, Hosted, Redacted, Say, Think, Thought
+from thoughtline_sim.reading import JsonObject, as_object, call_arguments, objects, string, text_of
+from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.wires.messages import arguments_of
-from thoughtline_sim.wires.responses_stream import StreamManners, frames_of
+from thoughtline_sim.wires.responses_stream import frames_of
 
 MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -37,11 +30,10 @@ class ResponsesStyle(NamedTuple):
     """From the kind of item (`rs`, `fc`, `msg`), the answer's digits and the item's number."""
     reply_id: Callable[[str], str]
     call_id: Callable[[str, int], str]
-    reasoning: Callable[[Exchange, Answer, str, Think | Redacted], JsonObject]
-    around: Callable[[Exchange, Answer], JsonObject]
-    usage: Callable[[Usage], JsonObject]
+    reasoning: Callable[[SimExchange, ModelAnswer, str, Thought], JsonObject]
     has_phase: bool = False
-    manners: StreamManners = StreamManners()
+    announces_ciphertext: bool = False
+    """Whether an item is announced with a ciphertext that is not finished."""
     keeps: bool = True
     """Whether answers can be stored at all."""
 
@@ -68,24 +60,24 @@ def kind_of(item: JsonObject) -> str:
     return string(item.get("type")) or ("message" if "role" in item else "item_reference")
 
 
-def hear(body: JsonObject) -> tuple[Heard, ...]:
-    return tuple(_hear_item(index, item) for index, item in enumerate(items_of(body)))
+def read(body: JsonObject) -> tuple[InputMessage, ...]:
+    return tuple(_read_item(index, item) for index, item in enumerate(items_of(body)))
 
 
-def _hear_item(index: int, item: JsonObject) -> Heard:
+def _read_item(index: int, item: JsonObject) -> InputMessage:
     kind = kind_of(item)
     if kind == "reasoning":
-        return Heard("assistant", index, "", _thoughts(item), raw=item)
+        return InputMessage("assistant", index, "", _thoughts(item), raw=item)
     if kind in MODEL_ITEMS:
-        arguments = canonical_arguments(item.get("arguments", item.get("input")))
-        call = HeardCall(string(item.get("name")), arguments, string(item.get("call_id")))
-        return Heard("assistant", index, calls=(call,), raw=item)
+        arguments = call_arguments(item.get("arguments", item.get("input")))
+        call = InputCall(string(item.get("name")), arguments, string(item.get("call_id")))
+        return InputMessage("assistant", index, calls=(call,), raw=item)
     if kind in _RESULTS:
-        return Heard("tool", index, results=(string(item.get("call_id")),), raw=item)
+        return InputMessage("tool", index, results=(string(item.get("call_id")),), raw=item)
     if is_hosted(item):
-        return Heard("assistant", index, raw=item)
+        return InputMessage("assistant", index, raw=item)
     roles: dict[str, Role] = {"assistant": "assistant", "system": "system", "developer": "system"}
-    return Heard(roles.get(string(item.get("role")), "user"), index, text_of(item.get("content")), raw=item)
+    return InputMessage(roles.get(string(item.get("role")), "user"), index, text_of(item.get("content")), raw=item)
 
 
 def is_hosted(item: JsonObject) -> bool:
@@ -99,52 +91,58 @@ def _thoughts(item: JsonObject) -> tuple[str, ...]:
     return (held or string(item.get("id")),) if held or item.get("id") else ()
 
 
-def offer(body: JsonObject) -> Offer:
-    tools = tuple(
-        Tool(string(tool.get("name")), as_object(tool.get("parameters")))
-        for tool in objects(body.get("tools"))
-        if tool.get("type") == "function" and string(tool.get("name"))
-    )
+def offer(body: JsonObject) -> OfferedTools:
+    functions = [tool for tool in objects(body.get("tools")) if tool.get("type") == "function"]
     choice = body.get("tool_choice")
-    return Offer(tools, string(as_object(choice).get("name")) or None, choice != "none")
+    named = ((function.get("name"), function.get("parameters")) for function in functions)
+    return offered(named, as_object(choice).get("name"), may_call=choice != "none")
 
 
-def is_stored(exchange: Exchange) -> bool:
+def is_stored(exchange: SimExchange) -> bool:
     return exchange.body.get("store") is not False
 
 
-def wants_ciphertext(exchange: Exchange) -> bool:
+def includes_ciphertext(exchange: SimExchange) -> bool:
     included = exchange.body.get("include")
-    asked = isinstance(included, list) and "reasoning.encrypted_content" in included
-    return asked or not is_stored(exchange)
+    return isinstance(included, list) and "reasoning.encrypted_content" in included
 
 
-def responses_wire(style: ResponsesStyle) -> Wire:
-    def write(exchange: Exchange, answer: Answer) -> JsonObject:
-        return _write(exchange, answer, style)
-
-    def frames(exchange: Exchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-        return frames_of(whole, chunk_chars, style.manners)
-
-    return Wire("openai_responses", problem_of, hear, offer, write, frames, _echo, lambda _: "text/event-stream")
+def wants_ciphertext(exchange: SimExchange) -> bool:
+    return includes_ciphertext(exchange) or not is_stored(exchange)
 
 
-def _echo(whole: JsonObject) -> JsonObject:
-    return {"input": whole["output"]}
+def responses_wire(style: ResponsesStyle) -> WireFormat:
+    return WireFormat(
+        "openai_responses",
+        problem_of,
+        read,
+        offer=offer,
+        write=partial(_write, style),
+        frames=partial(frames_of, announces_ciphertext=style.announces_ciphertext),
+        echo=lambda whole: {"input": whole["output"]},
+    )
 
 
-def _write(exchange: Exchange, answer: Answer, style: ResponsesStyle) -> JsonObject:
+def _write(style: ResponsesStyle, exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     output = _items(exchange, answer, style)
     whole = {
-        **style.around(exchange, answer),
+        **_ECHOED,
+        **{name: exchange.body[name] for name in _ECHOED if exchange.body.get(name) is not None},
         "id": style.reply_id(answer.id),
         "object": "response",
         "created_at": answer.created,
         "status": "incomplete" if answer.finish == "length" else "completed",
         "incomplete_details": {"reason": "max_output_tokens"} if answer.finish == "length" else None,
+        "error": None,
         "model": answer.model,
         "output": output,
-        "usage": style.usage(answer.usage),
+        "usage": {
+            "input_tokens": answer.usage.input,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": answer.usage.output,
+            "output_tokens_details": {"reasoning_tokens": answer.usage.reasoning},
+            "total_tokens": answer.usage.total,
+        },
     }
     before = (*history_of(exchange), *items_of(exchange.body))
     stored = StoredResponse(tuple(output), before, style.keeps and is_stored(exchange))
@@ -152,64 +150,49 @@ def _write(exchange: Exchange, answer: Answer, style: ResponsesStyle) -> JsonObj
     return whole
 
 
-def history_of(exchange: Exchange) -> tuple[JsonObject, ...]:
+def history_of(exchange: SimExchange) -> tuple[JsonObject, ...]:
     """What `previous_response_id` stands for: all items of the conversation up to that response."""
     name = string(exchange.body.get("previous_response_id"))
     known = exchange.ledger.responses.get((exchange.account, name)) if name else None
     return (*known.before, *known.items) if known and known.is_stored else ()
 
 
-def _items(exchange: Exchange, answer: Answer, style: ResponsesStyle) -> list[JsonObject]:
+def _items(exchange: SimExchange, answer: ModelAnswer, style: ResponsesStyle) -> list[JsonObject]:
     output: list[JsonObject] = []
     calls = 0
-    for piece in answer.pieces:
-        number = len(output)
+    phase = {"phase": "commentary" if answer.calls else "final_answer"} if style.has_phase else {}
+    done = {"status": "completed"}
+    for number, piece in enumerate(answer.pieces):
         match piece:
             case Think() | Redacted():
                 output.append(style.reasoning(exchange, answer, style.item_id("rs", answer.id, number), piece))
             case Say():
-                output.append(_message(style, style.item_id("msg", answer.id, number), piece, bool(answer.calls)))
-            case Call():
-                call_id = style.call_id(answer.id, calls)
-                output.append(_function_call(style.item_id("fc", answer.id, number), call_id, piece))
+                text = {"type": "output_text", "annotations": [], "logprobs": [], "text": piece.text}
+                head = {"id": style.item_id("msg", answer.id, number), "type": "message", **done}
+                output.append({**head, "content": [text], **phase, "role": "assistant"})
+            case CallTool():
+                head = {"id": style.item_id("fc", answer.id, number), "type": "function_call", **done}
+                call = {"arguments": piece.arguments, "call_id": style.call_id(answer.id, calls), "name": piece.name}
+                output.append({**head, **call})
                 calls += 1
             case Hosted():
                 letters = "".join(word[0] for word in piece.name.split("_"))
-                output.append(_hosted_call(style.item_id(letters, answer.id, number), piece))
+                head = {"id": style.item_id(letters, answer.id, number), "type": f"{piece.name}_call", **done}
+                output.append({**head, "action": {"type": "search", **arguments_of(piece)}})
             case _:
                 assert_never(piece)
     return output
 
 
-def _hosted_call(item_id: str, piece: Hosted) -> JsonObject:
-    action = {"type": "search", **arguments_of(piece)}
-    return {"id": item_id, "type": f"{piece.name}_call", "status": "completed", "action": action}
-
-
-def _message(style: ResponsesStyle, item_id: str, piece: Say, has_calls: bool) -> JsonObject:
-    text = {"type": "output_text", "annotations": [], "logprobs": [], "text": piece.text}
-    phase = {"phase": "commentary" if has_calls else "final_answer"} if style.has_phase else {}
-    head = {"id": item_id, "type": "message", "status": "completed"}
-    return {**head, "content": [text], **phase, "role": "assistant"}
-
-
-def _function_call(item_id: str, call_id: str, call: Call) -> JsonObject:
-    return {
-        "id": item_id,
-        "type": "function_call",
-        "status": "completed",
-        "arguments": call.arguments,
-        "call_id": call_id,
-        "name": call.name,
-    }
-
-
-def echoed(exchange: Exchange, name: str, default: Json) -> Json:
-    """A setting of the request, told back in the answer."""
-    value = exchange.body.get(name)
-    return default if value is None else value
-
-
-def uuid_of(*parts: str) -> str:
-    digits = digest(*parts) + digest("more", *parts)
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"
+_ECHOED: JsonObject = {
+    "instructions": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "store": True,
+    "temperature": 1.0,
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": 1.0,
+}
+"""Settings of the request that stand in the answer too, and what they are by default: those the SDK's types require."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thoughtline_sim.simulation import Request, Simulation
+from thoughtline_sim import HttpRequest, Simulation
 from thoughtline_sim.simulators import SIMULATORS
 
 Json = dict[str, Any]
@@ -18,7 +18,9 @@ TOOL = {"name": "look", "input_schema": {"type": "object"}}
 def asked(simulator: str, path: str, body: Json, profile: str = "") -> tuple[int, str]:
     row = SIMULATORS[simulator]
     simulation = Simulation(row, profile or row.profiles[0], 7, lambda: 0.0)
-    response = simulation.respond(Request("POST", path, {}, {"authorization": "Bearer k"}, json.dumps(body).encode()))
+    response = simulation.respond(
+        HttpRequest("POST", path, {}, {"authorization": "Bearer k"}, json.dumps(body).encode())
+    )
     return response.status, b"".join(response.frames).decode()
 
 

@@ -1,9 +1,7 @@
-"""What simulators share when they read and write JSON: a request may say anything, so nothing here trusts its shape."""
+"""What simulators share when they read JSON: a request may say anything, so nothing here trusts its shape."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any, TypeAlias
 
 import msgspec
@@ -12,17 +10,12 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 
 
-def compact(value: Json) -> bytes:
-    """JSON as the providers send it: no spaces, keys in the order they were written."""
-    return msgspec.json.encode(value)
-
-
 def canonical(value: Json) -> str:
     """JSON whose key order says nothing: two equal values have one text."""
     return msgspec.json.encode(value, order="sorted").decode()
 
 
-def canonical_arguments(arguments: Json) -> str:
+def call_arguments(arguments: Json) -> str:
     """The arguments of a call, given as an object or as JSON text, in one spelling."""
     if isinstance(arguments, str):
         try:
@@ -32,10 +25,9 @@ def canonical_arguments(arguments: Json) -> str:
     return canonical({} if arguments is None else arguments)
 
 
-def digest(*parts: str) -> str:
-    """A short name for these strings; where one ends and the next begins matters."""
-    framed = b"".join(len(part.encode()).to_bytes(8, "big") + part.encode() for part in parts)
-    return sha256(framed).hexdigest()[:24]
+def standard(token: str) -> str:
+    """A token in the standard alphabet of base64, whichever it came in."""
+    return token.translate(str.maketrans("-_", "+/"))
 
 
 def as_object(value: Json) -> JsonObject:
@@ -56,9 +48,3 @@ def text_of(content: Json) -> str:
     if isinstance(content, str):
         return content
     return "".join(string(part.get("text")) for part in objects(content))
-
-
-def pieces_of(text: str, size: int) -> Iterator[str]:
-    """A text as the deltas of a stream: at most `size` characters each, none if it is empty."""
-    for start in range(0, len(text), max(1, size)):
-        yield text[start : start + max(1, size)]
