@@ -2,7 +2,7 @@
 
 python -m tools.house            print them
 python -m tools.house --check    exit status 1 if a limit is passed
-python -m tools.house --hold     the same for limits that the product has reached: part of `make check`
+python -m tools.house --hold     the same for limits that the code has reached: part of `make check`
 python -m tools.house --list     also name what was counted
 """
 
@@ -266,7 +266,7 @@ def provider_names() -> set[str]:
 
 def figures() -> Iterator[Figure]:
     everything = sources("src")
-    product = _product(everything)
+    product = [file for file in everything if not file.path.startswith(SIMULATORS)]
     formats = import_module("thoughtline.formats").FORMATS
     for name, lines in lines_by_package(everything).items():
         yield Figure(f"lines of {name}", lines)
@@ -300,10 +300,6 @@ def held(files: list[Source]) -> Iterator[Figure]:
     yield Figure("longest function", length, (place,))
 
 
-def _product(files: Iterable[Source]) -> list[Source]:
-    return [file for file in files if not file.path.startswith(SIMULATORS)]
-
-
 def _counts(counted: Mapping[str, tuple[str, ...]]) -> Iterator[Figure]:
     return (Figure(name, len(names), names) for name, names in counted.items())
 
@@ -325,10 +321,10 @@ def _sizes(files: list[Source]) -> Iterator[Figure]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.house")
     parser.add_argument("--check", action="store_true", help="exit status 1 if a limit is passed")
-    parser.add_argument("--hold", action="store_true", help="the same for limits that the product has reached")
+    parser.add_argument("--hold", action="store_true", help="the same for limits that the code has reached")
     parser.add_argument("--list", action="store_true", help="also name what was counted")
     chosen = parser.parse_args()
-    found = list(held(_product(sources("src")))) if chosen.hold else [*figures(), *traced()]
+    found = list(held(sources("src"))) if chosen.hold else [*figures(), *traced()]
     for figure in found:
         limit = f"at most {LIMITS[figure.name]:,}" if figure.name in LIMITS else ""
         print(f"{figure.name:54}{figure.value:>9,g}  {limit:>15}{'  OVER' if figure.is_over else ''}")
