@@ -181,10 +181,9 @@ class Prepared(Struct, frozen=True, gc=False):
 
     @property
     def outcome(self) -> Outcome:
-        counts = self.counts
         planned = self.plan.findings if self.plan else ()
         findings = (*self.carried.findings, *planned, *self.quotation.findings)
-        done = {**counts.counted, "healed": 1 if self.healings else 0, "checkpoints": len(self.quotation.quotes)}
+        done = {**self.counts.counted, "healed": 1 if self.healings else 0, "checkpoints": len(self.quotation.quotes)}
         return Outcome(
             **done,
             added_chars=len(self.quotation.text),
@@ -200,8 +199,7 @@ def first_model(body: bytes) -> str:
 
 def guess_model(body: bytes) -> str:
     """The model that a body asks for, wherever it stands."""
-    first = first_model(body)
-    if first:
+    if first := first_model(body):
         return first
     named = peek(_named, body)
     return named.model if named is not None else ""
@@ -254,7 +252,9 @@ class Replayer:
             transcript = transcript.with_member("model", msgspec.json.encode(model))
         for name, value in edits:
             transcript = transcript.with_member(name, value)
-        return await self.prepare_decoded(transcript, destination, identity, contract, carried, terms)
+        return await self.prepare_decoded(
+            transcript, destination, identity, contract=contract, carried=carried, terms=terms
+        )
 
     async def prepare_decoded(
         self,
@@ -272,8 +272,17 @@ class Replayer:
         needed, found = await self._found(partial(wanted, transcript, contract, identity), work, carried)
         if carried.call_ids is not None:
             transcript = await work(partial(carried.named, transcript, found))
-        policy = self._book.policy_for(contract)
-        prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
+        prepared = Prepared(
+            destination,
+            identity,
+            b"",
+            contract=contract,
+            policy=self._book.policy_for(contract),
+            transcript=transcript,
+            needed=needed,
+            found=found,
+            carried=carried,
+        )
         if terms is not None:
             handover = await self._memory.recall(needed, found, transcript, target=destination, terms=terms, work=work)
             prepared = replace(prepared, handover=handover)
@@ -423,8 +432,8 @@ def _planned(prepared: Prepared) -> Prepared:
     transcript, needed = prepared.transcript, prepared.needed
     assert transcript is not None
     assert needed is not None
-    issuer = prepared.destination
-    planned = plan(transcript, prepared.contract, needed, prepared.found, issuer, prepared.policy)
+    contract, found, policy = prepared.contract, prepared.found, prepared.policy
+    planned = plan(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy)
     applied, quotation = planned.apply(transcript), Quotation()
     if prepared.handover is not None:
         applied, quotation = carry_on(prepared.handover, applied, prepared.contract)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from thoughtline.providers import Contract
 from thoughtline.replay.chains import proven
 from thoughtline.replay.findings import Finding, place_of
-from thoughtline.replay.keys import Step, evidence_of, frame_of, walk
+from thoughtline.replay.keys import ModelStep, evidence_of, frame_of, walk
 from thoughtline.replay.matching import Found, Match, match_merged, match_step
 from thoughtline.replay.planner import Needs
 from thoughtline.replay.weaving import has_sentinel, is_filler
@@ -63,7 +63,7 @@ class Checkpoint(Struct, frozen=True, gc=False):
 class Known(NamedTuple):
     """A step of a request whose record is known."""
 
-    step: Step
+    step: ModelStep
     record: Record
 
 
@@ -89,7 +89,7 @@ def known_steps(needed: Needs, found: Found) -> tuple[Known, ...]:
     return tuple(known)
 
 
-def _known(step: Step, found: Found, identity: Identity, used: set[str]) -> Iterator[Known]:
+def _known(step: ModelStep, found: Found, identity: Identity, used: set[str]) -> Iterator[Known]:
     match = match_step(step, found, identity, used)
     if isinstance(match, Match):
         used.add(match.record.id)
@@ -121,7 +121,7 @@ def checkpoints_of(known: Sequence[Known], planned: Transcript, target: Destinat
     return Checkpoints(tuple(taken), tuple(findings))
 
 
-def _oversize(planned: Transcript, step: Step, chars: int) -> Finding:
+def _oversize(planned: Transcript, step: ModelStep, chars: int) -> Finding:
     place = place_of(planned.format, planned.turns[step.positions[0]])
     why = f"the reasoning of this turn is {chars} characters long and is not quoted"
     return Finding("checkpoint-oversize", place, why, "raise [continuity] max_chars")

@@ -112,16 +112,16 @@ async def _translated(attempt: Attempt) -> None:
             transcript,
             destination.format,
             contract,
-            destination.model,
-            identity,
-            attempt.sealer,
+            model=destination.model,
+            identity=identity,
+            sealer=attempt.sealer,
             is_streaming=streams or attempt.target.provider.streams_only,
             missing_tools=attempt.state.settings.translation.missing_tools,
         )
     )
     carried = Carried(request.records, request.findings, request.call_ids, request.tools)
     attempt.prepared = await replayer.prepare_decoded(
-        request.transcript, destination, identity, contract, carried, attempt.terms
+        request.transcript, destination, identity, contract=contract, carried=carried, terms=attempt.terms
     )
     attempt.client = client._replace(is_streaming=streams, wants_usage=request.options.wants_usage)
     attempt.is_streaming, attempt.is_rewritten = streams, True

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from thoughtline.catalogue import Provider
-from thoughtline.failover.health import Health
+from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.disconnect import Abandoned
@@ -58,7 +58,7 @@ class State(NamedTuple):
     bus: Bus
     models: ModelLists
     signals: Signals
-    health: Health
+    health: TargetHealth
     guard: Guard
     late: LateSaves
     work: InThreads
@@ -110,25 +110,25 @@ def make_state(
         settings,
         store,
         lessons,
-        book,
-        Replayer(store, lessons, book, clock, work),
-        Upstreams(),
-        keys,
-        journal,
-        KeyLimits(SharedCounts(together) if together else None),
-        admin_token or settings.server.admin_token,
-        settings,
-        SettingsPatch(),
-        metrics,
-        Bus(settings.bus_directory, journal, store.counters),
-        ModelLists(clock),
-        Signals(asyncio.Event(), asyncio.Event()),
-        Health(),
-        Guard(login_code, together),
-        LateSaves(),
-        work,
-        Abandoned(),
-        clock,
+        book=book,
+        replayer=Replayer(store, lessons, book, clock, work),
+        upstreams=Upstreams(),
+        keys=keys,
+        journal=journal,
+        limits=KeyLimits(SharedCounts(together) if together else None),
+        admin_token=admin_token or settings.server.admin_token,
+        loaded=settings,
+        shared=SettingsPatch(),
+        metrics=metrics,
+        bus=Bus(settings.bus_directory, journal, store.counters),
+        models=ModelLists(clock),
+        signals=Signals(asyncio.Event(), asyncio.Event()),
+        health=TargetHealth(),
+        guard=Guard(login_code, together),
+        late=LateSaves(),
+        work=work,
+        abandoned=Abandoned(),
+        clock=clock,
     )
 
 
