@@ -29,6 +29,7 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m tools.docs --check
+	$(BIN)/python -m tools.house --hold
 
 format: $(INSTALLED)
 	$(BIN)/ruff format src tests bench tools

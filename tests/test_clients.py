@@ -18,7 +18,7 @@ from thoughtline.clients import (
     KEY,
     Address,
     Client,
-    Step,
+    SetupStep,
     address_of,
     fill,
     find,
@@ -49,7 +49,7 @@ def test_everything_is_filled_in(client: Client) -> None:
 
 
 @pytest.mark.parametrize(("client", "step"), STEPS, ids=[f"{client.name}-{step.language}" for client, step in STEPS])
-def test_lines_are_what_they_are_said_to_be(client: Client, step: Step) -> None:
+def test_lines_are_what_they_are_said_to_be(client: Client, step: SetupStep) -> None:
     """JSON is JSON, TOML is TOML, and so on: what is printed can be pasted."""
     assert READERS[step.language](fill(step.lines, address_of(client, DEFAULT_URL)).strip())
 

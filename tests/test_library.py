@@ -92,8 +92,8 @@ async def test_a_stream_is_remembered(client: httpx.AsyncClient, replayer: Repla
 
 def test_the_audit_names_what_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """A turn without its reasoning, and where it stands."""
-    message = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "type": "function"}]}
-    message["tool_calls"][0]["function"] = {"name": "weather", "arguments": "{}"}  # type: ignore[index]
+    call = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "", "tool_calls": [call]}
     example(AUDIT, body=request(*forgetful(message)))
     assert "missing /messages/1" in capsys.readouterr().out
 

@@ -62,7 +62,15 @@ def _taught(refusal: Refusal, sent: Sent, now: float) -> tuple[Contract, tuple[C
     """
     target = sent.target
     for filler in (None, sent.filler):
-        lesson = learn(refusal, target.provider, target.endpoint, target.model, now, TTL_SECONDS, filler)
+        lesson = learn(
+            refusal,
+            target.provider,
+            target.endpoint,
+            model=target.model,
+            now=now,
+            ttl_seconds=TTL_SECONDS,
+            sent_filler=filler,
+        )
         contract = corrected(sent.contract, (lesson,), target, now) if lesson else sent.contract
         if lesson and contract != sent.contract:
             return contract, (lesson,)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -26,11 +26,12 @@ from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conv
 from thoughtline.healing import Healed, Sent, heal
 from thoughtline.lessons import TTL_SECONDS, Lessons
 from thoughtline.providers import CONTRACTS, UNKNOWN, Contract, Dialect, Rung
+from thoughtline.replay.carrying import NOTHING_CARRIED, Carried, HandsOver, Quotes
 from thoughtline.replay.detection import as_asked, host_of, resolve, with_tools
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.inherit import inheriting
 from thoughtline.replay.keys import walk
-from thoughtline.replay.known import known_steps, needs_of_all, with_opened
+from thoughtline.replay.known import known_steps, needs_of_all
 from thoughtline.replay.learning import learned_from_answer
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
@@ -39,7 +40,6 @@ from thoughtline.stores import Clock, Saved, Store
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import Item
 from thoughtline.values.outcome import Counts, Outcome
 from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import FormatName, Transcript
@@ -116,65 +116,10 @@ def _changed(found: Contract, override: Contract | None) -> Contract:
     return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
 
 
-class MapsCallIds(Protocol):
-    """Ids of calls between two formats: as an answer shows them to its client, and as their maker gave them."""
-
-    def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]: ...
-
-    def restored(self, transcript: Transcript, records: Iterable[Record]) -> Transcript: ...
-
-
-class Quotes(Protocol):
-    """What is quoted in a request of what other models thought."""
-
-    @property
-    def quotes(self) -> Sized: ...
-
-    @property
-    def findings(self) -> tuple[Finding, ...]: ...
-
-    @property
-    def text(self) -> str: ...
-
-
-class HandsOver(Protocol):
-    """What other models thought before a request. `carry_on` is pure: planning again carries on again."""
-
-    @property
-    def session(self) -> str: ...
-
-    def carry_on(self, planned: Transcript, contract: Contract) -> tuple[Transcript, Quotes]: ...
-
-
 class Recalls(Protocol):
     """Fetches what other models thought, for a request whose records were found."""
 
     def __call__(self, needed: Needs, found: Found, transcript: Transcript, *, work: Work) -> Awaitable[HandsOver]: ...
-
-
-class Carried(Struct, frozen=True, gc=False):
-    """What a request brought along that a store need not know: records in envelopes, and findings of its translation.
-
-    `call_ids` maps ids of another format; None where the client speaks the provider's own.
-    """
-
-    records: tuple[Record, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    call_ids: MapsCallIds | None = None
-
-    def added_to(self, found: Found) -> Found:
-        """The store's own record of a turn is the better one."""
-        return with_opened(found, self.records) if self.records else found
-
-    def named(self, transcript: Transcript, found: Found) -> Transcript:
-        """With the ids that the calls were made under, where the client has only digests of them."""
-        if self.call_ids is None:
-            return transcript
-        records = {record.id: record for some in found.values() for record in some}
-        return self.call_ids.restored(transcript, records.values())
-
-
-NOTHING_CARRIED = Carried()
 
 
 class Prepared(Struct, frozen=True, gc=False):
@@ -211,12 +156,11 @@ class Prepared(Struct, frozen=True, gc=False):
 
     @property
     def outcome(self) -> Outcome:
-        counts = self.counts
         planned = self.plan.findings if self.plan else ()
         quotation = self.quotation
         findings = (*self.carried.findings, *planned, *(quotation.findings if quotation else ()))
         quotes = len(quotation.quotes) if quotation else 0
-        done = {**counts.counted, "healed": 1 if self.healings else 0, "checkpoints": quotes}
+        done = {**self.counts.counted, "healed": 1 if self.healings else 0, "checkpoints": quotes}
         return Outcome(
             **done,
             added_chars=len(quotation.text) if quotation else 0,
@@ -232,8 +176,7 @@ def first_model(body: bytes) -> str:
 
 def guess_model(body: bytes) -> str:
     """The model that a body asks for, wherever it stands."""
-    first = first_model(body)
-    if first:
+    if first := first_model(body):
         return first
     named = peek(_named, body)
     return named.model if named is not None else ""
@@ -285,7 +228,9 @@ class Replayer:
             transcript = transcript.with_member("model", msgspec.json.encode(model))
         for name, value in edits:
             transcript = transcript.with_member(name, value)
-        return await self.prepare_decoded(transcript, destination, identity, contract, carried, recall)
+        return await self.prepare_decoded(
+            transcript, destination, identity, contract=contract, carried=carried, recall=recall
+        )
 
     async def prepare_decoded(
         self,
@@ -303,8 +248,17 @@ class Replayer:
         needed, found = await self._found(partial(wanted, transcript, contract, identity), work, carried)
         if carried.call_ids is not None:
             transcript = await work(partial(carried.named, transcript, found))
-        policy = self._book.policy_for(contract)
-        prepared = Prepared(destination, identity, b"", contract, policy, transcript, needed, found, carried=carried)
+        prepared = Prepared(
+            destination,
+            identity,
+            b"",
+            contract=contract,
+            policy=self._book.policy_for(contract),
+            transcript=transcript,
+            needed=needed,
+            found=found,
+            carried=carried,
+        )
         if recall is not None:
             prepared = replace(prepared, handover=await recall(needed, found, transcript, work=work))
         try:
@@ -448,8 +402,8 @@ def _planned(prepared: Prepared) -> Prepared:
     transcript, needed = prepared.transcript, prepared.needed
     assert transcript is not None
     assert needed is not None
-    issuer = prepared.destination
-    planned = plan(transcript, prepared.contract, needed, prepared.found, issuer, prepared.policy)
+    contract, found, policy = prepared.contract, prepared.found, prepared.policy
+    planned = plan(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy)
     applied, quotation = planned.apply(transcript), None
     if prepared.handover is not None:
         applied, quotation = prepared.handover.carry_on(applied, prepared.contract)

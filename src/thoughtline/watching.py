@@ -129,13 +129,13 @@ def provenance_of(prepared: Prepared) -> Provenance:
         who.tenant,
         where.provider,
         where.endpoint,
-        where.account,
-        where.model,
-        where.model,
-        where.format,
-        prepared.contract.dialect.name,
-        who.session or (prepared.handover.session if prepared.handover else unnamed_session(transcript)),
-        who.agent,
+        account=where.account,
+        model_asked=where.model,
+        model_answered=where.model,
+        format=where.format,
+        dialect=prepared.contract.dialect.name,
+        session=who.session or (prepared.handover.session if prepared.handover else unnamed_session(transcript)),
+        agent=who.agent,
     )
 
 

@@ -74,6 +74,7 @@ _OLLAMA_API = Api(
     is_thinking=forbidden.ollama_thinks,
 )
 _DEEPSEEK_TOOLS = (presence.deepseek_tool_kinds, presence.deepseek_tool_choice)
+_CLAUDE_RULES = (asking.claude_tool_kinds, asking.claude_sampling, asking.claude_results)
 
 _ROWS = (
     Simulator(
@@ -171,9 +172,7 @@ _ROWS = (
         apis=_messages(
             anthropic.STYLE,
             anthropic.thread_known,
-            asking.claude_tool_kinds,
-            asking.claude_sampling,
-            asking.claude_results,
+            *_CLAUDE_RULES,
             *anthropic.RULES,
         ),
         is_thinking=anthropic.is_thinking,

@@ -13,7 +13,7 @@ from thoughtline.cli import main
 from thoughtline.commands.handoff_eval import (
     MODES,
     Check,
-    Place,
+    EvalPlace,
     Unreadable,
     decode_conversations,
     evaluate,
@@ -62,7 +62,7 @@ class Gateway:
 async def _evaluated(app: Gateway, line: Json = LINE) -> Any:
     conversations = decode_conversations(json.dumps(line).encode())
     async with listening(app) as url:
-        return await evaluate(Place(url, "secret"), "a/first", "b/second", conversations, "run")
+        return await evaluate(EvalPlace(url, "secret"), "a/first", "b/second", conversations, "run")
 
 
 async def test_each_mode_is_counted_by_itself() -> None:
@@ -99,7 +99,7 @@ async def test_only_who_begins_is_asked_to_think() -> None:
     app = Gateway()
     async with listening(app) as url:
         conversations = decode_conversations(json.dumps(LINE).encode())
-        await evaluate(Place(url, effort="high"), "a/first", "b/second", conversations, "run")
+        await evaluate(EvalPlace(url, effort="high"), "a/first", "b/second", conversations, "run")
     assert [body.get("reasoning_effort") for _, body in app.requests] == ["high", None] * 3
 
 
@@ -176,6 +176,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_a_gateway_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     """Every request fails and is told; the exit status says so."""
     report = asyncio.run(
-        evaluate(Place("http://127.0.0.1:9"), "a/x", "b/y", decode_conversations(json.dumps(LINE).encode()), "run")
+        evaluate(EvalPlace("http://127.0.0.1:9"), "a/x", "b/y", decode_conversations(json.dumps(LINE).encode()), "run")
     )
     assert all(one.failed_requests == 1 for one in report.summaries)

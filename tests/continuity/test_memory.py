@@ -6,15 +6,15 @@ import pytest
 
 from tests.continuity.world import CLAUDE, DEEPSEEK, Desk, Said, Ticking, at_desk, request, talk, thinks
 from thoughtline.continuity.checkpoints import Checkpoint
-from thoughtline.continuity.handover import NOTHING_QUOTED, Line
+from thoughtline.continuity.handover import NOTHING_QUOTED, HandoverLine
 from thoughtline.continuity.memory import MOST_PLACES, MOST_SESSIONS, SESSIONS, TTL_SECONDS, Memory
 from thoughtline.stores import Note, Store, open_store
 from thoughtline.values.errors import StoreUnavailable
 from thoughtline.values.records import Key, RecordId
 
 
-def _line(session: str, *places: str, target: str = "b") -> Line:
-    return Line("t", session, target, tuple(Key(f"place-v2:{place}") for place in places))
+def _line(session: str, *places: str, target: str = "b") -> HandoverLine:
+    return HandoverLine("t", session, target, tuple(Key(f"place-v2:{place}") for place in places))
 
 
 def _quotes(count: int) -> list[Checkpoint]:

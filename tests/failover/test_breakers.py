@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from thoughtline.failover.breakers import MOST_TARGETS, Breakers, BreakerTerms
-from thoughtline.failover.failures import Failure
+from thoughtline.failover.failures import TargetFailure
 
-BROKEN = Failure("broken")
+BROKEN = TargetFailure("broken")
 
 
 def _opened(now: float = 0.0) -> Breakers:
@@ -67,7 +67,7 @@ def test_a_probe_that_is_never_heard_of_again_is_lost() -> None:
 def test_a_pause_that_is_asked_for_is_kept() -> None:
     """At once, and for as long as the provider says."""
     breakers = Breakers()
-    breakers.failed("a", Failure("busy", 60.0), 0.0)
+    breakers.failed("a", TargetFailure("busy", 60.0), 0.0)
     assert not breakers.admits("a", 59.0)
     assert breakers.admits("a", 60.0)
 
@@ -102,7 +102,7 @@ def test_a_short_pause_that_is_asked_for_is_no_longer(seconds: float) -> None:
     """The provider knows when it is ready: after that one request tries it, also after probes that failed."""
     breakers = Breakers()
     for now in (100.0, 1000.0):
-        breakers.failed("a", Failure("busy", seconds), now)
+        breakers.failed("a", TargetFailure("busy", seconds), now)
         assert breakers.opens_at("a") == now + seconds
         assert breakers.admits("a", now + seconds)
         assert not breakers.admits("a", now + seconds - 0.01)

@@ -6,7 +6,7 @@ from collections import Counter
 
 from thoughtline.failover.breakers import Breakers, BreakerTerms
 from thoughtline.failover.choosing import Affinity, order, ranked
-from thoughtline.failover.failures import Failure
+from thoughtline.failover.failures import TargetFailure
 
 TARGETS = ("a", "b", "c")
 
@@ -14,7 +14,7 @@ TARGETS = ("a", "b", "c")
 def _breakers(*failed: tuple[str, float]) -> Breakers:
     breakers = Breakers(BreakerTerms(failures=1))
     for name, now in failed:
-        breakers.failed(name, Failure("broken"), now)
+        breakers.failed(name, TargetFailure("broken"), now)
     return breakers
 
 

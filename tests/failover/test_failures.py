@@ -9,8 +9,8 @@ import pytest
 
 from thoughtline.failover.failures import (
     LONGEST_PAUSE_SECONDS,
-    Failure,
     FailureKind,
+    TargetFailure,
     failure_of,
     failure_of_error,
     falls_over,
@@ -47,7 +47,7 @@ STATUSES: dict[int, FailureKind | None] = {
 def test_by_status(status: int, kind: FailureKind | None) -> None:
     """408, 409, 429 and 5xx fail over; refusals of the request never do."""
     found = failure_of(status, b'{"error":{"message":"overloaded, server_error, 503","type":"invalid_request_error"}}')
-    assert found == (Failure(kind) if kind else None)
+    assert found == (TargetFailure(kind) if kind else None)
 
 
 BODIES: dict[str, tuple[bytes, FailureKind | None]] = {
@@ -80,7 +80,7 @@ BODIES: dict[str, tuple[bytes, FailureKind | None]] = {
 @pytest.mark.parametrize("status", [200, 400])
 def test_by_what_a_body_says(body: bytes, kind: FailureKind | None, status: int) -> None:
     """Overload in the shapes of providers, whatever the status; prose is not searched."""
-    assert failure_of(status, body) == (Failure(kind) if kind else None)
+    assert failure_of(status, body) == (TargetFailure(kind) if kind else None)
 
 
 def test_flagged_input_is_no_fault_of_a_key() -> None:
@@ -105,7 +105,7 @@ def test_flagged_input_is_no_fault_of_a_key() -> None:
 )
 def test_a_pause_that_is_asked_for(told: str, pause: float | None) -> None:
     """In seconds, within bounds."""
-    assert failure_of(429, b"", told) == Failure("busy", pause)
+    assert failure_of(429, b"", told) == TargetFailure("busy", pause)
 
 
 def test_errors_of_ours_that_are_a_targets_fault() -> None:
@@ -117,6 +117,6 @@ def test_errors_of_ours_that_are_a_targets_fault() -> None:
 
 def test_a_clients_own_rejected_key_is_its_own_business() -> None:
     """With a key of ours the next one is asked; the client's own goes nowhere else."""
-    assert falls_over(Failure("key_rejected"), is_own_key=True)
-    assert not falls_over(Failure("key_rejected"), is_own_key=False)
-    assert falls_over(Failure("busy"), is_own_key=False)
+    assert falls_over(TargetFailure("key_rejected"), is_own_key=True)
+    assert not falls_over(TargetFailure("key_rejected"), is_own_key=False)
+    assert falls_over(TargetFailure("busy"), is_own_key=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from thoughtline.failover.failures import Failure
+from thoughtline.failover.failures import TargetFailure
 from thoughtline.failover.keys import LIMITED_SECONDS, REJECTED_SECONDS, KeyRing
 
 KEYS = ("key-1", "key-2", "key-3")
@@ -22,7 +22,7 @@ def test_a_rejected_key_is_put_aside_for_a_time() -> None:
     """Its conversations go to another; after a while it is tried again."""
     ring = KeyRing()
     first, second, third = ring.order("p", KEYS, "x", 0.0)
-    assert ring.failed("p", first, Failure("key_rejected"), 0.0)
+    assert ring.failed("p", first, TargetFailure("key_rejected"), 0.0)
     assert ring.order("p", KEYS, "x", 1.0) == [second, third, first]
     assert ring.is_aside("p", first, 1.0)
     assert ring.order("p", KEYS, "x", REJECTED_SECONDS) == [first, second, third]
@@ -32,7 +32,7 @@ def test_a_conversation_stays_with_the_key_that_answered_it() -> None:
     """Also when the one it would have drawn is back: its ciphertext was made on the other account."""
     ring = KeyRing()
     first, second, third = ring.order("p", KEYS, "x", 0.0)
-    ring.failed("p", first, Failure("key_rejected"), 0.0)
+    ring.failed("p", first, TargetFailure("key_rejected"), 0.0)
     ring.succeeded("p", second, "x")
     assert ring.order("p", KEYS, "x", REJECTED_SECONDS) == [second, first, third]
 
@@ -40,8 +40,8 @@ def test_a_conversation_stays_with_the_key_that_answered_it() -> None:
 def test_a_limited_key_waits_as_long_as_it_is_told() -> None:
     """A short while, or what the provider asks for."""
     ring = KeyRing()
-    ring.failed("p", KEYS[0], Failure("busy"), 0.0)
-    ring.failed("p", KEYS[1], Failure("busy", 90.0), 0.0)
+    ring.failed("p", KEYS[0], TargetFailure("busy"), 0.0)
+    ring.failed("p", KEYS[1], TargetFailure("busy", 90.0), 0.0)
     assert not ring.is_aside("p", KEYS[0], LIMITED_SECONDS)
     assert ring.is_aside("p", KEYS[1], 89.0)
 
@@ -49,8 +49,8 @@ def test_a_limited_key_waits_as_long_as_it_is_told() -> None:
 def test_a_target_that_is_broken_says_nothing_about_its_keys() -> None:
     """Nor does a key of one provider say anything about the same key elsewhere."""
     ring = KeyRing()
-    assert not ring.failed("p", KEYS[0], Failure("broken"), 0.0)
-    ring.failed("p", KEYS[0], Failure("key_rejected"), 0.0)
+    assert not ring.failed("p", KEYS[0], TargetFailure("broken"), 0.0)
+    ring.failed("p", KEYS[0], TargetFailure("key_rejected"), 0.0)
     assert not ring.is_aside("q", KEYS[0], 0.0)
 
 
@@ -58,14 +58,14 @@ def test_with_all_keys_aside_the_soonest_is_asked() -> None:
     """Somebody is always asked."""
     ring = KeyRing()
     for number, key in enumerate(KEYS):
-        ring.failed("p", key, Failure("key_rejected"), float(10 - number))
+        ring.failed("p", key, TargetFailure("key_rejected"), float(10 - number))
     assert ring.order("p", KEYS, "x", 11.0) == list(reversed(KEYS))
 
 
 def test_an_answer_brings_a_key_back() -> None:
     """Whoever answers is well."""
     ring = KeyRing()
-    ring.failed("p", KEYS[0], Failure("key_rejected"), 0.0)
+    ring.failed("p", KEYS[0], TargetFailure("key_rejected"), 0.0)
     ring.succeeded("p", KEYS[0], "x")
     assert not ring.is_aside("p", KEYS[0], 1.0)
 
@@ -73,6 +73,6 @@ def test_an_answer_brings_a_key_back() -> None:
 def test_no_key_is_ever_told() -> None:
     """What the ring remembers are digests."""
     ring = KeyRing()
-    ring.failed("p", "sk-secret", Failure("busy"), 0.0)
+    ring.failed("p", "sk-secret", TargetFailure("busy"), 0.0)
     ring.succeeded("p", "sk-secret", "x")
     assert "sk-secret" not in repr(vars(ring)) + repr(vars(ring._affinity))

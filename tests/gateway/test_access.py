@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS, Provider
-from thoughtline.failover.health import Health
+from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import Caller, NoKeys, account_of, admit, keys_for, tenant_of
 from thoughtline.gateway.client_keys import ClientKey, make_secret
 from thoughtline.settings import Settings
@@ -39,7 +39,7 @@ class Keys(NamedTuple):
 
 
 def _keys(caller: Caller, provider: Provider) -> list[str]:
-    return keys_for(caller, provider, "a conversation", Health(), 0.0)
+    return keys_for(caller, provider, "a conversation", TargetHealth(), 0.0)
 
 
 def _headers(credential: str) -> dict[bytes, bytes]:
@@ -185,19 +185,19 @@ def test_strangers_do_not_reach_what_is_near(peer: str, headers: dict[bytes, byt
     caller = admit({**_headers("sk-a"), **headers}, "", peer, NoKeys())
     assert _keys(caller, THEIRS) == [""]
     if may_ask:
-        assert keys_for(caller, THEIRS, "", Health(), 0.0, is_near=True) == [""]
+        assert keys_for(caller, THEIRS, "", TargetHealth(), 0.0, is_near=True) == [""]
         return
     with pytest.raises(Declined) as refusal:
-        keys_for(caller, THEIRS, "", Health(), 0.0, is_near=True)
+        keys_for(caller, THEIRS, "", TargetHealth(), 0.0, is_near=True)
     assert (refusal.value.status, refusal.value.code) == (403, "provider_not_open")
 
 
 def test_strangers_with_a_client_key_do_and_so_does_everybody_where_that_is_wanted() -> None:
     """`insecure = true` says that whoever reaches the gateway may."""
     known = admit(_headers("tl-ann"), "", "10.0.0.9", Keys())
-    assert keys_for(known, OURS, "", Health(), 0.0, is_near=True) == ["provider-key"]
+    assert keys_for(known, OURS, "", TargetHealth(), 0.0, is_near=True) == ["provider-key"]
     anyone = admit(_headers("sk-a"), "", "10.0.0.9", NoKeys(), is_insecure=True)
-    assert keys_for(anyone, THEIRS, "", Health(), 0.0, is_near=True) == [""]
+    assert keys_for(anyone, THEIRS, "", TargetHealth(), 0.0, is_near=True) == [""]
 
 
 def test_a_website_with_a_client_key_may_ask() -> None:

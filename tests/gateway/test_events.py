@@ -19,7 +19,7 @@ import pytest
 from tests.gateway.managing import CACHE, TOKEN, Json, Managed, managed
 from tests.sim.serving import served
 from thoughtline.gateway.admin.events import MAX_LISTENERS, events, require_room
-from thoughtline.gateway.bus import Bus, Counts
+from thoughtline.gateway.bus import Bus, StoreCounts
 from thoughtline.gateway.journal import MAX_WAITING, Journal, Line
 from thoughtline.settings import Settings
 from thoughtline.stores.base import Counters
@@ -219,10 +219,10 @@ async def test_a_reset_reaches_everybody(directory: str) -> None:
     some.counters[0].hits, some.counters[1].misses, some.counters[2].replays = 5, 6, 7
     for bus in some.buses:
         bus.say()
-    await _until(lambda: all(bus.counts == Counts(5, 6, 7) for bus in some.buses))
+    await _until(lambda: all(bus.counts == StoreCounts(5, 6, 7) for bus in some.buses))
     some.buses[1].reset_counts()
-    await _until(lambda: all(bus.counts == Counts() for bus in some.buses))
-    assert [bus.counts for bus in some.buses] == [Counts()] * 3
+    await _until(lambda: all(bus.counts == StoreCounts() for bus in some.buses))
+    assert [bus.counts for bus in some.buses] == [StoreCounts()] * 3
     some.close()
 
 
@@ -293,7 +293,7 @@ async def test_what_is_no_message_is_ignored(directory: str) -> None:
     some = Neighbours(directory, 2)
     for message in (b"", b"{", b"[]", b'{"worker": 1}', b"\xff"):
         some.buses[0]._hear(message)
-    assert some.buses[0].counts == Counts()
+    assert some.buses[0].counts == StoreCounts()
     some.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -60,7 +61,7 @@ def ask(gateway: Managed, path: str, body: Json) -> httpx.Response:
     return gateway.anyone.post(f"/vllm{path}", json={"model": "a-model"} | body, headers=headers)
 
 
-SAYS_HI = {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+SAYS_HI: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
 
 
 @pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
@@ -82,7 +83,7 @@ def test_what_an_answer_lost(is_streaming: bool) -> None:
 @pytest.mark.parametrize("is_streaming", WAYS, ids=IDS)
 def test_what_a_request_lost(is_streaming: bool) -> None:
     """It is known before the answer begins, and so in every header."""
-    history = [*SAYS_HI["messages"], {"role": "assistant", "content": WORDS}, {"role": "user", "content": "and?"}]  # type: ignore[misc]
+    history = [*SAYS_HI["messages"], {"role": "assistant", "content": WORDS}, {"role": "user", "content": "and?"}]
     body = {"input": history, "stream": is_streaming, "truncation": "auto"}
     with citing() as gateway:
         response = ask(gateway, "/v1/responses", body)

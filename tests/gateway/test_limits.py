@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.client_keys import ClientKey
-from thoughtline.gateway.limits import Counts, KeyLimits, OwnCounts
+from thoughtline.gateway.limits import KeyLimits, LimitCounts, OwnCounts
 from thoughtline.gateway.shared_counts import FILE, SharedCounts
 from thoughtline.values.errors import Declined
 
@@ -30,23 +30,23 @@ def key(name: str, rate: int | None = None, streams: int | None = None) -> Clien
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[list[Counts]]:
+def alone() -> Iterator[list[LimitCounts]]:
     yield [OwnCounts()]
 
 
 @contextlib.contextmanager
-def workers() -> Iterator[list[Counts]]:
+def workers() -> Iterator[list[LimitCounts]]:
     """Three that count together."""
     with tempfile.TemporaryDirectory() as folder:
         shared_counts.make(Path(folder))
         with contextlib.ExitStack() as stack:
-            counts: list[Counts] = [SharedCounts(Path(folder), worker) for worker in (1, 2, 3)]
+            counts: list[LimitCounts] = [SharedCounts(Path(folder), worker) for worker in (1, 2, 3)]
             for one in counts:
                 stack.callback(one.close)
             yield counts
 
 
-Make = Callable[[], AbstractContextManager[list[Counts]]]
+Make = Callable[[], AbstractContextManager[list[LimitCounts]]]
 whoever = pytest.mark.parametrize("make", [alone, workers])
 
 
@@ -116,7 +116,7 @@ def test_streams_begun_and_ended(make: Make, most: int, steps: list[tuple[bool, 
     """Never more at once than allowed; what ends makes room for another; nothing is left behind."""
     with make() as counts, pytest.MonkeyPatch.context() as patch:
         patch.setattr(shared_counts, "is_alive", lambda worker: True)
-        held: list[Counts] = []
+        held: list[LimitCounts] = []
         for is_begin, which in steps:
             one = counts[which % len(counts)]
             if is_begin:

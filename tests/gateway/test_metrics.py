@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.gateway.managing import TOKEN, Managed, managed
 from thoughtline.gateway.admin.access import require_metrics_reader
-from thoughtline.gateway.admin.requests import Request
+from thoughtline.gateway.admin.requests import AdminRequest
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.metrics import OUTCOMES, Metrics
 from thoughtline.stores import LayeredStore
@@ -45,7 +45,7 @@ NAMES = {
 
 
 def line(status: int = 200, **more: float) -> Line:
-    return Line(**NAMES, status=status, **more)  # type: ignore[arg-type]
+    return Line(**NAMES, status=status, **more)  # type: ignore[arg-type]  # members of several types
 
 
 def test_requests_are_counted(gateway: Managed) -> None:
@@ -78,7 +78,7 @@ def test_an_open_stream_is_counted(gateway: Managed) -> None:
     """While it lasts, and no longer."""
     seen: list[float] = []
     gauge = gateway.gateway.state.metrics._streams
-    gauge.inc = lambda amount=1: seen.append(amount)  # type: ignore[method-assign]
+    gauge.inc = lambda amount=1: seen.append(amount)  # type: ignore[method-assign]  # to see each step
     body = {"model": "deepseek-v4-pro", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
     with gateway.anyone.stream(
         "POST", "/deepseek/v1/chat/completions", json=body, headers={"authorization": "Bearer x"}
@@ -145,7 +145,7 @@ def test_a_reverse_proxy_is_not_the_machine_itself(gateway: Managed, header: str
 )
 def test_others_need_the_token(gateway: Managed, peer: str, headers: dict[bytes, bytes], is_let_in: bool) -> None:
     """An address of this machine, or the admin token."""
-    request = Request(gateway.gateway.state, "GET", headers, "", {}, b"", peer, "http")
+    request = AdminRequest(gateway.gateway.state, "GET", headers, "", {}, b"", peer, "http")
     try:
         gateway.gateway.wait_for(require_metrics_reader(request))
     except Exception as error:

@@ -233,6 +233,7 @@ def test_a_stream_is_renamed_wherever_it_is_cut() -> None:
     (out,) = told
     decoder = FORMATS["openai_responses"].stream_decoder(FORMATS["openai_responses"].dialect)
     done = [event.item for event in (*decoder.feed(out), *decoder.finish()) if isinstance(event, ItemDone)]
+    # Each is a call; mypy knows items only.
     assert [(call.name, call.arguments, call.is_custom) for call in done] == [("patch", "x", True)]  # type: ignore[union-attr]
     kinds = [line.removeprefix("event: ") for line in out.decode().splitlines() if line.startswith("event: ")]
     said = [json.loads(line[6:]) for line in out.decode().splitlines() if line.startswith("data: ")]

@@ -55,6 +55,7 @@ class Serving:
     def wait_for_all(self, workers: int) -> None:
         """Until each of them serves."""
         for number in range(1, workers + 1):
+            # A default that binds the loop's variable has no type.
             self.wait_for(lambda line, own=f"{number} of {workers}": "worker serves" in line and own in line)  # type: ignore[misc]
 
     def forget(self) -> None:

@@ -106,6 +106,7 @@ def test_a_later_system_message_unbinds_nothing(
     script = "\n---\n".join(SCRIPTS["tools"](turn) for turn in range(6))
     with lane(BOUND, client) as one:
         extra = {"thinking": {"type": "adaptive"}} if client == "anthropic_messages" else {}
+        # A dictionary of literals is narrower than one of any JSON.
         talk = Client(one, f"{place}\nscript:\n{script}", strips, extra=extra)  # type: ignore[arg-type]
         for turn in range(6):
             talk.ask(is_streaming)
@@ -125,6 +126,7 @@ def test_an_earlier_system_message_unbinds_what_follows(edit: str) -> None:
     taken out; thinking before it stays."""
     script = "\n---\n".join(SCRIPTS["plain"](turn) for turn in range(4))
     with lane(BOUND, "anthropic_messages") as one:
+        # A dictionary of literals is narrower than one of any JSON.
         talk = Client(one, f"{edit}\nscript:\n{script}", extra={"thinking": {"type": "adaptive"}})  # type: ignore[arg-type]
         for turn in range(3):
             talk.ask(is_streaming=False)

@@ -186,6 +186,7 @@ def test_b3_ids_regenerated_on_every_turn() -> None:
     world = World("deepseek", "deepseek-v4-pro")
     history = two_steps(world)
     for salt in "abc":
+        # A default that binds the loop's variable has no type.
         new = [renamed(bare(message), lambda name, salt=salt: f"{salt}9Qx{name[-1]}zzzz") for message in history]  # type: ignore[misc]
         sent = world.send(chat(*new))
         assert [reasoning_of(sent.messages[at]) for at in (1, 3)] == ["First the names.", "Now where we are."]

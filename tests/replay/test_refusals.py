@@ -73,6 +73,7 @@ def encoded(body: Any) -> bytes:
     return body.encode() if isinstance(body, str) else json.dumps(body).encode()
 
 
+# One case a line, however long: providers' own sentences.
 # fmt: off
 PASS_BACK = "in the thinking mode must be passed back to the API."
 MIMO = {"code": "400", "message": "Param Incorrect", "param": f"The reasoning_content {PASS_BACK}", "type": ""}

@@ -32,6 +32,7 @@ from tests.replay.test_refusals import (
 )
 from thoughtline.replay.refusals import classify
 
+# One case a line, however long: providers' own sentences.
 # fmt: off
 UNRELATED: list[tuple[int, Any]] = [
     # context and size

@@ -201,10 +201,10 @@ def test_google_genai(case: Case, is_streaming: bool) -> None:
         parts: list[Any] = []
         if is_streaming:
             for chunk in client.models.generate_content_stream(model=case.model, contents=contents, config=config):
-                parts += (chunk.candidates or [])[0].content.parts or []  # type: ignore[union-attr]
+                parts += (chunk.candidates or [])[0].content.parts or []  # type: ignore[union-attr]  # content may be None, says its type
         else:
             answer = client.models.generate_content(model=case.model, contents=contents, config=config)
-            parts += (answer.candidates or [])[0].content.parts or []  # type: ignore[union-attr]
+            parts += (answer.candidates or [])[0].content.parts or []  # type: ignore[union-attr]  # content may be None, says its type
         contents.append(types.Content(role="model", parts=parts))
         text = "".join(part.text or "" for part in parts if not part.thought)
         calls = [part.function_call for part in parts if part.function_call]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Awaitable, Callable
 
 import asyncpg
 import pytest
@@ -27,7 +28,7 @@ async def left(place: Place) -> int:
         await server.close()
         return sum(counts)
     client = Redis.from_url(place.url.replace("redis-cluster:", "redis:"))
-    names = [bytes(name) for name in await client.keys("thoughtline:{*")]  # type: ignore[arg-type]
+    names = [bytes(name) for name in await client.keys("thoughtline:{*")]  # type: ignore[arg-type]  # the client's stubs say str
     await client.aclose()
     return len([name for name in names if name[-2:] not in (b":d", b":a")])
 
@@ -46,13 +47,13 @@ async def by_expiry(store: Store, place: Place) -> None:
 
 
 @pytest.mark.parametrize("go", [by_deletion, by_expiry])
-async def test_nothing_is_left(durable: Place, go: object) -> None:
+async def test_nothing_is_left(durable: Place, go: Callable[[Store, Place], Awaitable[None]]) -> None:
     """After a deletion, and after expiry."""
     store = await durable.open()
     for number in range(450):
         await store.save([turn(number, at=START + number / 1000, session=f"s{number % 7}", shared=("ok",))])
     assert await left(durable) > 450
-    await go(store, durable)  # type: ignore[operator]
+    await go(store, durable)
     assert await left(durable) == 0
 
 

@@ -51,7 +51,7 @@ async def _first_postgres_layout(url: str, record: Record) -> None:
         """INSERT INTO thoughtline.records (identity, scope, created_at, expires_at, chars, size, digests, data)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING seq""",
         row.identity, scope, row.created_at, START + 1000, row.chars, row.size, row.digests, row.data,
-    )  # fmt: skip
+    )  # fmt: skip  # the columns in one line, as above
     for digest in split(row.digests):
         await connection.execute("INSERT INTO thoughtline.lookups VALUES ($1, $2)", digest, seq)
     await connection.close()

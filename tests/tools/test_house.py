@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from tools.house import (
+    LIMITS,
     Source,
     bare_waivers,
     functions,
+    held,
     lines_by_package,
     long_calls,
     naming,
@@ -84,3 +86,13 @@ def test_functions_are_measured() -> None:
     """From their first line to their last."""
     source = "class A:\n    def f(self) -> None:\n        ...\n\nasync def g() -> None: ...\n"
     assert functions([Source("src/a.py", source)]) == [(1, "src/a.py:5 g"), (2, "src/a.py:2 f")]
+
+
+def test_what_was_reached_is_held() -> None:
+    """Every figure that is held has a limit, and says what passes it."""
+    long = "def f() -> None:\n" + "    f(1, 2, 3, 4, 5, 6)\n" * 450
+    found = {figure.name: figure for figure in held([Source("src/a.py", long)])}
+    over = {name for name, figure in found.items() if figure.is_over}
+    assert over == {"calls with more than five positional arguments", "longest function", "files over 450 lines"}
+    assert found["files over 450 lines"].names == ("src/a.py",)
+    assert found.keys() <= LIMITS.keys()

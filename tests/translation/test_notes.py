@@ -109,6 +109,7 @@ def test_what_a_page_says_goes_where_it_has_a_place(write: Write) -> None:
         for note in (one.get("message") or one["delta"]).get("annotations", ())
     ]
     assert choice["content"] == LOCATION["cited_text"]
+    # Literals of several types are objects to mypy.
     quoted = {"type": "url_citation", "url_citation": ANNOTATION["url_citation"] | {"content": "It is."}}  # type: ignore[operator]
     source = Source(
         "openai_chat",
@@ -161,7 +162,7 @@ def test_pages_without_a_place_go_to_gemini(write: Write) -> None:
     assert lost(out) == []
 
 
-SEGMENT = GROUNDING["groundingSupports"][0]["segment"]  # type: ignore[index]
+SEGMENT = GROUNDING["groundingSupports"][0]["segment"]  # type: ignore[index]  # literals of several types
 SUPPORTS = {
     "as told": (SEGMENT, [CITED]),
     "of another part, but the words are there once": (SEGMENT | {"startIndex": 1, "endIndex": 6}, [CITED]),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from thoughtline import providers
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.clients import editors, libraries, terminal
-from thoughtline.clients.row import CHAT, Client, Step
+from thoughtline.clients.row import CHAT, Client, SetupStep
 from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import resolve
 from thoughtline.values.destination import Destination
@@ -24,7 +24,7 @@ __all__ = [
     "KEY",
     "Address",
     "Client",
-    "Step",
+    "SetupStep",
     "address_of",
     "fill",
     "find",
@@ -120,7 +120,7 @@ def _notes_on(client: Client, address: Address) -> tuple[str, ...]:
     """What to know of the provider that it is pointed at."""
     named = address.base.rpartition("/")[2]
     provider, model = (named, address.model) if named in PROVIDERS else _parted(address.model)
-    carrier = resolve(Destination(provider, "", model, CHAT)).dialect.carrier
+    carrier = resolve(Destination(provider, "", model, format=CHAT)).dialect.carrier
     return (_LISTS,) if CHAT in client.formats and carrier in ("mistral_chunks", "cohere_chunks") else ()
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from thoughtline.clients.row import CHAT, MESSAGES, RESPONSES, Client, Step
+from thoughtline.clients.row import CHAT, MESSAGES, RESPONSES, Client, SetupStep
 
 CURSOR = Client(
     "cursor",
     "Cursor",
     (),
-    (CHAT,),
-    "deepseek",
-    (
-        Step(
+    formats=(CHAT,),
+    provider="deepseek",
+    steps=(
+        SetupStep(
             "In Settings, Models:",
             "words",
             """
@@ -21,8 +21,8 @@ Add model                   <model>
 """,
         ),
     ),
-    "Strips reasoning, by report.",
-    (
+    habit="Strips reasoning, by report.",
+    notes=(
         "Requests come from Cursor's own servers: the gateway needs a public HTTPS address, or a tunnel. Loopback and "
         "private networks are refused.",
         "A model with the name of a built-in one does not go to your address.",
@@ -33,10 +33,10 @@ VSCODE = Client(
     "vscode-copilot",
     "VS Code Copilot",
     ("vscode", "copilot-chat", "github-copilot"),
-    (CHAT, RESPONSES, MESSAGES),
-    "deepseek",
-    (
-        Step(
+    formats=(CHAT, RESPONSES, MESSAGES),
+    provider="deepseek",
+    steps=(
+        SetupStep(
             "Run `Chat: Manage Language Models`, Add Models, Custom Endpoint; then, in `chatLanguageModels.json`:",
             "json",
             """
@@ -62,8 +62,8 @@ VSCODE = Client(
 """,
         ),
     ),
-    "Writes call ids anew for some models, by report.",
-    (
+    habit="Writes call ids anew for some models, by report.",
+    notes=(
         "`url` is the full address of the endpoint: with `responses` or `messages` as `apiType` it ends in "
         "`/v1/responses` or `/v1/messages`.",
         "VS Code 1.122 or newer. A key typed into the dialog stays out of the file.",
@@ -74,10 +74,10 @@ ZED = Client(
     "zed",
     "Zed",
     (),
-    (CHAT,),
-    "deepseek",
-    (
-        Step(
+    formats=(CHAT,),
+    provider="deepseek",
+    steps=(
+        SetupStep(
             "In `settings.json`:",
             "json",
             """
@@ -93,12 +93,14 @@ ZED = Client(
 }
 """,
         ),
-        Step(
+        SetupStep(
             "The key in Agent Settings, LLM Providers; or, before Zed starts:",
             "shell",
             "export THOUGHTLINE_API_KEY=<key>",
         ),
     ),
-    "Strips reasoning, by report.",
-    ("The variable's name comes from the provider's. An editor that was not started in that shell doesn't see it.",),
+    habit="Strips reasoning, by report.",
+    notes=(
+        "The variable's name comes from the provider's. An editor that was not started in that shell doesn't see it.",
+    ),
 )

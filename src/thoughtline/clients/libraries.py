@@ -5,16 +5,16 @@ Settings and habits were seen of the running programs, or read in their makers' 
 
 from __future__ import annotations
 
-from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, Client, Step
+from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, Client, SetupStep
 
 OPENAI_SDK = Client(
     "openai-sdk",
     "OpenAI SDK",
     ("openai", "openai-python"),
-    (CHAT, RESPONSES),
-    "deepseek",
-    (
-        Step(
+    formats=(CHAT, RESPONSES),
+    provider="deepseek",
+    steps=(
+        SetupStep(
             "In Python:",
             "python",
             """
@@ -26,19 +26,19 @@ print(answer.choices[0].message.content)
 """,
         ),
     ),
-    "Gives `reasoning_content` as an extra field; whether it goes back is up to your code.",
-    ("Or `OPENAI_BASE_URL` and `OPENAI_API_KEY` in the environment.",),
-    "as locked, by `make test`",
+    habit="Gives `reasoning_content` as an extra field; whether it goes back is up to your code.",
+    notes=("Or `OPENAI_BASE_URL` and `OPENAI_API_KEY` in the environment.",),
+    tried="as locked, by `make test`",
 )
 
 ANTHROPIC_SDK = Client(
     "anthropic-sdk",
     "Anthropic SDK",
     ("anthropic", "anthropic-python"),
-    (MESSAGES,),
-    "anthropic",
-    (
-        Step(
+    formats=(MESSAGES,),
+    provider="anthropic",
+    steps=(
+        SetupStep(
             "In Python:",
             "python",
             """
@@ -51,19 +51,19 @@ print(answer.content[-1].text)
 """,
         ),
     ),
-    "Gives thinking blocks; whether they go back is up to your code.",
-    ("No `/v1` in the base. Or `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` in the environment.",),
-    "as locked, by `make test`",
+    habit="Gives thinking blocks; whether they go back is up to your code.",
+    notes=("No `/v1` in the base. Or `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` in the environment.",),
+    tried="as locked, by `make test`",
 )
 
 GOOGLE_SDK = Client(
     "google-sdk",
     "Google Gen AI SDK",
     ("google", "google-genai", "genai", "gemini-sdk"),
-    (GEMINI,),
-    "gemini",
-    (
-        Step(
+    formats=(GEMINI,),
+    provider="gemini",
+    steps=(
+        SetupStep(
             "In Python:",
             "python",
             """
@@ -76,19 +76,19 @@ print(answer.text)
 """,
         ),
     ),
-    "Gives signatures, and sends them back in URL-safe base64.",
-    ("No `/v1beta` in the base.",),
-    "as locked, by `make test`",
+    habit="Gives signatures, and sends them back in URL-safe base64.",
+    notes=("No `/v1beta` in the base.",),
+    tried="as locked, by `make test`",
 )
 
 LITELLM = Client(
     "litellm",
     "LiteLLM",
     ("litellm-proxy",),
-    (CHAT, MESSAGES),
-    "deepseek",
-    (
-        Step(
+    formats=(CHAT, MESSAGES),
+    provider="deepseek",
+    steps=(
+        SetupStep(
             "In the proxy's `config.yaml`:",
             "yaml",
             """
@@ -100,7 +100,7 @@ model_list:
       api_key: <key>
 """,
         ),
-        Step(
+        SetupStep(
             "Or in Python:",
             "python",
             """
@@ -112,19 +112,21 @@ print(answer.choices[0].message.content)
 """,
         ),
     ),
-    "Keeps reasoning on chat, with a field of its own beside it; moves Anthropic's thinking to the front.",
+    habit="Keeps reasoning on chat, with a field of its own beside it; moves Anthropic's thinking to the front.",
 )
 
 OPEN_WEBUI = Client(
     "open-webui",
     "Open WebUI",
     ("webui",),
-    (CHAT,),
-    "deepseek",
-    (
-        Step("Before its first start:", "shell", "export OPENAI_API_BASE_URL=<base>/v1\nexport OPENAI_API_KEY=<key>"),
-        Step("Later, in Admin Settings, Connections, OpenAI API:", "words", "URL    <base>/v1\nKey    <key>"),
+    formats=(CHAT,),
+    provider="deepseek",
+    steps=(
+        SetupStep(
+            "Before its first start:", "shell", "export OPENAI_API_BASE_URL=<base>/v1\nexport OPENAI_API_KEY=<key>"
+        ),
+        SetupStep("Later, in Admin Settings, Connections, OpenAI API:", "words", "URL    <base>/v1\nKey    <key>"),
     ),
-    "Sends reasoning back as visible text, by report.",
-    ("In a container, 127.0.0.1 is the container: give the address of the host.",),
+    habit="Sends reasoning back as visible text, by report.",
+    notes=("In a container, 127.0.0.1 is the container: give the address of the host.",),
 )

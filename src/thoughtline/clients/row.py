@@ -16,7 +16,7 @@ GEMINI: FormatName = "gemini_generate"
 SHELL = "In the shell that starts it:"
 
 
-class Step(NamedTuple):
+class SetupStep(NamedTuple):
     """Lines, and where they go."""
 
     where: str
@@ -33,7 +33,7 @@ class Client(NamedTuple):
     aliases: tuple[str, ...]
     formats: tuple[FormatName, ...]
     provider: str
-    steps: tuple[Step, ...]
+    steps: tuple[SetupStep, ...]
     habit: str
     notes: tuple[str, ...] = ()
     tried: str = ""

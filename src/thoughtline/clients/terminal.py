@@ -5,16 +5,16 @@ Settings and habits were seen of the running programs, or read in their makers' 
 
 from __future__ import annotations
 
-from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, SHELL, Client, Step
+from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, SHELL, Client, SetupStep
 
 CLAUDE_CODE = Client(
     "claude-code",
     "Claude Code",
     ("claude", "cc"),
-    (MESSAGES,),
-    "anthropic",
-    (
-        Step(
+    formats=(MESSAGES,),
+    provider="anthropic",
+    steps=(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -25,8 +25,8 @@ export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
 """,
         ),
     ),
-    "Keeps all thinking, but moves blocks that stood between calls, and drops all of it when the model changes.",
-    (
+    habit="Keeps all thinking, but moves blocks that stood between calls, and drops all of it when the model changes.",
+    notes=(
         "No `/v1` in the base. The same names work in the `env` block of `~/.claude/settings.json`.",
         "`ANTHROPIC_AUTH_TOKEN` in place of `ANTHROPIC_API_KEY` sends a bearer token, and needs no approval.",
         "It also asks for models of its own choice, for titles and checks. Where those don't exist: "
@@ -36,17 +36,17 @@ export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
         "`CLAUDE_CODE_MAX_CONTEXT_TOKENS` says the real size; `--context` puts it here.",
         "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
     ),
-    "2.1.325, by `make test-clients`",
+    tried="2.1.325, by `make test-clients`",
 )
 
 CODEX = Client(
     "codex",
     "Codex CLI",
     ("openai-codex",),
-    (RESPONSES,),
-    "openai",
-    (
-        Step(
+    formats=(RESPONSES,),
+    provider="openai",
+    steps=(
+        SetupStep(
             "In `~/.codex/config.toml`, above any table:",
             "toml",
             """
@@ -62,27 +62,27 @@ env_key = "THOUGHTLINE_KEY"
 wire_api = "responses"
 """,
         ),
-        Step(SHELL, "shell", "export THOUGHTLINE_KEY=<key>"),
+        SetupStep(SHELL, "shell", "export THOUGHTLINE_KEY=<key>"),
     ),
-    "Keeps all reasoning items, encrypted and plain, also over a resume.",
-    (
+    habit="Keeps all reasoning items, encrypted and plain, also over a resume.",
+    notes=(
         'It speaks Responses only: `wire_api = "chat"` is refused at start.',
         "Without `model_reasoning_effort` it asks models that it does not know for no effort at all.",
         "Where a provider knows function tools only, as DeepSeek does, the gateway leaves `web_search` out.",
         "With `openai_base_url` and the built-in provider it tries a websocket first, then goes on over HTTP.",
         "It warns that it has no metadata for the model; that is no error.",
     ),
-    "0.166.0, by `make test-clients`",
+    tried="0.166.0, by `make test-clients`",
 )
 
 COPILOT_CLI = Client(
     "copilot-cli",
     "Copilot CLI",
     ("github-copilot-cli",),
-    (CHAT, RESPONSES, MESSAGES),
-    "deepseek",
-    (
-        Step(
+    formats=(CHAT, RESPONSES, MESSAGES),
+    provider="deepseek",
+    steps=(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -93,23 +93,23 @@ export COPILOT_MODEL=<model>
 """,
         ),
     ),
-    "Keeps all reasoning in order; writes new ids on Responses items.",
-    (
+    habit="Keeps all reasoning in order; writes new ids on Responses items.",
+    notes=(
         "`COPILOT_PROVIDER_WIRE_API=responses` for Responses. With `COPILOT_PROVIDER_TYPE=anthropic`: no `/v1`.",
         "`COPILOT_OFFLINE=true` keeps it from GitHub.",
     ),
-    "1.0.102, by `make test-clients`",
+    tried="1.0.102, by `make test-clients`",
 )
 
 CLINE = Client(
     "cline",
     "Cline",
     ("cline-cli", "roo-code", "roo"),
-    (CHAT, RESPONSES, MESSAGES, GEMINI),
-    "deepseek",
-    (
-        Step("In a shell:", "shell", "cline auth openai -k <key> -m <model> -b <base>/v1"),
-        Step(
+    formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
+    provider="deepseek",
+    steps=(
+        SetupStep("In a shell:", "shell", "cline auth openai -k <key> -m <model> -b <base>/v1"),
+        SetupStep(
             "Or in the settings of the extension:",
             "words",
             """
@@ -120,9 +120,12 @@ Model ID        <model>
 """,
         ),
     ),
-    "Keeps reasoning on chat and Gemini; strips it on Anthropic and on Responses.",
-    ("The command sets a base for OpenAI's kinds only; others: `baseUrl` in `~/.cline/data/settings/providers.json`.",),
-    "3.0.65, by `make test-clients`",
+    habit="Keeps reasoning on chat and Gemini; strips it on Anthropic and on Responses.",
+    notes=(
+        "The command sets a base for OpenAI's kinds only; others: `baseUrl` in "
+        "`~/.cline/data/settings/providers.json`.",
+    ),
+    tried="3.0.65, by `make test-clients`",
 )
 
 _OPENCODE_LINES = """
@@ -153,37 +156,39 @@ OPENCODE = Client(
     "opencode",
     "opencode",
     (),
-    _OPENCODE_FORMATS,
-    "deepseek",
-    (Step("In `opencode.json` of the project, or `~/.config/opencode/opencode.json`:", "json", _OPENCODE_LINES),),
-    "Keeps reasoning; after a switch of the model it sends it as visible text.",
-    (
+    formats=_OPENCODE_FORMATS,
+    provider="deepseek",
+    steps=(
+        SetupStep("In `opencode.json` of the project, or `~/.config/opencode/opencode.json`:", "json", _OPENCODE_LINES),
+    ),
+    habit="Keeps reasoning; after a switch of the model it sends it as visible text.",
+    notes=(
         *_OPENCODE_NOTES,
         "`OPENCODE_DISABLE_MODELS_FETCH=1` keeps it from models.opencode.ai; packages it asks of npm even so.",
     ),
-    "1.18.33, by `make test-clients`",
+    tried="1.18.33, by `make test-clients`",
 )
 
 KILO = Client(
     "kilo",
     "Kilo",
     ("kilo-code", "kilo-cli"),
-    _OPENCODE_FORMATS,
-    "deepseek",
-    (Step("In `kilo.json` of the project:", "json", _OPENCODE_LINES),),
-    "Keeps reasoning.",
-    _OPENCODE_NOTES,
-    "7.7.9, by hand on 2026-11-15",
+    formats=_OPENCODE_FORMATS,
+    provider="deepseek",
+    steps=(SetupStep("In `kilo.json` of the project:", "json", _OPENCODE_LINES),),
+    habit="Keeps reasoning.",
+    notes=_OPENCODE_NOTES,
+    tried="7.7.9, by hand on 2026-11-15",
 )
 
 GEMINI_CLI = Client(
     "gemini-cli",
     "Gemini CLI",
     ("gemini",),
-    (GEMINI,),
-    "gemini",
-    (
-        Step(
+    formats=(GEMINI,),
+    provider="gemini",
+    steps=(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -192,27 +197,29 @@ export GEMINI_API_KEY=<key>
 export GEMINI_MODEL=<model>
 """,
         ),
-        Step("In `~/.gemini/settings.json`:", "json", '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'),
+        SetupStep(
+            "In `~/.gemini/settings.json`:", "json", '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'
+        ),
     ),
-    "Keeps signatures and drops thoughts; after `--resume` it sends a sentinel for a signature it once had.",
-    (
+    habit="Keeps signatures and drops thoughts; after `--resume` it sends a sentinel for a signature it once had.",
+    notes=(
         "No `/v1beta` in the base. Without the setting it stops with `Invalid auth method selected`.",
         "It may ask for a newer model than the one named.",
         "Without a person to ask, it stops in a folder it was not told to trust: `--skip-trust`, or "
         "`GEMINI_CLI_TRUST_WORKSPACE=true`.",
         '`"privacy": {"usageStatisticsEnabled": false}` in the same file stops telemetry, which goes elsewhere.',
     ),
-    "0.61.0, by `make test-clients`",
+    tried="0.61.0, by `make test-clients`",
 )
 
 QWEN_CODE = Client(
     "qwen-code",
     "Qwen Code",
     ("qwen",),
-    (CHAT,),
-    "qwen",
-    (
-        Step(
+    formats=(CHAT,),
+    provider="qwen",
+    steps=(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -223,23 +230,23 @@ qwen --auth-type openai
 """,
         ),
     ),
-    "Keeps reasoning, but cuts blanks off its end.",
-    (
+    habit="Keeps reasoning, but cuts blanks off its end.",
+    notes=(
         "From 0.24 on it needs Node 22; 0.15, which npm installs beside an older Node, asks the proxy of the "
         "environment for the gateway too, whatever `NO_PROXY` says.",
         '`{"privacy": {"usageStatisticsEnabled": false}}` in `~/.qwen/settings.json` stops telemetry.',
     ),
-    "0.24.4, by `make test-clients`; 0.15.10, by hand on 2026-11-15",
+    tried="0.24.4, by `make test-clients`; 0.15.10, by hand on 2026-11-15",
 )
 
 CONTINUE = Client(
     "continue",
     "Continue",
     ("continue-dev", "continue-cli"),
-    (CHAT, MESSAGES),
-    "deepseek",
-    (
-        Step(
+    formats=(CHAT, MESSAGES),
+    provider="deepseek",
+    steps=(
+        SetupStep(
             "In `~/.continue/config.yaml`, for the terminal and for editors:",
             "yaml",
             """
@@ -256,19 +263,19 @@ models:
 """,
         ),
     ),
-    "Strips all reasoning.",
-    ("Without `apiBase` the key goes to OpenAI.",),
-    "1.5.47, by `make test-clients`",
+    habit="Strips all reasoning.",
+    notes=("Without `apiBase` the key goes to OpenAI.",),
+    tried="1.5.47, by `make test-clients`",
 )
 
 AIDER = Client(
     "aider",
     "aider",
     (),
-    (CHAT,),
-    "deepseek",
-    (
-        Step(
+    formats=(CHAT,),
+    provider="deepseek",
+    steps=(
+        SetupStep(
             SHELL,
             "shell",
             """
@@ -278,17 +285,17 @@ aider --model openai/<model>
 """,
         ),
     ),
-    "Strips reasoning; after a restart it sends some of it as visible text. It calls no tools.",
+    habit="Strips reasoning; after a restart it sends some of it as visible text. It calls no tools.",
 )
 
 PI = Client(
     "pi",
     "pi",
     ("pi-coding-agent",),
-    (CHAT, RESPONSES, MESSAGES, GEMINI),
-    "deepseek",
-    (
-        Step(
+    formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
+    provider="deepseek",
+    steps=(
+        SetupStep(
             "In `~/.pi/agent/models.json`:",
             "json",
             """
@@ -314,13 +321,14 @@ PI = Client(
 }
 """,
         ),
-        Step("Then:", "shell", "pi --provider thoughtline --model <model>"),
+        SetupStep("Then:", "shell", "pi --provider thoughtline --model <model>"),
     ),
-    "Keeps reasoning; drops a signed block whose text is empty, and sends it as text after a switch of the model.",
-    (
+    habit="Keeps reasoning; drops a signed block whose text is empty, and sends it as text after a switch of the "
+    "model.",
+    notes=(
         "`api` may be `openai-responses`, `anthropic-messages` (no `/v1`) or `google-generative-ai` (`/v1beta`).",
         "With `anthropic-messages` it asks Claude models that it does not know for a budget of thinking, which the "
         "newest refuse; with `openai-completions` the gateway asks as they want it.",
     ),
-    "0.73.1, by `make test-clients`",
+    tried="0.73.1, by `make test-clients`",
 )

@@ -25,7 +25,7 @@ from thoughtline.commands.options import add_config_option, flags_of
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import entry_answer, stats_answer
 from thoughtline.gateway.admin_token import admin_token
-from thoughtline.gateway.bus import Counts
+from thoughtline.gateway.bus import StoreCounts
 from thoughtline.settings import Settings, data_directory, load_settings
 from thoughtline.stores import Filter, Store, durable_store
 from thoughtline.stores.base import MAX_PAGE
@@ -55,7 +55,7 @@ class StoreCache:
 
     async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
         page = await self._store.list_entries(where, limit, cursor)
-        stats = stats_answer(await self._store.stats(), Counts())
+        stats = stats_answer(await self._store.stats(), StoreCounts())
         return CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor)
 
     async def clear(self, where: Filter) -> int:

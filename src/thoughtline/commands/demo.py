@@ -31,7 +31,7 @@ _SHELL: Json = {
 _OPENING = "Why does the build fail? Find out with the shell, then say it in one sentence."
 
 
-class Step(NamedTuple):
+class DemoRequest(NamedTuple):
     """What one request came to."""
 
     status: int
@@ -40,7 +40,7 @@ class Step(NamedTuple):
     restored: str
 
 
-async def play(url: str, turns: int = TURNS) -> list[Step]:
+async def play(url: str, turns: int = TURNS) -> list[DemoRequest]:
     """A client that forgets: it keeps what a model says and calls, and drops what it thought."""
     history: list[Json] = [{"role": "user", "content": _OPENING}]
     steps = []
@@ -68,19 +68,19 @@ def _continued(message: Json) -> list[Json]:
     return [kept, *(results or [{"role": "user", "content": "Are you sure? Look once more."}])]
 
 
-def _step(status: int, history: list[Json], answer: Json, header: str) -> Step:
+def _step(status: int, history: list[Json], answer: Json, header: str) -> DemoRequest:
     turns = sum(1 for message in history if message["role"] == "assistant")
     sent = f"messages: {len(history)}, of the model: {turns}"
     if status != 200:
-        return Step(status, sent, answer["error"]["message"], "")
+        return DemoRequest(status, sent, answer["error"]["message"], "")
     message = answer["choices"][0]["message"]
     calls = ", ".join(call["function"]["name"] for call in message.get("tool_calls") or [])
     thought = len(message.get("reasoning_content") or "")
     got = f"calls {calls}" if calls else "answers"
-    return Step(status, sent, f"thinks {thought} characters, {got}", header.partition(",")[0])
+    return DemoRequest(status, sent, f"thinks {thought} characters, {got}", header.partition(",")[0])
 
 
-async def both() -> tuple[list[Step], list[Step]]:
+async def both() -> tuple[list[DemoRequest], list[DemoRequest]]:
     """The same conversation, directly and through the gateway."""
     async with (
         listening(simulator_app("deepseek", seed=1)) as provider,
@@ -89,7 +89,7 @@ async def both() -> tuple[list[Step], list[Step]]:
         return await play(provider), await play(gateway)
 
 
-def show(console: Console, direct: list[Step], through: list[Step]) -> None:
+def show(console: Console, direct: list[DemoRequest], through: list[DemoRequest]) -> None:
     table = Table(title="a strict DeepSeek, and a client that drops reasoning", show_lines=True)
     table.add_column("request")
     table.add_column("directly", overflow="fold", ratio=1)
@@ -102,7 +102,7 @@ def show(console: Console, direct: list[Step], through: list[Step]) -> None:
         console.print("The same client, the same provider. Start your own: [bold]thoughtline serve[/bold]")
 
 
-def _cell(step: Step | None) -> str:
+def _cell(step: DemoRequest | None) -> str:
     if step is None:
         return "[dim]the session is over[/dim]"
     if step.status != 200:

@@ -68,7 +68,7 @@ class Conversation(Struct, frozen=True, forbid_unknown_fields=True):
     script: str = ""
 
 
-class Outcome(Struct, frozen=True):
+class HandoffResult(Struct, frozen=True):
     """What became of one conversation in one mode. Tokens and times are those of the second target."""
 
     conversation: str
@@ -99,10 +99,10 @@ class Report(Struct, frozen=True):
     source: str
     target: str
     summaries: tuple[Summary, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[HandoffResult, ...]
 
 
-class Place(NamedTuple):
+class EvalPlace(NamedTuple):
     """Where requests go, what is shown there, and how hard the first target is asked to think (empty: not asked)."""
 
     url: str
@@ -156,7 +156,9 @@ def is_passed(check: Check, answer: str, thoughts: Sequence[str]) -> bool:
 # --- playing ----------------------------------------------------------------------------------------------------------
 
 
-async def evaluate(place: Place, source: str, target: str, conversations: Sequence[Conversation], run: str) -> Report:
+async def evaluate(
+    place: EvalPlace, source: str, target: str, conversations: Sequence[Conversation], run: str
+) -> Report:
     """Every conversation in every mode, one after the other: latencies are those of an idle gateway."""
     outcomes = []
     async with ClientBuilder().build() as client:
@@ -182,13 +184,13 @@ class _Said(NamedTuple):
 class _Play:
     """One conversation in one mode, held by a client that drops reasoning."""
 
-    def __init__(self, client: Client, place: Place, mode: EvalMode, run: str) -> None:
+    def __init__(self, client: Client, place: EvalPlace, mode: EvalMode, run: str) -> None:
         self._client = client
         self._place = place
         self._mode: EvalMode = mode
         self._run = run
 
-    async def outcome(self, one: Conversation, source: str, target: str) -> Outcome:
+    async def outcome(self, one: Conversation, source: str, target: str) -> HandoffResult:
         history: list[Json] = [{"role": "system", "content": one.system}] if one.system else []
         said: list[_Said] = []
         for number, turn in enumerate(one.turns):
@@ -202,20 +204,20 @@ class _Play:
             history.append({"role": "assistant", "content": answer.text})
         return self._judged(one, said)
 
-    def _judged(self, one: Conversation, said: Sequence[_Said]) -> Outcome:
+    def _judged(self, one: Conversation, said: Sequence[_Said]) -> HandoffResult:
         after = said[one.handoff_after :]
         is_whole = len(said) == len(one.turns) and said[-1].status == 200
         thoughts = [answer.thought for answer in said[: one.handoff_after]]
-        return Outcome(
+        return HandoffResult(
             one.id,
             self._mode,
             is_whole and is_passed(one.check, said[-1].text, thoughts),
-            tuple(answer.status for answer in said),
-            max((answer.checkpoints for answer in after), default=0),
-            sum(_count(answer.usage, "prompt_tokens") for answer in after),
-            sum(_count(answer.usage, "completion_tokens") for answer in after),
-            tuple(round(answer.milliseconds, 1) for answer in after),
-            next((answer.problem for answer in said if answer.problem), ""),
+            statuses=tuple(answer.status for answer in said),
+            checkpoints=max((answer.checkpoints for answer in after), default=0),
+            input_tokens=sum(_count(answer.usage, "prompt_tokens") for answer in after),
+            output_tokens=sum(_count(answer.usage, "completion_tokens") for answer in after),
+            milliseconds=tuple(round(answer.milliseconds, 1) for answer in after),
+            problem=next((answer.problem for answer in said if answer.problem), ""),
         )
 
     async def _ask(self, one: Conversation, body: Json, effort: str) -> _Said:
@@ -232,7 +234,7 @@ class _Play:
             response = await request.body_json(body).build().send()
             answer = (await response.bytes()).to_bytes()
         except PyreqwestError as error:
-            return _Said(0, "", "", {}, 0, 0.0, type(error).__name__)
+            return _Said(0, "", "", usage={}, checkpoints=0, milliseconds=0.0, problem=type(error).__name__)
         took = (time.perf_counter() - began) * 1000
         return _said(response.status, answer, response.get_header("x-thoughtline-replay") or "", took)
 
@@ -247,10 +249,26 @@ def _said(status: int, body: bytes, header: str, took: float) -> _Said:
     if status != 200 or not isinstance(answer, dict) or not answer.get("choices"):
         error = answer.get("error") if isinstance(answer, dict) else None
         told = error.get("message") if isinstance(error, dict) else ""
-        return _Said(status if status != 200 else 502, "", "", {}, count, took, str(told or "no answer")[:300])
+        return _Said(
+            status if status != 200 else 502,
+            "",
+            "",
+            usage={},
+            checkpoints=count,
+            milliseconds=took,
+            problem=str(told or "no answer")[:300],
+        )
     message = answer["choices"][0].get("message") or {}
     thought = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
-    return _Said(200, str(message.get("content") or ""), str(thought), answer.get("usage") or {}, count, took, "")
+    return _Said(
+        200,
+        str(message.get("content") or ""),
+        str(thought),
+        usage=answer.get("usage") or {},
+        checkpoints=count,
+        milliseconds=took,
+        problem="",
+    )
 
 
 def _count(usage: Json, name: str) -> int:
@@ -258,17 +276,17 @@ def _count(usage: Json, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def summarize(mode: EvalMode, outcomes: Sequence[Outcome]) -> Summary:
+def summarize(mode: EvalMode, outcomes: Sequence[HandoffResult]) -> Summary:
     times = [one for outcome in outcomes for one in outcome.milliseconds]
     return Summary(
         mode,
         len(outcomes),
         sum(outcome.passed for outcome in outcomes),
-        sum(status != 200 for outcome in outcomes for status in outcome.statuses),
-        sum(outcome.checkpoints for outcome in outcomes),
-        sum(outcome.input_tokens for outcome in outcomes),
-        sum(outcome.output_tokens for outcome in outcomes),
-        round(statistics.median(times), 1) if times else 0.0,
+        failed_requests=sum(status != 200 for outcome in outcomes for status in outcome.statuses),
+        checkpoints=sum(outcome.checkpoints for outcome in outcomes),
+        input_tokens=sum(outcome.input_tokens for outcome in outcomes),
+        output_tokens=sum(outcome.output_tokens for outcome in outcomes),
+        median_ms=round(statistics.median(times), 1) if times else 0.0,
     )
 
 
@@ -315,7 +333,7 @@ async def _run(options: argparse.Namespace, conversations: Sequence[Conversation
     name = f"eval-{os.getpid()}-{time.time_ns()}"
     if options.gateway:
         key = os.environ.get(options.key_env, "") if options.key_env else ""
-        place = Place(options.gateway, key, effort=options.effort or "")
+        place = EvalPlace(options.gateway, key, effort=options.effort or "")
         return await evaluate(place, options.source, options.target, conversations, name)
     async with simulated(options.source, options.target) as place:
         place = place._replace(effort=options.effort or "")
@@ -323,7 +341,7 @@ async def _run(options: argparse.Namespace, conversations: Sequence[Conversation
 
 
 @contextlib.asynccontextmanager
-async def simulated(*targets: str) -> AsyncIterator[Place]:
+async def simulated(*targets: str) -> AsyncIterator[EvalPlace]:
     """A gateway with a simulator behind it for the provider of each target."""
     names = list(dict.fromkeys(target.partition("/")[0] for target in targets))
     unknown = [name for name in names if name not in SIMULATORS]
@@ -333,7 +351,7 @@ async def simulated(*targets: str) -> AsyncIterator[Place]:
         addresses = {}
         for name in names:
             addresses[name] = await stack.enter_async_context(listening(simulator_app(name, seed=1)))
-        yield Place(await stack.enter_async_context(listening(gateway_before(addresses))), "eval", True)
+        yield EvalPlace(await stack.enter_async_context(listening(gateway_before(addresses))), "eval", True)
 
 
 def show(console: Console, report: Report) -> None:

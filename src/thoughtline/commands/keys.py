@@ -154,7 +154,9 @@ def _table(keys: Sequence[ClientKey], now: float) -> Table:
     for key in keys:
         limits = [str(limit or "—") for limit in (key.requests_per_minute, key.concurrent_streams)]
         state = "revoked" if key.revoked else "good" if key.is_good(now) else "expired"
-        table.add_row(key.id, key.name, _day(key.created_at), _day(key.expires_at), *limits, key.content or "—", state)
+        days = [_day(moment) for moment in (key.created_at, key.expires_at)]
+        cells = (key.id, key.name, *days, *limits, key.content or "—", state)
+        table.add_row(*cells)
     return table
 
 

@@ -17,13 +17,13 @@ from thoughtline.commands.options import flags_of
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
 from thoughtline.gateway.masking import masked_url
-from thoughtline.gateway.serving import Options, listen, serve
+from thoughtline.gateway.serving import ServeOptions, listen, serve
 from thoughtline.settings import Settings, data_directory
 from thoughtline.values.errors import ThoughtlineError
 
 
 def run(chosen: argparse.Namespace) -> int:
-    options = Options(chosen.config, flags_of(chosen))
+    options = ServeOptions(chosen.config, flags_of(chosen))
     try:
         settings = options.settings()
         folder = data_directory(os.environ, Path.home())

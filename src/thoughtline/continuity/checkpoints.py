@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.replay.findings import Finding, place_of
-from thoughtline.replay.keys import Step, evidence_of
+from thoughtline.replay.keys import ModelStep, evidence_of
 from thoughtline.replay.known import Known
 from thoughtline.replay.weaving import has_sentinel, is_filler
 from thoughtline.values.destination import Destination
@@ -80,7 +80,7 @@ def checkpoints_of(known: Sequence[Known], planned: Transcript, target: Destinat
     return Checkpoints(tuple(taken), tuple(findings))
 
 
-def _oversize(planned: Transcript, step: Step, chars: int) -> Finding:
+def _oversize(planned: Transcript, step: ModelStep, chars: int) -> Finding:
     place = place_of(planned.format, planned.turns[step.positions[0]])
     why = f"the reasoning of this turn is {chars} characters long and is not quoted"
     return Finding("checkpoint-oversize", place, why, "raise [continuity] max_chars")

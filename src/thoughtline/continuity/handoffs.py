@@ -100,12 +100,12 @@ def _summed(route: str, has_checkpoints: bool, handoffs: Sequence[tuple[Record, 
         route,
         has_checkpoints,
         len(handoffs),
-        sum(_outcome(turn).added_chars for turn, _ in handoffs),
-        dict(Counter(_outcome(turn).finish or "cut" for turn, _ in handoffs)),
-        len(following),
-        sum(_outcome(one).tool_errors for one in following),
-        sum(_bad_calls(one) for turn, turns in handoffs for one in (turn, *turns)),
-        sum(_retries((turn, *turns)) for turn, turns in handoffs),
+        added_chars=sum(_outcome(turn).added_chars for turn, _ in handoffs),
+        finishes=dict(Counter(_outcome(turn).finish or "cut" for turn, _ in handoffs)),
+        followed=len(following),
+        tool_errors=sum(_outcome(one).tool_errors for one in following),
+        bad_calls=sum(_bad_calls(one) for turn, turns in handoffs for one in (turn, *turns)),
+        retries=sum(_retries((turn, *turns)) for turn, turns in handoffs),
     )
 
 

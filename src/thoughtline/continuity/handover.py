@@ -56,7 +56,7 @@ class Quotation(NamedTuple):
         return quoted(self.quotes) if self.quotes else ""
 
 
-class Line(NamedTuple):
+class HandoverLine(NamedTuple):
     """Where a request stands: whose it is, what it goes to, and the places it has come through, newest first."""
 
     tenant: str
@@ -72,7 +72,7 @@ class Handover(NamedTuple):
     """
 
     known: tuple[Known, ...]
-    line: Line
+    line: HandoverLine
     before: Quoted
     target: Destination
     terms: Terms
@@ -94,7 +94,7 @@ class Continued(NamedTuple):
     quotation: Quotation
 
 
-def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, target: Destination) -> Line:
+def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, target: Destination) -> HandoverLine:
     """The line of a request, by the answers it goes on from, as the client shows them and as they were made."""
     who = needed.identity
     places = [needed.end.place()] if needed.end is not None else []
@@ -106,7 +106,7 @@ def line_of(needed: Needs, known: Sequence[Known], transcript: Transcript, targe
             places.append(part.spot.place())
     session = _session_name(who, known, transcript)
     aim = digest(packed("target", target.provider, target.endpoint, target.account, target.model)).hex()
-    return Line(who.tenant, f"{session}/{who.agent or ''}", aim, tuple(dict.fromkeys(places)))
+    return HandoverLine(who.tenant, f"{session}/{who.agent or ''}", aim, tuple(dict.fromkeys(places)))
 
 
 def _session_name(identity: Identity, known: Sequence[Known], transcript: Transcript) -> str:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from thoughtline.continuity.checkpoints import MOST_CHECKPOINTS, Checkpoint, checkpoint_of
-from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, Line, Quotation, Quoted, line_of
+from thoughtline.continuity.handover import NOTHING_QUOTED, Handover, HandoverLine, Quotation, Quoted, line_of
 from thoughtline.continuity.terms import Terms
 from thoughtline.replay.known import known_steps
 from thoughtline.replay.matching import Found
@@ -58,14 +58,14 @@ class Quote(Struct, frozen=True, gc=False, array_like=True):
     key: Key
 
 
-class Noted(Struct, frozen=True, gc=False):
+class QuotedNote(Struct, frozen=True, gc=False):
     """What was quoted in one request, oldest first. `at` is when, in seconds since the epoch."""
 
     at: float
     quotes: tuple[Quote, ...]
 
 
-_decoder = msgspec.json.Decoder(Noted)
+_decoder = msgspec.json.Decoder(QuotedNote)
 
 
 class Memory:
@@ -93,14 +93,14 @@ class Memory:
         looks_back = not known and terms.after_compaction and who.session is not None and who.agent is not None
         before = await self.quoted(line) if known or looks_back else NOTHING_QUOTED
         past = await self._past(who, terms) if looks_back and not before.is_known else ()
-        return Handover(known, line, before, target, terms, past)
+        return Handover(known, line, before, target=target, terms=terms, past=past)
 
     async def remember(self, handover: Handover, quotation: Quotation) -> None:
         """The request was answered: what was quoted in it is quoted again in those that go on from the answer."""
         if quotation.quotes:
             await self.keep(handover.line, quotation.quotes)
 
-    async def quoted(self, line: Line) -> Quoted:
+    async def quoted(self, line: HandoverLine) -> Quoted:
         """What was quoted in the latest request that this one goes on from."""
         try:
             notes = {note.key: note for note in await self._store.notes(_namespace(line))}
@@ -121,13 +121,13 @@ class Memory:
         fitting = (checkpoint for checkpoint in found if len(checkpoint.text) <= terms.max_chars)
         return tuple(reversed(list(islice(fitting, terms.count))))
 
-    async def keep(self, line: Line, quotes: Sequence[Checkpoint]) -> None:
+    async def keep(self, line: HandoverLine, quotes: Sequence[Checkpoint]) -> None:
         """Remember what was quoted in a request."""
         if not line.places:
             return
         now = self._clock()
         named = tuple(Quote(one.record, one.key) for one in quotes[-MOST_CHECKPOINTS:])
-        value = msgspec.json.encode(Noted(now, named))
+        value = msgspec.json.encode(QuotedNote(now, named))
         try:
             await self._store.put_note(Note(_namespace(line), _key(line.places[0], line), value, now + TTL_SECONDS))
             await self._prune(_namespace(line))
@@ -139,7 +139,7 @@ class Memory:
         """How many sessions have notes."""
         return len(await self._store.notes(SESSIONS))
 
-    async def _recalled(self, tenant: str, noted: Noted) -> Quoted:
+    async def _recalled(self, tenant: str, noted: QuotedNote) -> Quoted:
         found = await self._store.find(tenant, [quote.key for quote in noted.quotes]) if noted.quotes else {}
         quotes = [_checkpoint(quote, found.get(quote.key, ())) for quote in noted.quotes]
         there = tuple(one for one in quotes if one is not None)
@@ -167,15 +167,15 @@ class Memory:
         self._touched[session] = now
 
 
-def _name(line: Line) -> str:
+def _name(line: HandoverLine) -> str:
     return digest(packed("session", line.tenant, line.session)).hex()
 
 
-def _namespace(line: Line) -> str:
+def _namespace(line: HandoverLine) -> str:
     return f"{SESSIONS}:{_name(line)}"
 
 
-def _key(place: Key, line: Line) -> str:
+def _key(place: Key, line: HandoverLine) -> str:
     return f"{place}/{line.target}"
 
 
@@ -184,7 +184,7 @@ def _checkpoint(quote: Quote, records: Iterable[Record]) -> Checkpoint | None:
     return checkpoint_of(record) if record is not None else None
 
 
-def _decoded(note: Note) -> Noted | None:
+def _decoded(note: Note) -> QuotedNote | None:
     """A note of another version that we can't read says nothing."""
     try:
         return _decoder.decode(note.value)

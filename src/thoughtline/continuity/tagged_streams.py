@@ -14,7 +14,7 @@ from typing import NamedTuple
 from thoughtline.continuity.tags import Run, Scanner, TagMode, Verdict
 from thoughtline.formats.framing import EditedStream, Frame
 from thoughtline.formats.json_text import member_spans, set_members, span_at
-from thoughtline.formats.texts import EVERY, Reading, Spot, Steps, Texts
+from thoughtline.formats.texts import EVERY, Reading, Steps, Texts, TextSpot
 from thoughtline.providers import Dialect
 
 _UNITS = re.compile(
@@ -26,7 +26,7 @@ _UNITS = re.compile(
 class _Piece:
     """The text at one spot, and the verdicts on its characters."""
 
-    def __init__(self, spot: Spot) -> None:
+    def __init__(self, spot: TextSpot) -> None:
         self.spot = spot
         self.runs: list[Run] = []
         self.missing = len(spot.text)

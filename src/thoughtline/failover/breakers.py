@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from thoughtline.failover.failures import Failure
+from thoughtline.failover.failures import TargetFailure
 
 State = Literal["closed", "open", "half_open"]
 
@@ -62,7 +62,7 @@ class Breakers:
         """It answered: also if what it said is that the request is wrong."""
         self._breakers.pop(target, None)
 
-    def failed(self, target: str, failure: Failure, now: float) -> None:
+    def failed(self, target: str, failure: TargetFailure, now: float) -> None:
         breaker = self._known(target)
         breaker.failures += 1
         breaker.probe_until = 0.0
@@ -74,7 +74,7 @@ class Breakers:
         breaker = self._breakers.get(target)
         return breaker.open_until if breaker is not None else 0.0
 
-    def _open(self, breaker: Breaker, failure: Failure, now: float) -> None:
+    def _open(self, breaker: Breaker, failure: TargetFailure, now: float) -> None:
         if now < breaker.open_until and failure.pause_seconds is None:
             return  # requests that were under way when it opened
         pause = min(self._terms.pause_seconds * 2**breaker.openings, self._terms.longest_pause_seconds)

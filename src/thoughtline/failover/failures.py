@@ -84,33 +84,35 @@ _ERRORS: dict[str, FailureKind] = {
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d+)?")
 
 
-class Failure(NamedTuple):
+class TargetFailure(NamedTuple):
     """Why the next target, or the next key, is asked. `pause_seconds` is what the provider asks for, if it does."""
 
     kind: FailureKind
     pause_seconds: float | None = None
 
 
-def failure_of(status: int, body: bytes = b"", retry_after: str = "") -> Failure | None:
+def failure_of(status: int, body: bytes = b"", retry_after: str = "") -> TargetFailure | None:
     """What an answer says against its target; None if it is an answer, or a refusal of the request itself."""
     pause = _pause(retry_after)
     if status in _KEY:
-        return None if status == 403 and _is_moderated(body) else Failure("key_rejected", pause)
+        return None if status == 403 and _is_moderated(body) else TargetFailure("key_rejected", pause)
     if status >= 500:
-        return Failure("overloaded" if status in (503, 529) else "late" if status in (504, 524) else "broken", pause)
+        return TargetFailure(
+            "overloaded" if status in (503, 529) else "late" if status in (504, 524) else "broken", pause
+        )
     if status in _BUSY:
-        return Failure("busy", pause)
+        return TargetFailure("busy", pause)
     kind = _kind_in(body[:_LOOKED_AT_BYTES])
-    return Failure(kind, pause) if kind is not None else None
+    return TargetFailure(kind, pause) if kind is not None else None
 
 
-def failure_of_error(code: str) -> Failure | None:
+def failure_of_error(code: str) -> TargetFailure | None:
     """What an error of ours says against a target: the codes with which asking upstream fails."""
     kind = _ERRORS.get(code)
-    return Failure(kind) if kind is not None else None
+    return TargetFailure(kind) if kind is not None else None
 
 
-def falls_over(failure: Failure, *, is_own_key: bool) -> bool:
+def falls_over(failure: TargetFailure, *, is_own_key: bool) -> bool:
     """Whether the next target is asked. A client whose own key was rejected must hear of it."""
     return failure.kind != "key_rejected" or is_own_key
 

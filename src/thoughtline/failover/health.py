@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from thoughtline.failover.breakers import Breakers, BreakerTerms
 from thoughtline.failover.choosing import Affinity, order
-from thoughtline.failover.failures import Failure
+from thoughtline.failover.failures import TargetFailure
 from thoughtline.failover.keys import KeyRing
 
 
-class Health:
+class TargetHealth:
     """Breakers, what each conversation stays with, and keys."""
 
     def __init__(self, terms: BreakerTerms | None = None) -> None:
@@ -35,7 +35,7 @@ class Health:
     ) -> list[str]:
         """The targets of a route in the order to ask them. `made_by` made the latest turn, if its record says so."""
         stays_with = made_by if made_by in targets else self._affinity.get(f"{route}/{conversation}")
-        return order(targets, weights, conversation, stays_with, self.breakers, now)
+        return order(targets, weights, conversation, stays_with=stays_with, breakers=self.breakers, now=now)
 
     def asked(self, target: str, now: float) -> None:
         self.breakers.asked(target, now)
@@ -49,7 +49,7 @@ class Health:
         """It answered that the request is wrong: nothing against the target, and nothing to stay with it for."""
         self.breakers.succeeded(target)
 
-    def failed(self, route: str, target: str, conversation: str, failure: Failure, now: float) -> None:
+    def failed(self, route: str, target: str, conversation: str, failure: TargetFailure, now: float) -> None:
         """The next one is asked; a rejected key says nothing about its target."""
         if failure.kind != "key_rejected":
             self.breakers.failed(target, failure, now)

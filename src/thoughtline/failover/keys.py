@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thoughtline.failover.choosing import Affinity, ranked
-from thoughtline.failover.failures import Failure
+from thoughtline.failover.failures import TargetFailure
 from thoughtline.values.digests import secret_digest
 
 REJECTED_SECONDS = 600.0
@@ -53,7 +53,7 @@ class KeyRing:
         self._aside.pop(name, None)
         self._affinity.keep(f"{provider}/{conversation}", name)
 
-    def failed(self, provider: str, key: str, failure: Failure, now: float) -> bool:
+    def failed(self, provider: str, key: str, failure: TargetFailure, now: float) -> bool:
         """Put a key aside if it was the key that failed; whether it was."""
         if failure.kind not in ("key_rejected", "busy"):
             return False

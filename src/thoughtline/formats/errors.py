@@ -18,6 +18,7 @@ MAX_MESSAGE = 8_000
 """Characters of an error page that is no JSON: enough to see what it is."""
 
 _MAX_DEPTH = 6
+_MESSAGE_MEMBERS = ("message", "Message", "detail", "msg", "error")
 
 
 def read_error(status: int, body: bytes) -> ErrorReply:
@@ -52,7 +53,7 @@ def _read_members(status: int, value: dict[str, Any], depth: int) -> ErrorReply:
     quoted = metadata.get("raw") if isinstance(metadata, dict) else None
     if isinstance(quoted, str) and quoted and depth < _MAX_DEPTH:
         return read_error(status, quoted.encode())
-    message = _text(value, "message", "Message", "detail", "msg", "error")
+    message = _text(value, *_MESSAGE_MEMBERS)
     param = _text(value, "param")
     if param is not None and " " in param:
         message, param = f"{message or ''}: {param}".removeprefix(": "), None

@@ -1,8 +1,8 @@
 """Reading and writing the options of a request: which members were read, which options could be written.
 
 A format lists the members that are one option each; the rest it reads and writes itself. A `Reader` takes members by
-name and remembers where they stood; what nobody took is left over. A `Writer` collects members; an option that is set
-and that nobody wrote is dropped, and says so.
+name and remembers where they stood; what nobody took is left over. An `OptionWriter` collects members; an option that
+is set and that nobody wrote is dropped, and says so.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Reader:
         return ReadOptions(options, self.places, left)
 
 
-class Writer:
+class OptionWriter:
     """Members in the making."""
 
     def __init__(self, options: Options) -> None:
@@ -167,7 +167,7 @@ class Writer:
 
     def inner(self, rows: Iterable[Member], *rest: tuple[str, object]) -> bytes:
         """An object with the members of these rows, and some more, to be put into this one."""
-        inner = Writer(self._options)
+        inner = OptionWriter(self._options)
         inner.write(rows)
         self.carry(*inner._carried)
         inner._members += [(key, encode(value)) for key, value in rest]

@@ -60,7 +60,9 @@ def _typed(detail: _Detail, raw: Raw) -> Reasoning | Unknown:
     made_by = _format_of(detail)
     match detail.type:
         case "reasoning.text":
-            return ReasoningText(detail.text or "", detail.signature, made_by, detail.id, detail.index, raw)
+            return ReasoningText(
+                detail.text or "", detail.signature, made_by, id=detail.id, index=detail.index, raw=raw
+            )
         case "reasoning.summary":
             return ReasoningSummary(detail.summary or "", made_by, detail.id, detail.index, raw)
         case "reasoning.encrypted":

@@ -19,7 +19,7 @@ EVERY: Steps = ()
 """In `ended`: whatever was open has ended."""
 
 
-class Spot(NamedTuple):
+class TextSpot(NamedTuple):
     """A text, or more of one: where it stands, what it says, the object that it is part of, and whether it is all."""
 
     key: Steps
@@ -32,7 +32,7 @@ class Spot(NamedTuple):
 class Reading(NamedTuple):
     """What an event says: texts in their order, then which texts are over."""
 
-    spots: tuple[Spot, ...] = ()
+    spots: tuple[TextSpot, ...] = ()
     ended: tuple[Steps, ...] = ()
 
 
@@ -46,7 +46,7 @@ class Texts(NamedTuple):
     `member` for it in the text's owner, or where a `flag` makes reasoning of the owner; else it is an item of its own.
     """
 
-    body: Callable[[Json], Iterable[Spot]]
+    body: Callable[[Json], Iterable[TextSpot]]
     event: Callable[[Json], Reading] = lambda _: NOTHING
     framing: Callable[[], Framing] | None = None
     member: str = ""
@@ -89,10 +89,10 @@ def inner(value: Json, name: str) -> dict[str, Json]:
     return found if isinstance(found, dict) else {}
 
 
-def contents(content: Json, key: Steps, path: Steps, *, is_whole: bool = False) -> Iterator[Spot]:
+def contents(content: Json, key: Steps, path: Steps, *, is_whole: bool = False) -> Iterator[TextSpot]:
     """Content that is a text, or a list of parts of which some are."""
     if isinstance(content, str):
-        yield Spot(key, path, content, path[:-1], is_whole)
+        yield TextSpot(key, path, content, path[:-1], is_whole)
     for at, part in objects(content):
         if part.get("type") in ("text", "output_text") and isinstance(part.get("text"), str):
-            yield Spot((*key, at) if is_whole else key, (*path, at, "text"), part["text"], path[:-1], is_whole)
+            yield TextSpot((*key, at) if is_whole else key, (*path, at, "text"), part["text"], path[:-1], is_whole)

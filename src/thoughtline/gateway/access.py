@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from thoughtline.catalogue import Provider
-from thoughtline.failover.health import Health
+from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.client_keys import ClientKey, has_checksum
 from thoughtline.gateway.door import check_head, is_direct, is_this_machine, is_website, peer_of
 from thoughtline.gateway.headers import credentials_of
@@ -109,7 +109,9 @@ def admit(
     # A placeholder that many send is nobody's: the tenant is who shows all of this.
     tenant = tenant_of("\0".join(shown), peer)
     is_local = is_insecure or is_direct(headers, peer, http_version)
-    return Caller(tenant, credential, None, is_required is False, is_website(headers), is_local)
+    return Caller(
+        tenant, credential, None, is_free=is_required is False, is_website=is_website(headers), is_local=is_local
+    )
 
 
 def _keys_unknown() -> Declined:
@@ -134,7 +136,7 @@ def keys_for(
     caller: Caller,
     provider: Provider,
     conversation: str,
-    health: Health,
+    health: TargetHealth,
     now: float,
     account: str = "",
     *,

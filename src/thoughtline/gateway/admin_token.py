@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from thoughtline.settings import Settings
-from thoughtline.values.errors import Problem, SettingsError
+from thoughtline.values.errors import InputProblem, SettingsError
 
 FILE_NAME = "admin-token"
 _LEAST_LENGTH = 16
@@ -36,7 +36,7 @@ def _read(place: Path) -> str | None:
     except FileNotFoundError:
         return None
     if len(found) < _LEAST_LENGTH or not found.isascii():
-        raise SettingsError([Problem(str(place), "", "this is no token", "delete the file: a new one is made")])
+        raise SettingsError([InputProblem(str(place), "", "this is no token", "delete the file: a new one is made")])
     if place.stat().st_mode & 0o077:
         place.chmod(0o600)
     return found

@@ -11,7 +11,7 @@ from thoughtline.settings import ServerSettings
 try:
     import resource
 except ImportError:  # pragma: no cover  # Windows has no such bound
-    resource = None  # type: ignore[assignment]
+    resource = None  # type: ignore[assignment]  # no name stands for a module that is missing
 
 RESERVED_DESCRIPTORS = 256
 """For the store, the log and what the libraries open."""

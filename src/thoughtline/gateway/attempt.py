@@ -16,7 +16,7 @@ from thoughtline.addresses import address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
-from thoughtline.failover.failures import Failure, failure_of
+from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS
 from thoughtline.formats.paths import Action
 from thoughtline.gateway.access import account_of
@@ -43,7 +43,7 @@ _REFUSALS = frozenset({400, 404, 413, 422})
 """What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
 
 
-class Refusal(NamedTuple):
+class ErrorResponse(NamedTuple):
     """An error of the provider, and what was read of it."""
 
     response: UpstreamResponse
@@ -87,7 +87,7 @@ class Attempt:
         self.tags: TagMode = "off"
         self.names = NO_NAMES
         self.prepared: Prepared | None = None
-        self.refusal: Refusal | None = None
+        self.refusal: ErrorResponse | None = None
         self.is_rewritten = False
         self.is_streaming = incoming.route.is_streaming
         self.estimate: bytes | None = None
@@ -165,7 +165,7 @@ class Attempt:
             await self.state.replayer.keep_lessons(self.prepared)
         return response
 
-    async def failure(self, response: UpstreamResponse) -> Failure | None:
+    async def failure(self, response: UpstreamResponse) -> TargetFailure | None:
         """What an answer says against this target; None if it is one, or about the request."""
         if self.refusal is not None:
             return failure_of(response.status, self.refusal.plain, response.header("retry-after"))
@@ -228,7 +228,7 @@ class Attempt:
     async def _refused(self, response: UpstreamResponse) -> Prepared | None:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
-        refusal = Refusal(response, *await response.read_all(MAX_REFUSAL_BYTES))
+        refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:

@@ -33,7 +33,7 @@ MAX_READ_AT_ONCE = 64
 _SUFFIX = ".sock"
 
 
-class Counts(Struct, frozen=True):
+class StoreCounts(Struct, frozen=True):
     """What a worker's store was asked since the start."""
 
     hits: int = 0
@@ -45,7 +45,7 @@ class Told(Struct, frozen=True, omit_defaults=True):
     """A message. `lost` lines came before and did not fit; `resets` tells everybody to count anew."""
 
     worker: str
-    counts: Counts
+    counts: StoreCounts
     lines: tuple[Line, ...] = ()
     lost: int = 0
     resets: bool = False
@@ -64,7 +64,7 @@ class Bus:
         self._waiting: list[bytes] = []
         self._overflowed = 0
         self._lost: dict[str, int] = {}
-        self._others: dict[str, Counts] = {}
+        self._others: dict[str, StoreCounts] = {}
         self._decoder = msgspec.json.Decoder(Told)
         self._encoder = msgspec.json.Encoder()
 
@@ -73,10 +73,10 @@ class Bus:
         return self._socket is not None
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> StoreCounts:
         """What all workers have counted, as far as they have said."""
         every = (self._own_counts(), *self._others.values())
-        return Counts(sum(o.hits for o in every), sum(o.misses for o in every), sum(o.replays for o in every))
+        return StoreCounts(sum(o.hits for o in every), sum(o.misses for o in every), sum(o.replays for o in every))
 
     def open(self) -> None:
         """Join the others. What prevents it is told, and prevents nothing else."""
@@ -134,10 +134,10 @@ class Bus:
 
     def _begin_anew(self) -> None:
         self._counters.hits = self._counters.misses = self._counters.replays = 0
-        self._others = dict.fromkeys(self._others, Counts())
+        self._others = dict.fromkeys(self._others, StoreCounts())
 
-    def _own_counts(self) -> Counts:
-        return Counts(self._counters.hits, self._counters.misses, self._counters.replays)
+    def _own_counts(self) -> StoreCounts:
+        return StoreCounts(self._counters.hits, self._counters.misses, self._counters.replays)
 
     def _neighbours(self) -> Iterator[Path]:
         if self._socket is None or self._directory is None:

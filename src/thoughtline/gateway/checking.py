@@ -11,7 +11,7 @@ from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.key_mark import KeyMark
 from thoughtline.settings import Settings, check_exposure
 from thoughtline.stores import durable_store, open_store
-from thoughtline.values.errors import Problem, SettingsError, StoreError
+from thoughtline.values.errors import InputProblem, SettingsError, StoreError
 
 
 def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None) -> Settings:
@@ -44,18 +44,18 @@ def _kept(settings: Settings, running: Settings) -> Settings:
     return replace(settings, server=server, **kept)
 
 
-def _store_problems(settings: Settings) -> list[Problem]:
+def _store_problems(settings: Settings) -> list[InputProblem]:
     """What is wrong with the address or the encryption key of a store, without asking it."""
     if settings.store_url.startswith("memory:"):
         return []
     try:
         durable_store(settings.store_url, settings.store, time.time)
     except StoreError as error:
-        return [Problem("settings", "store", str(error), "mend url or encryption_key in [store]")]
+        return [InputProblem("settings", "store", str(error), "mend url or encryption_key in [store]")]
     return []
 
 
-def _exposure(settings: Settings, keys: KnowsKeys) -> list[Problem]:
+def _exposure(settings: Settings, keys: KnowsKeys) -> list[InputProblem]:
     """Keys that nobody knows yet may be there: until they are known, nobody gets in without one."""
     are_required = keys.would_be_required(settings.server.require_client_keys) is not False
     error = check_exposure(settings, has_client_keys=are_required)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.handoffs import failed_results
-from thoughtline.failover.health import Health
+from thoughtline.failover.health import TargetHealth
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import Caller, keys_for
@@ -78,13 +78,15 @@ class Choices(NamedTuple):
         first = self.targets[0]
         return len(self.targets) > 1 or len(first.provider.api_keys) > 1 or bool(first.route)
 
-    def ordered(self, conversation: Conversation, health: Health, now: float) -> list[Target]:
+    def ordered(self, conversation: Conversation, health: TargetHealth, now: float) -> list[Target]:
         """The one to ask first in front."""
         if len(self.targets) == 1:
             return [*self.targets]
         by_name = {target.health_name: target for target in self.targets}
         made_by = next((name for name, one in by_name.items() if one.name == conversation.made_by), None)
-        names = health.targets(self.targets[0].route, list(by_name), self.weights, conversation.name, now, made_by)
+        names = health.targets(
+            self.targets[0].route, list(by_name), self.weights, conversation=conversation.name, now=now, made_by=made_by
+        )
         return [by_name[name] for name in names]
 
 

@@ -237,8 +237,16 @@ class ClientKeys:
         secret = make_secret()
         digest = digest_of(secret)
         tenant = self._tenant_of(name) or f"k-{digest[:32]}"
-        limits = (requests_per_minute, concurrent_streams)
-        key = ClientKey(digest[:12], name, tenant, self._clock(), expires_at, *limits, content=content)
+        key = ClientKey(
+            digest[:12],
+            name,
+            tenant,
+            created_at=self._clock(),
+            expires_at=expires_at,
+            requests_per_minute=requests_per_minute,
+            concurrent_streams=concurrent_streams,
+            content=content,
+        )
         await self._keep(digest, msgspec.json.encode(key))
         self._keys[digest] = key
         self._look_at_mark()

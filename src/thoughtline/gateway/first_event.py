@@ -10,7 +10,7 @@ import asyncio
 
 import msgspec
 
-from thoughtline.failover.failures import Failure, failure_of
+from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream
 from thoughtline.formats.framing import Frame
 from thoughtline.gateway.encodings import Decompressor
@@ -22,15 +22,17 @@ _MARKS = (b'"error"', b'"base_resp"', b'"__type"')
 """An error has one of these near its beginning; an answer in which they stand is read on, and told apart."""
 
 
-async def failure_at_start(response: UpstreamResponse, *, is_streaming: bool, due: float | None) -> Failure | None:
+async def failure_at_start(
+    response: UpstreamResponse, *, is_streaming: bool, due: float | None
+) -> TargetFailure | None:
     """What the beginning of an answer says against its target. `due` is the loop's time by which it must have begun."""
     try:
         async with asyncio.timeout_at(due):
             begun = await _begun(response, is_streaming=is_streaming)
     except TimeoutError:
-        return Failure("late")
+        return TargetFailure("late")
     except UpstreamCut:
-        return Failure("broken")
+        return TargetFailure("broken")
     except DecodeError:
         return None  # packed in a way that can't be read: passed on as it is
     return failure_of(200, begun, response.header("retry-after"))

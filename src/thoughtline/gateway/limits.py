@@ -18,7 +18,7 @@ from thoughtline.values.errors import Declined
 WINDOW_SECONDS = 60.0
 
 
-class Counts(Protocol):
+class LimitCounts(Protocol):
     """Who has asked, and who holds what. Times are of a clock that never goes back, the same for all who count."""
 
     def take(self, key: str, per_minute: int, now: float) -> float:
@@ -81,8 +81,8 @@ class RateLimit:
 class KeyLimits:
     """The limits of all keys."""
 
-    def __init__(self, counts: Counts | None = None) -> None:
-        self.counts: Counts = counts or OwnCounts()
+    def __init__(self, counts: LimitCounts | None = None) -> None:
+        self.counts: LimitCounts = counts or OwnCounts()
 
     def admit(self, key: ClientKey | None, now: float) -> None:
         """Count a request, or refuse it with the time after which it may come again."""

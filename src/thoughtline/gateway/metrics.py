@@ -19,7 +19,7 @@ from thoughtline.gateway.journal import Line
 from thoughtline.gateway.processes import is_alive
 from thoughtline.lessons import Lessons
 from thoughtline.stores import LayeredStore, Store
-from thoughtline.stores.base import Health
+from thoughtline.stores.base import StoreHealth
 from thoughtline.values.outcome import COUNTED
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -158,7 +158,7 @@ class _StoreFigures:
         self._seen = dict.fromkeys(names, 0)
 
     def observe(self, store: Store) -> None:
-        health = store.health if isinstance(store, LayeredStore) else Health()
+        health = store.health if isinstance(store, LayeredStore) else StoreHealth()
         self._up.set(1 if health.is_settled else 0)
         self._waiting.set(health.waiting)
         totals = {

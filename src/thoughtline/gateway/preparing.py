@@ -19,7 +19,8 @@ from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.stored_responses import unfolded
-from thoughtline.replayer import Carried, Recalls
+from thoughtline.replay.carrying import Carried
+from thoughtline.replayer import Recalls
 from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import adapt
 from thoughtline.values.errors import ThoughtlineError
@@ -112,16 +113,16 @@ async def _translated(attempt: Attempt) -> None:
             transcript,
             destination.format,
             contract,
-            destination.model,
-            identity,
-            attempt.sealer,
+            model=destination.model,
+            identity=identity,
+            sealer=attempt.sealer,
             is_streaming=streams or attempt.target.provider.streams_only,
             missing_tools=attempt.state.settings.translation.missing_tools,
         )
     )
     carried = Carried(request.records, request.findings, request.call_ids)
     attempt.prepared = await replayer.prepare_decoded(
-        request.transcript, destination, identity, contract, carried, _recall(attempt)
+        request.transcript, destination, identity, contract=contract, carried=carried, recall=_recall(attempt)
     )
     attempt.client = client._replace(
         is_streaming=streams,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thoughtline.gateway.admin.answers import Health, Readiness
-from thoughtline.gateway.admin.requests import Request, Whole
+from thoughtline.gateway.admin.requests import AdminRequest, Whole
 from thoughtline.gateway.state import State
 from thoughtline.stores import LayeredStore
 
@@ -29,17 +29,17 @@ _SHUT = (
 _POLICY = b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
 
-async def page(request: Request) -> Whole:
+async def page(request: AdminRequest) -> Whole:
     if request.method == "HEAD":  # Claude Code asks it before anything else
         return Whole(b"", content_type="text/html; charset=utf-8")
     return Whole(_PAGE, content_type="text/html; charset=utf-8", headers=((b"content-security-policy", _POLICY),))
 
 
-async def health(request: Request) -> Whole:
+async def health(request: AdminRequest) -> Whole:
     return Whole(Health("ok"))
 
 
-async def readiness(request: Request) -> Whole:
+async def readiness(request: AdminRequest) -> Whole:
     """Ready while requests can be served, which a failing store does not prevent: it is told."""
     store, detail = _store_told(request.state)
     if _is_shut(request.state):

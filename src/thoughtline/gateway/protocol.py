@@ -87,6 +87,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._is_too_large = True
             raise ValueError("the head of a request is too large")  # which stops the parser
         if not self.url.startswith((b"/", b"*")):
+            # A key of our own: ASGI has none for the authority of an absolute address.
             self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
         self._is_in_body, self._body_bytes = True, 0
         self._wait(self._server.body_timeout_seconds, self._late_body)

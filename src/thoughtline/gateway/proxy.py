@@ -19,7 +19,7 @@ from thoughtline.addresses import passthrough_address
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.continuity.tagged_events import shown_items
-from thoughtline.failover.failures import Failure, failure_of_error, falls_over
+from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
 from thoughtline.formats import FORMATS, aws_event_stream
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
@@ -60,7 +60,7 @@ class Exchange:
     def __init__(self, state: State, scope: Scope, receive: Receive, route: Route) -> None:
         self._state = state
         headers, query = dict(scope["headers"]), scope["query_string"].decode("latin-1")
-        self._incoming = Incoming(state, scope, receive, route, headers, query)
+        self._incoming = Incoming(state, scope, receive, route=route, headers=headers, query=query)
         self._began = time.perf_counter()
         self._attempts: list[Attempt] = []
         self._failed: Declined | None = None
@@ -204,7 +204,7 @@ class Exchange:
             return self._declined(attempt, error)
         return True
 
-    def _note_failure(self, attempt: Attempt, failure: Failure | None) -> None:
+    def _note_failure(self, attempt: Attempt, failure: TargetFailure | None) -> None:
         if failure is None:
             return
         now, target, health = self._state.clock(), attempt.target, self._state.health
@@ -246,7 +246,11 @@ class Exchange:
             if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
                 work = state.replayer.work_for(attempt.prepared.body)
                 watch = await work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
-                stages = down(Received(attempt, response, watch, is_stream, _encoding(response), state.clock()))
+                stages = down(
+                    Received(
+                        attempt, response, watch, is_stream=is_stream, encoding=_encoding(response), now=state.clock()
+                    )
+                )
                 if attempt.is_rewritten:
                     headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
         relay = self._relay = self._relay_for(response, headers, stages)

@@ -46,7 +46,14 @@ def _route(method: str, path: str, provider: str | None) -> Route:
         for wire in FORMATS.values():
             found = wire.client_path(segments)
             if found is not None and (provider is not None or _is_plain(found)):
-                return Route(found.action, wire.name, provider, path, unquote(found.model), found.is_streaming)
+                return Route(
+                    found.action,
+                    wire.name,
+                    provider,
+                    path=path,
+                    model=unquote(found.model),
+                    is_streaming=found.is_streaming,
+                )
     if method == "GET" and _lists_models(segments):
         return Route("models", None, provider, path)
     return Route("passthrough", None, provider, path)

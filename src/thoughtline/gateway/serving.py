@@ -41,7 +41,7 @@ COLLECT_AFTER = 10_000
 _METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
-class Options(NamedTuple):
+class ServeOptions(NamedTuple):
     """What `serve` was asked for: all that is needed to read the settings again."""
 
     file: Path | None
@@ -60,7 +60,7 @@ class Options(NamedTuple):
 class OwnProcess(Gateway):
     """The application of a process with settings that were checked. It reads them again on SIGHUP."""
 
-    def __init__(self, options: Options, settings: Settings) -> None:
+    def __init__(self, options: ServeOptions, settings: Settings) -> None:
         super().__init__(self._open)
         self._options = options
         self._settings = settings
@@ -132,7 +132,7 @@ def _spare_collections() -> None:
 class AppFactory:
     """Makes the application in a worker. A class, so that it can be sent to another process."""
 
-    def __init__(self, options: Options, settings: Settings) -> None:
+    def __init__(self, options: ServeOptions, settings: Settings) -> None:
         self._options = options
         self._settings = settings
 
@@ -155,7 +155,7 @@ def listen(settings: Settings) -> socket.socket:
         ) from None
 
 
-def serve(options: Options, settings: Settings, listener: socket.socket) -> bool:
+def serve(options: ServeOptions, settings: Settings, listener: socket.socket) -> bool:
     """Serve, with settings that were checked, until a signal says to stop; running streams may finish.
 
     Whether it came up at all.
@@ -175,13 +175,13 @@ def serve(options: Options, settings: Settings, listener: socket.socket) -> bool
     return True
 
 
-def _worker_config(options: Options, settings: Settings) -> uvicorn.Config:
+def _worker_config(options: ServeOptions, settings: Settings) -> uvicorn.Config:
     config = server_config(AppFactory(options, settings))
     config.workers = settings.server.workers
     return config
 
 
-def _reloaded(options: Options, running: Settings) -> uvicorn.Config:
+def _reloaded(options: ServeOptions, running: Settings) -> uvicorn.Config:
     """The workers' configuration under settings that are read, and checked, anew."""
 
     async def settings() -> Settings:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
-from thoughtline.failover.health import Health
+from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.disconnect import Abandoned
@@ -60,7 +60,7 @@ class State(NamedTuple):
     bus: Bus
     models: ModelLists
     signals: Signals
-    health: Health
+    health: TargetHealth
     guard: Guard
     late: LateSaves
     work: InThreads
@@ -104,34 +104,33 @@ def make_state(
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     lessons = Lessons(store, clock)
     book = contract_book(settings, lessons)
-    metrics = Metrics()
+    metrics, work = Metrics(), InThreads()
     together = Path(settings.bus_directory) if settings.bus_directory else None
     journal.measure(metrics)
-    work = InThreads()
     return State(
         settings,
         store,
         lessons,
-        book,
-        Replayer(store, lessons, book, clock, work),
-        Memory(store, clock),
-        Upstreams(),
-        keys,
-        journal,
-        KeyLimits(SharedCounts(together) if together else None),
-        admin_token or settings.server.admin_token,
-        settings,
-        SettingsPatch(),
-        metrics,
-        Bus(settings.bus_directory, journal, store.counters),
-        ModelLists(clock),
-        Signals(asyncio.Event(), asyncio.Event()),
-        Health(),
-        Guard(login_code, together),
-        LateSaves(),
-        work,
-        Abandoned(),
-        clock,
+        book=book,
+        replayer=Replayer(store, lessons, book, clock, work),
+        memory=Memory(store, clock),
+        upstreams=Upstreams(),
+        keys=keys,
+        journal=journal,
+        limits=KeyLimits(SharedCounts(together) if together else None),
+        admin_token=admin_token or settings.server.admin_token,
+        loaded=settings,
+        shared=SettingsPatch(),
+        metrics=metrics,
+        bus=Bus(settings.bus_directory, journal, store.counters),
+        models=ModelLists(clock),
+        signals=Signals(asyncio.Event(), asyncio.Event()),
+        health=TargetHealth(),
+        guard=Guard(login_code, together),
+        late=LateSaves(),
+        work=work,
+        abandoned=Abandoned(),
+        clock=clock,
     )
 
 

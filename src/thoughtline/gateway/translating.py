@@ -61,14 +61,14 @@ def way_back(prepared: Prepared, client: ClientFormat, sealer: Sealer, made: Pro
         source,
         prepared.contract.dialect,
         own.name,
-        prepared.contract.dialect if is_same else own.dialect,
-        client.call_ids or CallIds(rule_of(own.name, own.dialect)),
-        Sealing(sealer, made, prefix, created) if sealer.is_able and not is_same else None,
-        client.wants_usage,
-        int(created),
+        dialect=prepared.contract.dialect if is_same else own.dialect,
+        ids=client.call_ids or CallIds(rule_of(own.name, own.dialect)),
+        sealing=Sealing(sealer, made, prefix, created) if sealer.is_able and not is_same else None,
+        wants_usage=client.wants_usage,
+        created=int(created),
         # Asked for by its name later, so it needs one of its own: Ollama has 999 (`chatcmpl-7`), others give none.
-        f"{own.response_prefix}{secrets.token_hex(24)}" if "stored_responses" in own.quirks else "",
-        client.tools,
+        name=f"{own.response_prefix}{secrets.token_hex(24)}" if "stored_responses" in own.quirks else "",
+        tools=client.tools,
     )
 
 

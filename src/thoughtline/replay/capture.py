@@ -53,7 +53,9 @@ def fold(events: Iterable[Event], format: StreamName) -> Reply:
         )
         for choice in sorted(items.keys() | finishes.keys())
     )
-    return Reply(format, candidates, b"", started.id, started.model, usage, error, started.created)
+    return Reply(
+        format, candidates, b"", id=started.id, model=started.model, usage=usage, error=error, created=started.created
+    )
 
 
 def capture(
@@ -91,7 +93,9 @@ def captured_at(
             keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))
             told = replace(outcome, finish=candidate.finish.reason) if outcome and candidate.finish else outcome
             made = _made(provenance, candidate.turn)
-            record = Record(RecordId(""), made, items, keys, now, candidate.is_complete, told)
+            record = Record(
+                RecordId(""), made, items, keys=keys, created_at=now, is_complete=candidate.is_complete, outcome=told
+            )
             records.append(replace(record, id=_id_of(record)))
     return tuple(records)
 

@@ -11,14 +11,28 @@ from thoughtline.providers import Contract
 from thoughtline.values.destination import Destination
 from thoughtline.values.items import Item, ToolCall
 from thoughtline.values.records import Record
+from thoughtline.values.turns import Turn
 
 MOVABLE = frozenset(
     {"reasoning_content", "reasoning", "reasoning_text", "thinking", "think_tags", "mistral_chunks", "cohere_chunks"}
 )
 """Where plain text can stand."""
 
+_TWINS = frozenset(("reasoning_content", "reasoning"))
 _SEALED = ("reasoning_details", "reasoning_text")
 """Members that hold seals, and go back as they came or not at all."""
+
+
+def is_misplaced(turn: Turn, contract: Contract) -> bool:
+    """Whether a turn's reasoning stands in a member that the provider does not read, or refuses.
+
+    A second copy of it is left alone, as ruby_llm 1.16 writes one, but where the row says that it is refused.
+    """
+    carrier = contract.dialect.carrier
+    if carrier not in MOVABLE or contract.follows_answers or contract.may_seal:
+        return False
+    copies = _TWINS if carrier in _TWINS and not contract.refuses_other_fields else frozenset((carrier,))
+    return bool(turn.carriers) and not (carrier in turn.carriers and copies.issuperset(turn.carriers))
 
 
 class Carriers:

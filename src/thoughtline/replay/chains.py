@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from thoughtline.replay.keys import (
-    Step,
+    ModelStep,
     call_key,
     is_distinctive,
     place_after,
@@ -36,7 +36,7 @@ _NOTICE = re.compile(
 Words of these programs as remembered, not checked against their sources."""
 
 
-def proven(steps: Sequence[Step], found: Found, identity: Identity) -> frozenset[str]:
+def proven(steps: Sequence[ModelStep], found: Found, identity: Identity) -> frozenset[str]:
     """The records that other steps speak for. Nothing is looked at where every step has its own history."""
     if all(step.lineage is None or found.get(step.lineage) for step in steps):
         return frozenset()
@@ -55,21 +55,21 @@ class _Chain:
     def __init__(self, found: Found, identity: Identity) -> None:
         self._found = found
         self._identity = identity
-        self._before: Step | None = None
+        self._before: ModelStep | None = None
         self._record: Record | None = None
         self._is_read = True
         self._has_unique_id = False
         self._has_notice = False
         self.proven: set[str] = set()
 
-    def go_on(self, step: Step) -> None:
+    def go_on(self, step: ModelStep) -> None:
         """Past this step. Whose it is, is found out when the next one needs it."""
         calls = (item for item in step.items if isinstance(item, ToolCall) and item.id)
         self._has_unique_id = self._has_unique_id or any(is_distinctive(call.id or "", call.name) for call in calls)
         self._has_notice = self._has_notice or any(map(_is_notice, step.results))
         self._before, self._is_read = step, False
 
-    def look_at(self, step: Step, after: Step | None) -> None:
+    def look_at(self, step: ModelStep, after: ModelStep | None) -> None:
         """A step whose own history nobody knows."""
         if after is not None:
             self.proven.update(_followed(step, after, self._found, self._identity))
@@ -94,7 +94,7 @@ class _Chain:
                 self._record = merged[-1] if merged else None
         return self._record
 
-    def _outlined(self, step: Step, previous: Record | None, place: Key | None) -> list[Record]:
+    def _outlined(self, step: ModelStep, previous: Record | None, place: Key | None) -> list[Record]:
         """The records with the outline of a step: those that came after the one before, else all that may have."""
         looks = [look for look in looks_of(step, self._found, self._identity) if "outline" in look.evidence]
         records = [look.record for look in looks]
@@ -109,7 +109,7 @@ class _Chain:
         near = [look.record for look in looks if is_cleared or "before" in look.evidence]
         return [record for record in near if not _is_elsewhere(record, self._identity)]
 
-    def _place_after(self, previous: Record | None, step: Step) -> Key | None:
+    def _place_after(self, previous: Record | None, step: ModelStep) -> Key | None:
         """Where a step stands that came after this record, and what the client shows between the two."""
         before = self._before
         said = said_between(before, step) if previous is not None and before is not None else None
@@ -131,7 +131,7 @@ def _is_notice(result: ToolResult) -> bool:
     return is_short and _NOTICE.match(result_text(result.content)) is not None
 
 
-def _followed(step: Step, following: Step, found: Found, identity: Identity) -> Iterable[str]:
+def _followed(step: ModelStep, following: ModelStep, found: Found, identity: Identity) -> Iterable[str]:
     """The records that made the same calls as a step, and that the record of the next step came after.
 
     They tell the first steps of a conversation whose opening was rewritten, where call ids repeat and the session has

@@ -12,10 +12,10 @@ from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract, Rung
 from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.call_names import CallNames, unrepeated
-from thoughtline.replay.carriers import MOVABLE, Carriers
+from thoughtline.replay.carriers import MOVABLE, Carriers, is_misplaced
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.inherit import inherit
-from thoughtline.replay.keys import Step, seal_key
+from thoughtline.replay.keys import ModelStep, seal_key
 from thoughtline.replay.matching import (
     Ambiguous,
     Found,
@@ -59,7 +59,7 @@ from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Transcript
 
-_TWINS = frozenset(("reasoning_content", "reasoning"))
+_PAIRS = (Text, ToolCall)
 
 
 class Draft:
@@ -151,7 +151,7 @@ class Draft:
 
     # --- one step -----------------------------------------------------------------------------------------------------
 
-    def take(self, step: Step, proven: Set[str] = frozenset(), settled: Match | None = None) -> None:
+    def take(self, step: ModelStep, proven: Set[str] = frozenset(), settled: Match | None = None) -> None:
         """Restore one step from its record, or leave it. `proven` are records that those of later steps followed,
         `settled` is the record that its lineage names."""
         used = self._used | proven if proven else self._used
@@ -172,21 +172,21 @@ class Draft:
             self._judge(step, record)
         self._unpair(step)
 
-    def _says_more(self, step: Step, record: Record) -> bool:
+    def _says_more(self, step: ModelStep, record: Record) -> bool:
         """Whether a client wrote several answers as one turn, with thoughts of each: Claude pauses and goes on."""
         if len(reasoning_of(step.items)) <= len(reasoning_of(record.items)):
             return False
         records = records_of_seals(step, self._found, self._identity)
         return len(records) > 1 and are_said_in(step.items, records)
 
-    def _judge(self, step: Step, record: Record) -> None:
+    def _judge(self, step: ModelStep, record: Record) -> None:
         """A seal whose maker we know, on a turn that is not the one it was made for: is it good here?"""
         if self._contract.binds_prefix and step.prefix not in record.keys:
             self._strip_known(step, record, "bound-prefix-changed", "what stands before this turn was changed")
         elif self._sendable(record) is None:
             self._strip_known(step, record, "foreign", "made by another provider, account or model")
 
-    def _use(self, step: Step, match: Match) -> None:
+    def _use(self, step: ModelStep, match: Match) -> None:
         record = match.record
         if not record.has_reasoning:
             self._had_none.update(step.positions)
@@ -219,7 +219,7 @@ class Draft:
         items = as_text(record.items, self._contract)
         return items if items and isinstance(items[0], REASONING_KINDS) else None
 
-    def _restore(self, step: Step, record: Record, items: tuple[Item, ...], is_glued: bool) -> None:
+    def _restore(self, step: ModelStep, record: Record, items: tuple[Item, ...], is_glued: bool) -> None:
         shown = [self._now(position) for position in step.positions]
         if is_glued:
             shown = [unglued(own, record.items) for own in shown]
@@ -244,7 +244,7 @@ class Draft:
             else:
                 self._replace(position, target)
 
-    def _restore_merged(self, step: Step, records: tuple[Record, ...]) -> bool:
+    def _restore_merged(self, step: ModelStep, records: tuple[Record, ...]) -> bool:
         """Several steps that the client wrote into one: their reasoning one after the other, each before its calls."""
         sendable = [self._sendable(record) for record in records]
         items = tuple(item for part in sendable if part is not None for item in part)
@@ -270,7 +270,7 @@ class Draft:
         if has_own:
             self._find("altered", position, "not as the model gave it; the original was put back")
 
-    def _strip_known(self, step: Step, record: Record, rule: RuleCode, why: str) -> None:
+    def _strip_known(self, step: ModelStep, record: Record, rule: RuleCode, why: str) -> None:
         """Take out what the client sent of a record that must not go back, and say so."""
         self._find(rule, step.positions[0], why)
         for position in step.positions:
@@ -293,7 +293,7 @@ class Draft:
 
     # --- Responses ----------------------------------------------------------------------------------------------------
 
-    def _unpair(self, step: Step) -> None:
+    def _unpair(self, step: ModelStep) -> None:
         """Elements that name partners nobody sent: without names nothing is checked."""
         if self._contract.scope != "pairs" or "unpair" not in self._contract.ladder:
             return
@@ -394,18 +394,9 @@ class Draft:
     # --- fields ---------------------------------------------------------------------------------------------------
 
     def move_fields(self) -> None:
-        """Reasoning that stands in a member the provider does not read, or refuses, goes where it belongs.
-
-        A second copy of it is left alone, as ruby_llm 1.16 writes one, but where the row says that it is refused.
-        """
-        carrier = self._contract.dialect.carrier
-        if carrier not in MOVABLE or self._contract.follows_answers or self._contract.may_seal:
-            return
-        copies = _TWINS if carrier in _TWINS and not self._contract.refuses_other_fields else frozenset((carrier,))
-        for position in self._assistant:
-            carriers = self._transcript.turns[position].carriers
-            if carriers and not (carrier in carriers and copies.issuperset(carriers)):
-                self._moved.add(position)
+        """Reasoning that stands in a member the provider does not read, or refuses, goes where it belongs."""
+        turns = self._transcript.turns
+        self._moved.update(at for at in self._assistant if is_misplaced(turns[at], self._contract))
 
     def strip_everything(self) -> None:
         """A provider that takes no reasoning gets none."""
@@ -457,6 +448,3 @@ class Draft:
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
         filler = min(self._fillers, default=None)
         return Plan(tuple(edits), tuple(self._members), tuple(self._findings), Counts(**self._counts), filler)
-
-
-_PAIRS = (Text, ToolCall)

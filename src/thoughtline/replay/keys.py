@@ -136,7 +136,7 @@ class Spot(Struct, frozen=True, gc=False):
         return (*found, self.place())
 
 
-class Step(Struct, gc=False):
+class ModelStep(Struct, gc=False):
     """One model step of a request: the assistant turns it takes, what is visible of it, and where it stands.
 
     Neighbouring assistant turns are one step, for clients split them; `parts` are the same turns taken one by one, for
@@ -155,7 +155,7 @@ class Step(Struct, gc=False):
     results: list[ToolResult]
     outline: Outline
     mark: Mark | None
-    parts: tuple[Step, ...] = ()
+    parts: tuple[ModelStep, ...] = ()
     made: tuple[Key, ...] | None = None
     place: Key | None = None
 
@@ -237,7 +237,7 @@ class Trail:
         outline = self._outline.before(self._outline.mark()) if self._has_outline else b""
         return Spot(self._lineage, tuple(self._last), self._frame, outline)
 
-    def take(self, positions: tuple[int, ...], items: tuple[Item, ...], identity: Identity) -> Step:
+    def take(self, positions: tuple[int, ...], items: tuple[Item, ...], identity: Identity) -> ModelStep:
         """The step that these turns are, which is part of the trail from now on."""
         shown = shown_of(items)
         spot = self.spot()
@@ -246,7 +246,17 @@ class Trail:
         mark = self._outline.mark() if self._has_outline else None
         self._outline.say(shown)
         self._answers = []
-        return Step(positions, items, spot, identity, lineage, shown.is_bare, self._answers, self._outline, mark)
+        return ModelStep(
+            positions,
+            items,
+            spot,
+            identity=identity,
+            lineage=lineage,
+            is_bare=shown.is_bare,
+            results=self._answers,
+            outline=self._outline,
+            mark=mark,
+        )
 
 
 def said_by_results(texts: Sequence[str]) -> bytes:
@@ -254,7 +264,7 @@ def said_by_results(texts: Sequence[str]) -> bytes:
     return brief(packed("results", *(texts if len(texts) == 1 else sorted(set(texts)))))
 
 
-def said_between(step: Step, following: Step) -> tuple[bytes, ...] | None:
+def said_between(step: ModelStep, following: ModelStep) -> tuple[bytes, ...] | None:
     """What was said after a step and before the next one, if that is not too long ago to know."""
     own = brief(shown_of(step.items).content)
     last = following.spot.last
@@ -289,7 +299,7 @@ def item_key(name: str) -> Key:
 class Walk(NamedTuple):
     """The model steps of a request, and where its answer will stand."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ModelStep, ...]
     end: Spot
 
 
@@ -316,7 +326,7 @@ def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk
     return Walk(tuple(steps), trail.end())
 
 
-def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> Step:
+def _close(run: list[int], turns: Sequence[Turn], trail: Trail, identity: Identity) -> ModelStep:
     trail.settle()
     if len(run) == 1:
         return trail.take((run[0],), turns[run[0]].items, identity)

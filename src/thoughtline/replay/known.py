@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from thoughtline.providers import Contract
 from thoughtline.replay.chains import proven
-from thoughtline.replay.keys import Step, frame_of, walk
+from thoughtline.replay.keys import ModelStep, frame_of, walk
 from thoughtline.replay.matching import Found, Match, match_merged, match_step
 from thoughtline.replay.planner import Needs
 from thoughtline.values.identity import Identity
@@ -18,7 +18,7 @@ from thoughtline.values.turns import Transcript
 class Known(NamedTuple):
     """A step of a request whose record is known."""
 
-    step: Step
+    step: ModelStep
     record: Record
 
 
@@ -37,7 +37,7 @@ def known_steps(needed: Needs, found: Found) -> tuple[Known, ...]:
     return tuple(known)
 
 
-def _known(step: Step, found: Found, identity: Identity, used: set[str]) -> Iterator[Known]:
+def _known(step: ModelStep, found: Found, identity: Identity, used: set[str]) -> Iterator[Known]:
     match = match_step(step, found, identity, used)
     if isinstance(match, Match):
         used.add(match.record.id)

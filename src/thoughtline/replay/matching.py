@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from thoughtline.replay.keys import (
     Evidence,
-    Step,
+    ModelStep,
     call_key,
     evidence_of,
     is_distinctive,
@@ -73,7 +73,7 @@ class Ambiguous(NamedTuple):
 
 
 def match_step(
-    step: Step, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
+    step: ModelStep, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
     """The one record that is this step's. `used` are the records that earlier steps of the request were found to be,
     and those that other steps speak for (`chains.py`)."""
@@ -81,7 +81,7 @@ def match_step(
 
 
 def match_by_evidence(
-    step: Step, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
+    step: ModelStep, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
     """The same for a step that its lineage does not settle."""
     looks = _not_renamed(looks_of(step, found, identity), step, found)
@@ -110,7 +110,7 @@ def match_by_evidence(
     return max(complete, key=lambda look: look.record.created_at).match
 
 
-def match_by_lineage(step: Step, found: Found, identity: Identity) -> Match | None:
+def match_by_lineage(step: ModelStep, found: Found, identity: Identity) -> Match | None:
     """The one record with the very history of a step, if nothing can speak against it.
 
     That could be only a record of this session where it is of another, the reasoning that the client sent with the
@@ -141,7 +141,7 @@ def _has_other_ids(shown: Sequence[Item], made: Sequence[Item]) -> bool:
 
 
 def match_merged(
-    step: Step,
+    step: ModelStep,
     found: Found,
     identity: Identity,
     used: AbstractSet[str] = frozenset(),
@@ -172,7 +172,7 @@ def match_merged(
     return tuple(records) if len(records) > 1 else ()
 
 
-def _place_after_calls(step: Step, record: Record) -> Key | None:
+def _place_after_calls(step: ModelStep, record: Record) -> Key | None:
     texts = [result_text(one.content) for one in step.results if one.call_id in record.call_ids]
     return place_after(record, [said_by_results(texts)]) if texts else None
 
@@ -187,14 +187,14 @@ def _calls(record: Record) -> list[ToolCall]:
     return [item for item in record.items if isinstance(item, ToolCall)]
 
 
-def records_of_seals(step: Step, found: Found, identity: Identity) -> list[Record]:
+def records_of_seals(step: ModelStep, found: Found, identity: Identity) -> list[Record]:
     """The records whose seals a client sent with this step, whatever else it shows."""
     keys = [one for one in step.keys if evidence_of(one) == "seal"]
     records = {record.id: record for one in keys for record in found.get(one, ())}
     return [record for record in records.values() if record.provenance.tenant == identity.tenant]
 
 
-def looks_of(step: Step, found: Found, identity: Identity) -> list[Look]:
+def looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
     """The records that look like a step. Each key that it shares is evidence, whichever of them it was found by."""
     records = {
         record.id: record
@@ -223,7 +223,7 @@ def thought_of(items: Iterable[Item]) -> str:
     return "".join(map(readable_text, items))
 
 
-def _is_enough(look: Look, step: Step, identity: Identity, used: AbstractSet[str]) -> bool:
+def _is_enough(look: Look, step: ModelStep, identity: Identity, used: AbstractSet[str]) -> bool:
     """Whether the evidence says more than that two turns look alike."""
     if look.evidence & {"lineage", "place", "session", "seal"} or _has_distinctive_id(look, step):
         return True
@@ -238,7 +238,7 @@ def _is_enough(look: Look, step: Step, identity: Identity, used: AbstractSet[str
     )
 
 
-def _is_doubtful(look: Look, looks: list[Look], step: Step, identity: Identity) -> bool:
+def _is_doubtful(look: Look, looks: list[Look], step: ModelStep, identity: Identity) -> bool:
     """Whether another record that looks the same has a claim as good.
 
     Against one that only the turns before speak for: any that follows the same turn. Against one of another session
@@ -255,7 +255,7 @@ def _is_doubtful(look: Look, looks: list[Look], step: Step, identity: Identity) 
     return any(replayable(other.record) != replayable(look.record) for other in rivals)
 
 
-def _not_contradicted(candidates: list[Look], looks: list[Look], step: Step, identity: Identity) -> list[Look]:
+def _not_contradicted(candidates: list[Look], looks: list[Look], step: ModelStep, identity: Identity) -> list[Look]:
     """The candidates that nothing speaks against.
 
     The whole history outweighs an id that is not one in the world. Without it, where a call's id, name and
@@ -275,7 +275,7 @@ def _not_contradicted(candidates: list[Look], looks: list[Look], step: Step, ide
     return pool if not exact or len(exact) == len(here) else []
 
 
-def _has_distinctive_id(look: Look, step: Step) -> bool:
+def _has_distinctive_id(look: Look, step: ModelStep) -> bool:
     if "item" in look.evidence:
         return True
     if "call" not in look.evidence:
@@ -285,7 +285,7 @@ def _has_distinctive_id(look: Look, step: Step) -> bool:
     return any(is_distinctive(call.id or "", call.name) and call_key(call) in known for call in calls)
 
 
-def _shared_ids(look: Look, step: Step) -> int:
+def _shared_ids(look: Look, step: ModelStep) -> int:
     """How many calls and items of a step have the ids that the record gave them."""
     known = set(look.record.keys)
     calls = sum(call_key(item) in known for item in step.items if isinstance(item, ToolCall) and item.id)
@@ -298,7 +298,7 @@ def _item_ids(items: Iterable[Item]) -> set[str]:
     return {name for name in names if name}
 
 
-def _similar_ids(look: Look, step: Step) -> int:
+def _similar_ids(look: Look, step: ModelStep) -> int:
     """How many ids of a step's calls a client may have made of the record's: cut, lengthened, or spelled otherwise."""
     shown = [_bare_id(item.id) for item in step.items if isinstance(item, ToolCall) and item.id]
     made = [(_bare_id(call.id), random_parts(call.id, call.name)) for call in _calls(look.record) if call.id]
@@ -313,7 +313,7 @@ def _bare_id(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
 
 
-def _not_renamed(looks: list[Look], step: Step, found: Found) -> list[Look]:
+def _not_renamed(looks: list[Look], step: ModelStep, found: Found) -> list[Look]:
     """The looks but for those under other ids, where the step's own are one in the world and some record has them."""
     calls = [item for item in step.items if isinstance(item, ToolCall) and item.id]
     unique = [call for call in calls if is_distinctive(call.id or "", call.name)] if looks else []
@@ -322,13 +322,13 @@ def _not_renamed(looks: list[Look], step: Step, found: Found) -> list[Look]:
     return [look for look in looks if "call" in look.evidence]
 
 
-def _is_exact(look: Look, step: Step) -> bool:
+def _is_exact(look: Look, step: ModelStep) -> bool:
     """Whether a step shows all that the record showed."""
     shown = step.visible
     return shown.words == look.visible.words and len(shown.calls) == len(look.visible.calls)
 
 
-def _is_guess(look: Look, looks: Sequence[Look], step: Step, identity: Identity) -> bool:
+def _is_guess(look: Look, looks: Sequence[Look], step: ModelStep, identity: Identity) -> bool:
     """Whether words or calls must have been dropped for a record to be the step's, and another made such calls too."""
     if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
         return False
@@ -336,7 +336,7 @@ def _is_guess(look: Look, looks: Sequence[Look], step: Step, identity: Identity)
     return any(replayable(other.record) != replayable(look.record) for other in rivals)
 
 
-def _is_merged(look: Look, step: Step, found: Found, identity: Identity) -> bool:
+def _is_merged(look: Look, step: ModelStep, found: Found, identity: Identity) -> bool:
     """Whether words must have been dropped for a record to be the step's, while another stood here and made the first
     of its calls without such words: it may be that one and others, written into one."""
     if _is_exact(look, step) or look.match.is_glued or _has_distinctive_id(look, step):
@@ -348,7 +348,7 @@ def _is_merged(look: Look, step: Step, found: Found, identity: Identity) -> bool
     return any(_takes_all(record, calls, step.visible) for record in here)
 
 
-def _differ_in_ids(looks: Sequence[Look], step: Step) -> bool:
+def _differ_in_ids(looks: Sequence[Look], step: ModelStep) -> bool:
     """Whether records differ in the ids of their calls, or of the calls before them, and a step's are none of them: it
     may be any one's."""
     outlines = {_outline_of(look.record) for look in looks}
@@ -373,7 +373,7 @@ def _same_session(look: Look, identity: Identity) -> bool:
     return identity.session is not None and look.record.provenance.named_session == identity.session
 
 
-def _rank(look: Look, step: Step, identity: Identity) -> Rank:
+def _rank(look: Look, step: ModelStep, identity: Identity) -> Rank:
     is_here = _same_session(look, identity)
     is_whole = "lineage" in look.evidence
     return (
@@ -409,7 +409,7 @@ def _words(items: Iterable[Item]) -> str:
     return "".join(item.text for item in items if isinstance(item, Text)).strip()
 
 
-def _is_what_client_has(record: Record, step: Step) -> bool:
+def _is_what_client_has(record: Record, step: ModelStep) -> bool:
     """Whether the reasoning a client sent back is this record's: then there is no doubt whose step it is."""
     own = tuple(_thoughts(step.items))
     return bool(own) and own == tuple(_thoughts(record.items))

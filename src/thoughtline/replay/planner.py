@@ -17,7 +17,7 @@ from typing import NamedTuple
 from thoughtline.providers import Contract
 from thoughtline.replay.chains import proven
 from thoughtline.replay.drafting import Draft
-from thoughtline.replay.keys import Spot, Step, frame_of, walk
+from thoughtline.replay.keys import ModelStep, Spot, frame_of, walk
 from thoughtline.replay.matching import Found, Match, match_by_lineage
 from thoughtline.replay.plans import Plan, Policy
 from thoughtline.values.destination import Destination
@@ -40,7 +40,7 @@ class Needs(NamedTuple):
     """
 
     identity: Identity
-    steps: tuple[Step, ...]
+    steps: tuple[ModelStep, ...]
     end: Spot | None
     settled: tuple[Match | None, ...] | None = None
 
@@ -62,7 +62,7 @@ class Needs(NamedTuple):
         return _keys(self.steps)
 
 
-def _keys(steps: Iterable[Step]) -> tuple[Key, ...]:
+def _keys(steps: Iterable[ModelStep]) -> tuple[Key, ...]:
     return tuple(dict.fromkeys(key for step in steps for part in (step, *step.parts) for key in part.keys))
 
 
@@ -84,7 +84,7 @@ def plan(
     policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
     """What to do about a request, given what is remembered."""
-    work = Draft(transcript, contract, needed.identity, found, issuer, policy)
+    work = Draft(transcript, contract, needed.identity, found=found, issuer=issuer, policy=policy)
     work.clean({position for step in needed.steps if step.is_bare for position in step.positions})
     if contract.takes == "nothing":
         work.strip_everything()

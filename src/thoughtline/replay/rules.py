@@ -16,7 +16,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract
 from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.findings import Finding, place_of
-from thoughtline.replay.keys import Step
+from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.pairing import followers
 from thoughtline.replay.plans import is_issued_by
 from thoughtline.replay.scopes import required_turns
@@ -45,7 +45,7 @@ class Case(Struct, frozen=True, gc=False):
     transcript: Transcript
     contract: Contract
     issuer: Destination
-    known: tuple[tuple[Step, Record], ...] = ()
+    known: tuple[tuple[ModelStep, Record], ...] = ()
 
     def find(self, rule: RuleCode, at: int, message: str, remedy: str, **facts: object) -> Finding:
         """A finding about the turn at this position; `facts` fill in what the provider would say."""
@@ -54,7 +54,7 @@ class Case(Struct, frozen=True, gc=False):
         field = str(facts.get("field", "")) if item is None else ""
         place = place_of(self.transcript.format, turn, item if isinstance(item, int) else None, field)
         sentence, status = _answer(self.contract, rule, {"index": turn.at, "item": 0, **facts})
-        return Finding(rule, place, message, remedy, sentence, status)
+        return Finding(rule, place, message, remedy=remedy, answer=sentence, status=status)
 
     def assistant(self) -> Iterator[tuple[int, Turn]]:
         for position, turn in enumerate(self.transcript.turns):

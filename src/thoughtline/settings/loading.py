@@ -32,7 +32,7 @@ from thoughtline.settings.tables import given, read_table, read_value, table_at
 from thoughtline.settings.tree import Given, Problems, Table, nearest, read_file
 from thoughtline.stores import DURABLE
 from thoughtline.stores.settings import StoreSettings, default_url
-from thoughtline.values.errors import Problem, SettingsError
+from thoughtline.values.errors import InputProblem, SettingsError
 
 FILE_NAME = "thoughtline.toml"
 FILE_VARIABLE = "THOUGHTLINE_CONFIG"
@@ -104,7 +104,7 @@ def check_exposure(settings: Settings, has_client_keys: bool) -> SettingsError |
         return None
     message = f"whoever reaches this address can spend the keys of {', '.join(spent)}"
     remedy = "make a client key with `thoughtline keys add NAME`, listen on 127.0.0.1, or set insecure = true"
-    return SettingsError([Problem("settings", "server.host", message, remedy)])
+    return SettingsError([InputProblem("settings", "server.host", message, remedy)])
 
 
 def is_loopback(host: str) -> bool:
@@ -195,7 +195,7 @@ def _check_store(url: str, tree: Table, problems: Problems) -> None:
     problems.add(place, "store.url", "there is no such store", f"begin it with one of {', '.join(known)} and a colon")
 
 
-def _in_order(problem: Problem) -> tuple[bool, str, int]:
+def _in_order(problem: InputProblem) -> tuple[bool, str, int]:
     """The file from its top, then the rest."""
     source, _, line = problem.place.rpartition(":")
     return (False, source, int(line)) if line.isdigit() else (True, problem.place, 0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias, Union
 
 from thoughtline.settings.toml_lines import KeyPath, key_lines
-from thoughtline.values.errors import Problem
+from thoughtline.values.errors import InputProblem
 
 _VARIABLE = re.compile(r"\$\$|\$\{(?P<name>[^}:]*)(?::-(?P<default>[^}]*))?\}|\$\{[^}]*\}?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -38,10 +38,10 @@ class Problems:
     """What was found wrong so far: reading goes on, so that a person mends everything at once."""
 
     def __init__(self) -> None:
-        self.found: list[Problem] = []
+        self.found: list[InputProblem] = []
 
     def add(self, place: str, key: str, message: str, remedy: str) -> None:
-        self.found.append(Problem(place, key, message, remedy))
+        self.found.append(InputProblem(place, key, message, remedy))
 
     def unknown(self, place: str, key: str, known: Iterable[str], what: str = "key") -> None:
         """A word that is none of those known, and the nearest one that is. `key` ends in the word."""

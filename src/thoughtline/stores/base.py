@@ -137,7 +137,7 @@ class Stats(Struct, frozen=True):
         return self.replays / asked if asked else 0.0
 
 
-class Health(Struct, frozen=True):
+class StoreHealth(Struct, frozen=True):
     """How a store is, told without asking it. `lost` turns could not be written, `waiting` ones will be."""
 
     is_settled: bool = True

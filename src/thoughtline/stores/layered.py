@@ -28,13 +28,13 @@ from thoughtline.stores.base import (
     Deletion,
     Filter,
     Found,
-    Health,
     Note,
     Page,
     Saved,
     SessionSummary,
     Stats,
     Store,
+    StoreHealth,
     newest_first,
 )
 from thoughtline.stores.memory import MemoryStore
@@ -108,8 +108,8 @@ class LayeredStore:
         return self._settled.is_set()
 
     @property
-    def health(self) -> Health:
-        return Health(self.is_settled, len(self._waiting), self._failures, self._waiting.lost)
+    def health(self) -> StoreHealth:
+        return StoreHealth(self.is_settled, len(self._waiting), self._failures, self._waiting.lost)
 
     async def settled(self) -> None:
         """Returns when the durable store works and nothing waits to be written."""

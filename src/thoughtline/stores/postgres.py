@@ -109,7 +109,7 @@ class PostgresStore(DurableStore):
             for name in (
                 "identity", "tenant", "session", "provider", "model", "created_at", "chars", "size", "digests", "data",
             )
-        ]  # fmt: skip
+        ]  # fmt: skip  # names of columns, no list of lines
         await self._run("fetchval", _SAVE, *columns, now, now + self._settings.ttl_seconds)
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
@@ -120,14 +120,13 @@ class PostgresStore(DurableStore):
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
         before = decode_cursor(cursor)
+        bounds = (before if before is not None else 2**62, self._clock(), limit)
         rows = await self._run(
             "fetch",
             f"""SELECT seq, identity, expires_at, data FROM thoughtline.records
             WHERE {_FITS} AND seq < $6 AND expires_at > $7 ORDER BY seq DESC LIMIT $8""",
             *_values(where),
-            before if before is not None else 2**62,
-            self._clock(),
-            limit,
+            *bounds,
         )
         return [(encode_cursor(seq), *rest) for seq, *rest in rows]
 
@@ -173,14 +172,12 @@ class PostgresStore(DurableStore):
         return gone
 
     async def put_note(self, note: Note) -> None:
+        values = (note.namespace, note.key, note.value, note.expires_at)
         await self._run(
             "execute",
             """INSERT INTO thoughtline.notes VALUES ($1, $2, $3, $4) ON CONFLICT (namespace, key)
             DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at""",
-            note.namespace,
-            note.key,
-            note.value,
-            note.expires_at,
+            *values,
         )
 
     async def notes(self, namespace: str) -> tuple[Note, ...]:

@@ -200,8 +200,8 @@ class RedisStore(DurableStore):
 
     def _save_command(self, tenant: str, rows: list[Row], now: float) -> Command:
         """One argument for all rows: the driver takes some microseconds for each."""
-        expires = repr(now + self._settings.ttl_seconds)
-        return _call(scripts.SAVE, tenant, repr(now), expires, self._ttl_ms, b"".join(map(_framed, rows)))
+        times = (repr(now), repr(now + self._settings.ttl_seconds), self._ttl_ms)
+        return _call(scripts.SAVE, tenant, *times, b"".join(map(_framed, rows)))
 
     async def _undo(self, rows: list[Row], marks: list[bytes], now: float) -> None:
         """Take out again what a deletion across tenants bars."""
@@ -216,7 +216,8 @@ class RedisStore(DurableStore):
         (last,) = await self._run([_call(scripts.MARK, tenant, repr(now), *want)])
         gone, skip = 0, 0
         while skip >= 0:
-            ((dropped, skip),) = await self._run([_call(scripts.DELETE, tenant, last, *want, skip, STEP)])
+            values = (last, *want, skip, STEP)
+            ((dropped, skip),) = await self._run([_call(scripts.DELETE, tenant, *values)])
             gone += dropped
         return gone
 

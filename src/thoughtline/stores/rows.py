@@ -77,12 +77,12 @@ def row_of(record: Record, packer: Packer) -> Row:
         identity,
         column(where.tenant),
         column(where.session or ""),
-        column(where.provider),
-        column(record.model),
-        record.created_at,
-        record.reasoning_chars,
-        b"".join(dict.fromkeys(digests)),
-        packer.pack(record, identity),
+        provider=column(where.provider),
+        model=column(record.model),
+        created_at=record.created_at,
+        chars=record.reasoning_chars,
+        digests=b"".join(dict.fromkeys(digests)),
+        data=packer.pack(record, identity),
     )
 
 

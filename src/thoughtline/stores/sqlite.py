@@ -29,7 +29,7 @@ from thoughtline.stores.paging import decode_cursor
 from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.sqlite_schema import migrate
-from thoughtline.stores.sqlite_writer import Writer, unavailable
+from thoughtline.stores.sqlite_writer import SqliteWriter, unavailable
 from thoughtline.stores.uses import Uses
 from thoughtline.values.errors import StoreUnavailable
 
@@ -61,7 +61,7 @@ class SqliteStore(DurableStore):
         self._path = path
         self._synchronous = synchronous
         self._reader: sqlite3.Connection | None = None
-        self._writer: Writer | None = None
+        self._writer: SqliteWriter | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
         self._is_slow = False
 
@@ -70,7 +70,7 @@ class SqliteStore(DurableStore):
             return
         await asyncio.to_thread(self._prepare)
         self._reader = await asyncio.to_thread(self._read, self._connect_reader)
-        self._writer = Writer(self._connect)
+        self._writer = SqliteWriter(self._connect)
         self._cleaner.start()
 
     async def close(self) -> None:
@@ -143,7 +143,7 @@ class SqliteStore(DurableStore):
         rows = [row for some, _ in parts for row in some]
         work.save(connection, rows, now, now + self._settings.ttl_seconds)
 
-    async def _flush(self, writer: Writer) -> None:
+    async def _flush(self, writer: SqliteWriter) -> None:
         batch = self._uses.batch()
         expires_at = self._clock() + self._settings.ttl_seconds
         if batch.renewals or batch.repacked:
@@ -184,7 +184,7 @@ class SqliteStore(DurableStore):
             raise StoreUnavailable("sqlite: not open")
         return self._reader
 
-    def _open_writer(self) -> Writer:
+    def _open_writer(self) -> SqliteWriter:
         if self._writer is None:
             raise StoreUnavailable("sqlite: not open")
         return self._writer

@@ -40,7 +40,7 @@ class _Job(NamedTuple):
     part: Any = None
 
 
-class Writer:
+class SqliteWriter:
     """Works run in the order they were given. A batch that fails is rolled back, and fails for all who wait on it."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:

@@ -43,7 +43,7 @@ _SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
 """Carriers whose seals come at the end of a stream, when the reasoning they are for has long gone out."""
 
 
-class Answer:
+class AnswerTranslator:
     """One answer of a response."""
 
     def __init__(self, choice: int, way: Way, findings: list[Finding]) -> None:
@@ -204,7 +204,13 @@ class Answer:
         self._calls += 1
         call = self._way.tools.called(ToolCall(event.name or "", event.arguments, is_custom=event.is_custom))
         opened.call = CallDelta(
-            self._choice, opened.position, call.arguments, name, call.name, call.is_custom, call.namespace
+            self._choice,
+            opened.position,
+            call.arguments,
+            id=name,
+            name=call.name,
+            is_custom=call.is_custom,
+            namespace=call.namespace,
         )
         opened.pieces.append(call.arguments)
         opened.is_told = True
@@ -301,7 +307,8 @@ class Answer:
         if item.seal is not None and self._slot in ("block", "element"):
             self._seal_alone(replace(item, raw=NO_RAW))
         self._leave()
-        self._open_call(source, CallDelta(self._choice, source, item.arguments, item.id, item.name, item.is_custom))
+        call = CallDelta(self._choice, source, item.arguments, id=item.id, name=item.name, is_custom=item.is_custom)
+        self._open_call(source, call)
         self._leave(item)
         self._release()
 
@@ -313,11 +320,8 @@ class Answer:
     def _seal_alone(self, item: ToolCall) -> None:
         """The seal of a call, for a client that has no slot on calls: in an envelope of its own before it."""
         opened = self._open
-        if opened is not None and opened.kind == "reasoning":
-            opened.is_done = True
-            opened.held.append(self._held(item))
-            return
-        opened = self._enter("reasoning", -1)
+        if opened is None or opened.kind != "reasoning":
+            opened = self._enter("reasoning", -1)
         opened.is_done = True
         opened.held.append(self._held(item))
 
@@ -401,7 +405,14 @@ class Answer:
             if item is not None and item.seal is not None:
                 self._unsealed.add([self._held(replace(item, raw=NO_RAW))])
             seal = self._unsealed.sealed()
-        call = ToolCall(made.name or "", arguments, made.id, None, made.is_custom, seal, namespace=made.namespace)
+        call = ToolCall(
+            made.name or "",
+            arguments,
+            made.id,
+            is_custom=made.is_custom,
+            seal=seal,
+            namespace=made.namespace,
+        )
         self._give(opened.position, call)
 
     def _end(self, event: TurnDone) -> None:

@@ -2,7 +2,8 @@
 
     upstream's events ── Outward ──> events that the client's encoder takes
 
-Each answer of a response is an `Answer`; here is what stands around them: the name of the response, usage, failures.
+Each answer of a response has its `AnswerTranslator`; here is what stands around them: the name of the response, usage,
+failures.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.answers import Answer
+from thoughtline.translation.answers import AnswerTranslator
 from thoughtline.translation.errors import error_in_stream
 from thoughtline.translation.ways import Way
 from thoughtline.values.events import (
@@ -39,7 +40,7 @@ class Outward:
         self._way = way
         self._to = FORMATS[way.to]
         self._goes_on = "goes_on_after_finish" in FORMATS[way.source].quirks
-        self._answers: dict[int, Answer] = {}
+        self._answers: dict[int, AnswerTranslator] = {}
         self._ended: dict[int, TurnDone] = {}
         self._usage: UsageReported | None = None
         self._is_started = False
@@ -98,6 +99,6 @@ class Outward:
             return []
         answer = self._answers.get(event.choice)
         if answer is None:
-            answer = self._answers[event.choice] = Answer(event.choice, self._way, self.findings)
+            answer = self._answers[event.choice] = AnswerTranslator(event.choice, self._way, self.findings)
         answer.take(event)
         return answer.given()

@@ -93,7 +93,9 @@ def translate_request(
     records = _records(final, conversation, who)
     used = frozenset(call.id for call in _calls(final) if call.id)
     found = (*conversation.findings, *offered.findings, *findings, *marks)
-    return TranslatedRequest(final, found, ids._replace(used=used), options, records, offered.names)
+    return TranslatedRequest(
+        final, found, ids._replace(used=used), options=options, records=records, tools=offered.names
+    )
 
 
 def _asking_for_seals(options: Options, to: FormatName, contract: Contract) -> Options:

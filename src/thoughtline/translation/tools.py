@@ -90,7 +90,7 @@ class ToolNames(Struct, frozen=True):
 NO_NAMES = ToolNames()
 
 
-class Offer(NamedTuple):
+class ToolOffer(NamedTuple):
     """What is offered to the upstream, and what could not be."""
 
     options: Options
@@ -98,7 +98,7 @@ class Offer(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def offer(read: ReadOptions, options: Options, wire: Wire, contract: Contract, missing: MissingTools) -> Offer:
+def offer(read: ReadOptions, options: Options, wire: Wire, contract: Contract, missing: MissingTools) -> ToolOffer:
     """The options with tools that the upstream takes. Raises where one is missing and that is to be refused."""
     names = names_for(options.tools, opens_custom=not (wire.has_openai_tools and contract.tools.takes("custom")))
     tools: list[Tool] = []
@@ -119,13 +119,13 @@ def offer(read: ReadOptions, options: Options, wire: Wire, contract: Contract, m
     choice, problem = _chosen(options.tool_choice, tools, names, options.tools)
     if problem:
         findings.append(Finding("untranslatable", read.places.get("tool_choice", "/tool_choice"), problem, ""))
-    return Offer(replace(options, tools=tuple(tools), tool_choice=choice), names, tuple(findings))
+    return ToolOffer(replace(options, tools=tuple(tools), tool_choice=choice), names, tuple(findings))
 
 
 _NO_TOOL = FunctionTool("no_tool", "No tool can be called now: answer in words.")
 
 
-def without_tools(offered: Offer, read: ReadOptions, wire: Wire, turns: Sequence[Turn]) -> Offer:
+def without_tools(offered: ToolOffer, read: ReadOptions, wire: Wire, turns: Sequence[Turn]) -> ToolOffer:
     """What is offered where no tool is to be called, to a format that has no word for that: nothing, or, where the
     history has calls and the format wants tools beside them, one that says so."""
     options = offered.options
@@ -139,7 +139,7 @@ def without_tools(offered: Offer, read: ReadOptions, wire: Wire, turns: Sequence
     if has_calls:
         place = read.places.get("tool_choice", read.places.get("tools", ""))
         found = (Finding("untranslatable", place, "the history wants a tool: one that says there is none", ""),)
-    return Offer(replace(options, tools=tools, tool_choice=None), offered.names, (*offered.findings, *found))
+    return ToolOffer(replace(options, tools=tools, tool_choice=None), offered.names, (*offered.findings, *found))
 
 
 def _is_built_in(tool: BuiltInTool, wire: Wire, contract: Contract, has_functions: bool) -> bool:

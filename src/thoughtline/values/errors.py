@@ -134,7 +134,7 @@ class AddressRefused(AddressError):
     fault = Fault.CLIENT
 
 
-class Problem(NamedTuple):
+class InputProblem(NamedTuple):
     """One thing that is wrong with what somebody wrote: where, which key, what, and what to do. Never the value."""
 
     place: str
@@ -154,7 +154,7 @@ class Problem(NamedTuple):
 class SettingsError(ThoughtlineError):
     """Settings that can't be used. `problems` is everything that was found, not only the first."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[InputProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 

@@ -59,7 +59,17 @@ class Turn(Struct, frozen=True, gc=False):
         """This turn with other items: the one way to edit a turn."""
         original = self.original if self.is_edited else self.items
         moves = self.moves_reasoning
-        return Turn(self.role, items, self.at, self.spans, True, self.carriers, moves, original, self.carrier)
+        return Turn(
+            self.role,
+            items,
+            self.at,
+            spans=self.spans,
+            is_edited=True,
+            carriers=self.carriers,
+            moves_reasoning=moves,
+            original=original,
+            carrier=self.carrier,
+        )
 
     def with_reasoning_moved(self) -> Turn:
         """This turn with its reasoning in the member that the dialect reads, wherever it stood."""

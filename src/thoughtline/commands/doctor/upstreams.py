@@ -67,7 +67,7 @@ async def _look_at(provider: Provider, upstreams: Upstreams, clock: Clock) -> Se
     skew = None
     for index, key in enumerate(provider.api_keys or ("",)):
         which = f"{name}, key {index + 1}" if len(provider.api_keys) > 1 else name
-        check, skew = await _ask(which, provider, url, key, upstreams, clock)
+        check, skew = await _ask(which, provider, url, key=key, upstreams=upstreams, clock=clock)
         checks.append(check)
     return Seen(checks, skew)
 

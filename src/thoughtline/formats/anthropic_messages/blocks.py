@@ -57,7 +57,15 @@ def _typed(block: _Block, raw: Raw, dialect: Dialect) -> Item:
             # No block of Anthropic's: other proxies write it for reasoning of chat models, in `text`.
             return ReasoningText(block.text or block.thinking or "", None, UNKNOWN_FORMAT, raw=raw)
         case "tool_use":
-            return ToolCall(block.name or "", arguments_text(block.input), block.id, None, False, None, raw)
+            return ToolCall(
+                block.name or "",
+                arguments_text(block.input),
+                block.id,
+                item_id=None,
+                is_custom=False,
+                seal=None,
+                raw=raw,
+            )
         case "tool_result":
             return ToolResult(block.content, block.tool_use_id, None, raw)
         case _:

@@ -60,7 +60,15 @@ def decode_request(body: bytes, dialect: Dialect = ANTHROPIC) -> Transcript:
             raise error.within(f"/messages/{at}") from None
         turns.append(Turn(_ROLES.get(message.role, "other"), items, at))
     tools, switch = tuple(request.tools or ()), thinking_switch(request.thinking)
-    return Transcript("anthropic_messages", tuple(turns), body, request.model, bool(request.stream), tools, switch)
+    return Transcript(
+        "anthropic_messages",
+        tuple(turns),
+        body,
+        model=request.model,
+        is_streaming=bool(request.stream),
+        tools=tools,
+        thinking=switch,
+    )
 
 
 def _decode_system(system: str | list[Raw], dialect: Dialect) -> tuple[Item, ...]:
@@ -97,11 +105,11 @@ def decode_response(body: bytes, dialect: Dialect = ANTHROPIC) -> Reply:
     response = decode(_response_decoder, body)
     if response.content is None:
         error = response.error.copy() if is_given(response.error) else Raw(body)
-        return Reply("anthropic_messages", (), body, response.id, response.model, None, error)
+        return Reply("anthropic_messages", (), body, id=response.id, model=response.model, usage=None, error=error)
     items = decode_blocks(response.content, dialect)
     candidate = Candidate(Turn("assistant", items), 0, FINISH.decode(response.stop_reason))
     usage = USAGE.decode(response.usage) if is_given(response.usage) else None
-    return Reply("anthropic_messages", (candidate,), body, response.id, response.model, usage)
+    return Reply("anthropic_messages", (candidate,), body, id=response.id, model=response.model, usage=usage)
 
 
 def encode_response(reply: Reply, dialect: Dialect = ANTHROPIC) -> bytes:

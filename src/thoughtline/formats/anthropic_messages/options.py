@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, members, object_of, set_members
 from thoughtline.formats.media import decode_parts, hold_media, read_or_none, text_of
-from thoughtline.formats.option_members import ANY_OBJECT, Reader, Writer, described, effort_named, given, member
+from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
@@ -115,7 +115,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a Messages request."""
     if options.temperature is not None:
         options = replace(options, temperature=min(options.temperature, 1.0))
-    writer = Writer(options)
+    writer = OptionWriter(options)
     writer.put("model", "model", options.model)
     if options.is_streaming:
         writer.put_json("stream", b"true")
@@ -200,7 +200,7 @@ def decode_media(item: Unknown) -> Media | str | None:
         return source.data
     kind = source.media_type or ("application/pdf" if block.type == "document" and source.data else "")
     which: MediaKind = "image" if block.type == "image" else "document"
-    return Media(which, kind, source.url, source.data, source.file_id, block.title)
+    return Media(which, kind, source.url, data=source.data, file_id=source.file_id, name=block.title)
 
 
 def encode_media(media: Media) -> Unknown | None:

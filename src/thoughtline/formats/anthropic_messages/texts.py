@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thoughtline.formats.framing import ServerSentEvents
-from thoughtline.formats.texts import EVERY, NOTHING, Json, Reading, Spot, Texts, contents, inner
+from thoughtline.formats.texts import EVERY, NOTHING, Json, Reading, Texts, TextSpot, contents, inner
 
 
 def _event(value: Json) -> Reading:
@@ -24,10 +24,10 @@ def _event(value: Json) -> Reading:
 
 def _text(value: Json, member: str) -> Reading:
     text = inner(value, member).get("text")
-    return Reading((Spot((value.get("index", 0),), (member, "text"), text),)) if isinstance(text, str) else NOTHING
+    return Reading((TextSpot((value.get("index", 0),), (member, "text"), text),)) if isinstance(text, str) else NOTHING
 
 
-def _body(value: Json) -> Iterator[Spot]:
+def _body(value: Json) -> Iterator[TextSpot]:
     return contents(value.get("content"), (), ("content",), is_whole=True)
 
 

@@ -66,7 +66,9 @@ def decode_request(body: bytes, dialect: Dialect = BEDROCK_CLAUDE) -> Transcript
         turns.append(Turn(_ROLES.get(message.role, "other"), items, at))
     tools = (request.tool_config,) if is_given(request.tool_config) else ()
     switch = thinking_switch(request.additional_model_request_fields)
-    return Transcript("bedrock_converse", tuple(turns), body, "", False, tools, switch)
+    return Transcript(
+        "bedrock_converse", tuple(turns), body, model="", is_streaming=False, tools=tools, thinking=switch
+    )
 
 
 def encode_request(transcript: Transcript, dialect: Dialect = BEDROCK_CLAUDE) -> bytes:

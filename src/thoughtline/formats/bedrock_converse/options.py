@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats.json_text import NULL, array, decode, decode_list, encode, is_given, members, object_of
 from thoughtline.formats.media import hold_media, read_or_none, text_of
-from thoughtline.formats.option_members import ANY_OBJECT, Reader, Writer, given, member
+from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, given, member
 from thoughtline.formats.thinking import MemberEdit, thinking_switch
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1, ToolResult, Unknown
@@ -112,7 +112,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a Converse request; model and streaming stand in the address."""
     if options.temperature is not None:
         options = replace(options, temperature=min(options.temperature, 1.0))
-    writer = Writer(options)
+    writer = OptionWriter(options)
     writer.put_object("inferenceConfig", writer.inner(_INFERENCE))
     if dialect.reasoning_format == ANTHROPIC_CLAUDE_V1 and options.top_k is not None:
         writer.put("top_k", _FIELDS, {"top_k": options.top_k})
@@ -121,7 +121,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     return writer.done()
 
 
-def _write_tools(writer: Writer, options: Options) -> None:
+def _write_tools(writer: OptionWriter, options: Options) -> None:
     tools = [_encode_tool(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
     choice = options.tool_choice
     if not tools:

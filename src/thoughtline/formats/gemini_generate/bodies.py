@@ -82,7 +82,9 @@ def decode_request(body: bytes, dialect: Dialect = GEMINI) -> Transcript:
         turns.append(Turn(_ROLES.get(content.role or "", "other"), items, at))
     tools = tuple(request.tools or ())
     switch = thinking_switch(request.generation_config, request.snake_config)
-    return Transcript("gemini_generate", tuple(turns), body, request.model, False, tools, switch)
+    return Transcript(
+        "gemini_generate", tuple(turns), body, model=request.model, is_streaming=False, tools=tools, thinking=switch
+    )
 
 
 def _decode_system(system: Raw, dialect: Dialect) -> tuple[Item, ...]:
@@ -137,7 +139,15 @@ def decode_response(body: bytes, dialect: Dialect = GEMINI) -> Reply:
     )
     usage = USAGE.decode(response.usage_metadata) if is_given(response.usage_metadata) else None
     error = response.error.copy() if is_given(response.error) else None
-    return Reply("gemini_generate", candidates, body, response.response_id, response.model_version, usage, error)
+    return Reply(
+        "gemini_generate",
+        candidates,
+        body,
+        id=response.response_id,
+        model=response.model_version,
+        usage=usage,
+        error=error,
+    )
 
 
 def _decode_candidate(candidate: _Candidate, position: int, dialect: Dialect) -> Candidate:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from thoughtline.formats.gemini_generate.schemas import json_schema
 from thoughtline.formats.json_text import NULL, array, decode, encode, is_given, object_of, set_members
 from thoughtline.formats.media import hold_media, read_or_none, text_of
-from thoughtline.formats.option_members import Reader, Writer, described, effort_named, given, member
+from thoughtline.formats.option_members import OptionWriter, Reader, described, effort_named, given, member
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
@@ -147,7 +147,7 @@ def _decode_thinking(inner: Reader) -> Thinking:
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a request; model and streaming stand in the address."""
-    writer = Writer(options)
+    writer = OptionWriter(options)
     declared = [encode_function(tool) for tool in options.tools if isinstance(tool, FunctionTool)]
     tools = [object_of([("functionDeclarations", array(declared))])] if declared else []
     tools += [_encode_built_in(tool) for tool in options.tools if isinstance(tool, BuiltInTool)]
@@ -220,7 +220,9 @@ def decode_media(item: Unknown) -> Media | None:
     if blob is None:
         return None
     kind = blob.mime_type or blob.snake_type or ""
-    return Media(kind_of(kind), kind, blob.file_uri or blob.snake_uri, blob.data, None, blob.display_name)
+    return Media(
+        kind_of(kind), kind, blob.file_uri or blob.snake_uri, data=blob.data, file_id=None, name=blob.display_name
+    )
 
 
 _LIKELY: dict[MediaKind, str] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thoughtline.formats.framing import EventsOrArray
-from thoughtline.formats.texts import EVERY, Json, Reading, Spot, Steps, Texts, inner, objects
+from thoughtline.formats.texts import EVERY, Json, Reading, Steps, Texts, TextSpot, inner, objects
 
 
 def _event(value: Json) -> Reading:
     """A signed part is an item by itself, and so is a call: a text is over where one comes."""
-    spots: list[Spot] = []
+    spots: list[TextSpot] = []
     ended: list[Steps] = [EVERY] if value.get("error") else []
     for at, candidate in objects(value.get("candidates")):
         key = (candidate.get("index", at),)
@@ -21,16 +21,16 @@ def _event(value: Json) -> Reading:
     return Reading(tuple(spots), tuple(ended))
 
 
-def _body(value: Json) -> Iterator[Spot]:
+def _body(value: Json) -> Iterator[TextSpot]:
     for at, candidate in objects(value.get("candidates")):
         yield from _spots(at, candidate)
 
 
-def _spots(at: int, candidate: Json) -> Iterator[Spot]:
+def _spots(at: int, candidate: Json) -> Iterator[TextSpot]:
     for place, part in objects(inner(candidate, "content").get("parts")):
         if _is_text(part):
             owner = ("candidates", at, "content", "parts", place)
-            yield Spot((at, place), (*owner, "text"), part["text"], owner, is_whole=True)
+            yield TextSpot((at, place), (*owner, "text"), part["text"], owner, is_whole=True)
 
 
 def _is_text(part: Json) -> bool:

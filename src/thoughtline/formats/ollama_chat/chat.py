@@ -191,7 +191,15 @@ def decode_request(body: bytes, dialect: Dialect = OLLAMA) -> Transcript:
     if request.messages is None:
         turns += _decode_prompt(request)
     tools, switch = tuple(request.tools or ()), thinking_switch(request.think)
-    return Transcript("ollama_chat", tuple(turns), body, request.model, request.stream is not False, tools, switch)
+    return Transcript(
+        "ollama_chat",
+        tuple(turns),
+        body,
+        model=request.model,
+        is_streaming=request.stream is not False,
+        tools=tools,
+        thinking=switch,
+    )
 
 
 def _decode_prompt(request: _Request) -> list[Turn]:
@@ -221,14 +229,14 @@ def decode_response(body: bytes, dialect: Dialect = OLLAMA) -> Reply:
     """A whole response, errors included."""
     response = decode(response_decoder, body)
     if is_given(response.error):
-        return Reply("ollama_chat", (), body, None, response.model, None, response.error.copy())
+        return Reply("ollama_chat", (), body, id=None, model=response.model, usage=None, error=response.error.copy())
     message = message_of(response)
     try:
         items = tuple(item for item in _decode_items(message, dialect) if not _is_empty(item))
     except DecodeError as error:
         raise error.within("/message") from None
     candidate = Candidate(Turn("assistant", items), 0, finish_of(response, items))
-    return Reply("ollama_chat", (candidate,), body, None, response.model, usage_of(response))
+    return Reply("ollama_chat", (candidate,), body, id=None, model=response.model, usage=usage_of(response))
 
 
 def message_of(response: Response) -> _Message:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats.json_text import NULL, array, decode, encode, object_of
 from thoughtline.formats.media import media_of, text_with_error
-from thoughtline.formats.option_members import ANY_OBJECT, Reader, Writer, effort_named, given, member
+from thoughtline.formats.option_members import ANY_OBJECT, OptionWriter, Reader, effort_named, given, member
 from thoughtline.formats.thinking import thinking_switch
 from thoughtline.providers import Dialect
 from thoughtline.values.items import ToolResult, Unknown
@@ -95,7 +95,7 @@ def _decode_thinking(raw: Raw | None) -> Thinking:
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of an Ollama request."""
-    writer = Writer(options)
+    writer = OptionWriter(options)
     writer.put("model", "model", options.model)
     writer.put_json("stream", b"true" if options.is_streaming else b"false")
     writer.put_object("options", writer.inner(_INSIDE))

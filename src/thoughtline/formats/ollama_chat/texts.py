@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thoughtline.formats.framing import JsonLines
-from thoughtline.formats.texts import EVERY, Json, Reading, Spot, Texts, inner
+from thoughtline.formats.texts import EVERY, Json, Reading, Texts, TextSpot, inner
 
 
 def _event(value: Json) -> Reading:
@@ -13,12 +13,12 @@ def _event(value: Json) -> Reading:
     return Reading(spots, (EVERY,) if value.get("done") or value.get("error") else ())
 
 
-def _body(value: Json) -> Iterator[Spot]:
+def _body(value: Json) -> Iterator[TextSpot]:
     content = inner(value, "message").get("content")
     if isinstance(content, str):
-        yield Spot((0,), ("message", "content"), content, ("message",), is_whole=True)
+        yield TextSpot((0,), ("message", "content"), content, ("message",), is_whole=True)
     if isinstance(value.get("response"), str):
-        yield Spot((1,), ("response",), value["response"], is_whole=True)
+        yield TextSpot((1,), ("response",), value["response"], is_whole=True)
 
 
 TEXTS = Texts(_body, _event, JsonLines, member="thinking")

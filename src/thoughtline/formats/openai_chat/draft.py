@@ -233,7 +233,9 @@ class MessageDraft(Struct):
         if is_new:
             self._tell_reasoning(events)
             self._tell_seal(call, events)
-        events.append(CallDelta(self.choice, call.position, pieces, delta.id, function.name, call.is_custom))
+        events.append(
+            CallDelta(self.choice, call.position, pieces, id=delta.id, name=function.name, is_custom=call.is_custom)
+        )
 
     def _call_for(self, delta: ToolCallDelta) -> _Call:
         """The call a piece belongs to.

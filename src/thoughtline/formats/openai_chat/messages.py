@@ -310,11 +310,13 @@ def _typed_call(call: Call) -> ToolCall:
     function = call.function
     if function is None:
         custom = call.custom or Function()
-        return ToolCall(custom.name or "", custom.input or "", call.id, None, call.custom is not None, seal)
+        return ToolCall(
+            custom.name or "", custom.input or "", call.id, item_id=None, is_custom=call.custom is not None, seal=seal
+        )
     arguments = function.arguments
     if not isinstance(arguments, str):
         arguments = _arguments(function)
-    return ToolCall(function.name or "", arguments, call.id, None, False, seal)
+    return ToolCall(function.name or "", arguments, call.id, item_id=None, is_custom=False, seal=seal)
 
 
 def _arguments(function: Function) -> str:

@@ -15,7 +15,15 @@ from thoughtline.formats.media import (
     split_data_url,
     text_with_error,
 )
-from thoughtline.formats.option_members import Reader, Writer, described, effort_named, given, member, schema_members
+from thoughtline.formats.option_members import (
+    OptionWriter,
+    Reader,
+    described,
+    effort_named,
+    given,
+    member,
+    schema_members,
+)
 from thoughtline.providers import COHERE, MISTRAL, NO_REASONING, Dialect
 from thoughtline.values.items import ToolResult, Unknown
 from thoughtline.values.options import (
@@ -191,7 +199,7 @@ def _decode_thinking(reader: Reader) -> Thinking:
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a chat request."""
-    writer = Writer(options)
+    writer = OptionWriter(options)
     writer.put("model", "model", options.model)
     if options.is_streaming:
         writer.put_json("stream", b"true")

@@ -39,7 +39,14 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
     role_of = ROLES.get
     try:
         turns = [
-            Turn(role_of(message.role, "other"), decode_items(message, dialect), at, 1, False, carriers_of(message))
+            Turn(
+                role_of(message.role, "other"),
+                decode_items(message, dialect),
+                at,
+                spans=1,
+                is_edited=False,
+                carriers=carriers_of(message),
+            )
             if message.role == "assistant"
             else Turn(role_of(message.role, "other"), decode_items(message, dialect), at)
             for at, message in enumerate(request.messages)
@@ -48,11 +55,19 @@ def decode_request(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Transcr
         raise _located(request.messages, dialect) from None
     tools = tuple(request.tools or ())
     switch = _switch(request)
-    return Transcript("openai_chat", tuple(turns), body, request.model, bool(request.stream), tools, switch)
+    return Transcript(
+        "openai_chat",
+        tuple(turns),
+        body,
+        model=request.model,
+        is_streaming=bool(request.stream),
+        tools=tools,
+        thinking=switch,
+    )
 
 
 def _switch(request: _Request) -> ThinkingSwitch:
-    return thinking_switch(
+    members = (
         request.thinking,
         request.enable_thinking,
         request.reasoning,
@@ -60,6 +75,7 @@ def _switch(request: _Request) -> ThinkingSwitch:
         request.chat_template_kwargs,
         request.think,
     )
+    return thinking_switch(*members)
 
 
 def _located(messages: list[Message], dialect: Dialect) -> DecodeError:

@@ -72,7 +72,7 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     if error is None and not candidates and response.choices is None:
         error = Raw(body)  # a flat error body, as Cerebras and Bedrock-like hosts send
     usage = USAGE.decode(response.usage) if is_given(response.usage) else None
-    return Reply("openai_chat", candidates, body, response.id, response.model, usage, error)
+    return Reply("openai_chat", candidates, body, id=response.id, model=response.model, usage=usage, error=error)
 
 
 def _decode_choice(choice: _Choice, position: int, dialect: Dialect, citations: Raw) -> Candidate:

@@ -153,7 +153,14 @@ class StreamEncoder(EventEncoder):
                 return self._leave_thinking(event.choice, item.text)
             case ToolCall():
                 told = self._call_members(
-                    CallDelta(event.choice, event.position, item.arguments, item.id, item.name, item.is_custom)
+                    CallDelta(
+                        event.choice,
+                        event.position,
+                        item.arguments,
+                        id=item.id,
+                        name=item.name,
+                        is_custom=item.is_custom,
+                    )
                 )
                 return told if item.seal is None else self._seal_of_call(event.choice, event.position, item)
             case Unknown(kind="refusal"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thoughtline.formats.framing import ServerSentEvents
-from thoughtline.formats.texts import EVERY, Json, Reading, Spot, Steps, Texts, contents, inner, objects
+from thoughtline.formats.texts import EVERY, Json, Reading, Steps, Texts, TextSpot, contents, inner, objects
 
 
 def _event(value: Json) -> Reading:
-    spots: list[Spot] = []
+    spots: list[TextSpot] = []
     ended: list[Steps] = []
     for at, choice in objects(value.get("choices")):
         key = (choice.get("index", at),)
@@ -18,7 +18,7 @@ def _event(value: Json) -> Reading:
     return Reading(tuple(spots), (*ended, EVERY) if value.get("error") else tuple(ended))
 
 
-def _body(value: Json) -> Iterator[Spot]:
+def _body(value: Json) -> Iterator[TextSpot]:
     for at, choice in objects(value.get("choices")):
         content = inner(choice, "message").get("content")
         yield from contents(content, (at,), ("choices", at, "message", "content"), is_whole=True)

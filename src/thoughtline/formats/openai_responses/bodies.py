@@ -71,12 +71,12 @@ def decode_request(body: bytes, dialect: Dialect = OPENAI_RESPONSES) -> Transcri
         "openai_responses",
         tuple(turns),
         body,
-        request.model,
-        bool(request.stream),
-        tuple(request.tools or ()),
-        thinking_switch(request.reasoning),
-        request.store,
-        tuple(request.include or ()),
+        model=request.model,
+        is_streaming=bool(request.stream),
+        tools=tuple(request.tools or ()),
+        thinking=thinking_switch(request.reasoning),
+        is_stored=request.store,
+        includes=tuple(request.include or ()),
     )
 
 
@@ -140,7 +140,9 @@ def reply_of(response: Response, body: bytes, dialect: Dialect) -> Reply:
     """The reply that a response object is, from a body or from the last event of a stream."""
     error = response.error.copy() if is_given(response.error) else None
     if response.output is None:
-        return Reply("openai_responses", (), body, response.id, response.model, None, error or Raw(body))
+        return Reply(
+            "openai_responses", (), body, id=response.id, model=response.model, usage=None, error=error or Raw(body)
+        )
     items: list[Item] = []
     for at, raw in enumerate(response.output):
         try:
@@ -150,7 +152,7 @@ def reply_of(response: Response, body: bytes, dialect: Dialect) -> Reply:
     why = response.incomplete_details.reason if response.incomplete_details else None
     candidate = Candidate(Turn("assistant", tuple(items)), 0, decode_finish(response.status, why, items))
     usage = USAGE.decode(response.usage) if is_given(response.usage) else None
-    return Reply("openai_responses", (candidate,), body, response.id, response.model, usage, error)
+    return Reply("openai_responses", (candidate,), body, id=response.id, model=response.model, usage=usage, error=error)
 
 
 def encode_response(reply: Reply, dialect: Dialect = OPENAI_RESPONSES) -> bytes:

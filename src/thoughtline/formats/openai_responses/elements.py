@@ -184,7 +184,7 @@ def _decode_reasoning(element: Element, raw: Raw, dialect: Dialect, index: int) 
         items.append(ReasoningSummary(piece.text or "", made_by, name, index, raw))
     if is_given(element.content):
         for piece in decode(_pieces_decoder, element.content, "/content"):
-            items.append(ReasoningText(piece.text or "", None, made_by, name, index, raw))
+            items.append(ReasoningText(piece.text or "", None, made_by, id=name, index=index, raw=raw))
     if element.encrypted_content:
         items.append(ReasoningEncrypted(element.encrypted_content, made_by, name, index, raw))
     # Nothing but an id is reasoning too: the provider holds the rest.

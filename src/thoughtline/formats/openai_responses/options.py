@@ -17,7 +17,15 @@ from thoughtline.formats.media import (
     split_data_url,
     text_with_error,
 )
-from thoughtline.formats.option_members import Reader, Writer, described, effort_named, given, member, schema_members
+from thoughtline.formats.option_members import (
+    OptionWriter,
+    Reader,
+    described,
+    effort_named,
+    given,
+    member,
+    schema_members,
+)
 from thoughtline.providers import Dialect
 from thoughtline.values.items import Text, ToolResult, Unknown
 from thoughtline.values.options import (
@@ -213,7 +221,7 @@ def _decode_thinking(reader: Reader) -> Thinking:
 
 def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     """The members of a Responses request. Nothing is kept at the provider unless the client asked for it."""
-    writer = Writer(options)
+    writer = OptionWriter(options)
     writer.put("model", "model", options.model)
     if options.is_streaming:
         writer.put_json("stream", b"true")
@@ -231,7 +239,7 @@ def encode_options(options: Options, dialect: Dialect) -> WrittenOptions:
     return writer.done()
 
 
-def _write_text(writer: Writer, options: Options) -> None:
+def _write_text(writer: OptionWriter, options: Options) -> None:
     output = options.output
     text: dict[str, object] = {"verbosity": options.verbosity} if options.verbosity else {}
     if output is not None and output.schema is None:
@@ -301,7 +309,7 @@ def decode_media(item: Unknown) -> Media | None:
         case "input_file":
             media_type, data = split_data_url(part.file_data or "")
             data = part.file_data if data is None else data
-            return Media("document", media_type, part.file_url, data, part.file_id, part.filename)
+            return Media("document", media_type, part.file_url, data=data, file_id=part.file_id, name=part.filename)
         case "input_audio" if part.input_audio is not None:
             return Media("audio", f"audio/{part.input_audio.format or 'wav'}", data=part.input_audio.data)
         case _:

@@ -183,7 +183,16 @@ class StreamDecoder(PayloadStreamDecoder):
             position = self._position(event.output_index, "call", 0)
             is_custom = element.type == "custom_tool_call"
             events.append(
-                CallDelta(0, position, "", element.call_id, element.name, is_custom, element.namespace, draft.id)
+                CallDelta(
+                    0,
+                    position,
+                    "",
+                    id=element.call_id,
+                    name=element.name,
+                    is_custom=is_custom,
+                    namespace=element.namespace,
+                    item_id=draft.id,
+                )
             )
 
     def _element_done(self, index: int, raw: Raw, events: list[Event]) -> None:

@@ -12,7 +12,7 @@ import hmac
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
-from thoughtline.gateway.admin.requests import Request
+from thoughtline.gateway.admin.requests import AdminRequest
 from thoughtline.gateway.door import is_direct, is_website
 from thoughtline.gateway.headers import ADMIN_COOKIE, credential_of
 from thoughtline.gateway.state import State
@@ -24,7 +24,7 @@ COOKIE_SECONDS = 30 * 86400
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-async def require_admin(request: Request) -> None:
+async def require_admin(request: AdminRequest) -> None:
     """Raises 401 without saying why, or 403 for a key that is good for something else."""
     credential = credential_of(request.headers, "")
     if credential:
@@ -42,7 +42,7 @@ async def require_admin(request: Request) -> None:
         )
 
 
-async def require_metrics_reader(request: Request) -> None:
+async def require_metrics_reader(request: AdminRequest) -> None:
     """The admin, or a program of this machine: not a web page, nor somebody for whom a reverse proxy on it asks."""
     is_local = is_direct(request.headers, request.peer, request.http_version) and not is_website(request.headers)
     if is_local or request.state.settings.server.open_metrics:
@@ -50,7 +50,7 @@ async def require_metrics_reader(request: Request) -> None:
     await require_admin(request)
 
 
-async def follow_link(request: Request, token: str) -> tuple[tuple[bytes, bytes], ...]:
+async def follow_link(request: AdminRequest, token: str) -> tuple[tuple[bytes, bytes], ...]:
     """The headers that make a browser the admin's, for a link that is good once. Raises for any other."""
     state = request.state
     if is_website(request.headers):
@@ -65,7 +65,7 @@ async def follow_link(request: Request, token: str) -> tuple[tuple[bytes, bytes]
     return logged_in(request)
 
 
-async def log_in(request: Request, token: str) -> tuple[tuple[bytes, bytes], ...]:
+async def log_in(request: AdminRequest, token: str) -> tuple[tuple[bytes, bytes], ...]:
     """The same for the admin token in a form of our own page, as often as somebody likes."""
     if is_website(request.headers):
         raise Declined(403, "cross_site", "A web page led here.", "Log in at / instead.")
@@ -76,7 +76,7 @@ async def log_in(request: Request, token: str) -> tuple[tuple[bytes, bytes], ...
     return logged_in(request)
 
 
-def logged_in(request: Request) -> tuple[tuple[bytes, bytes], ...]:
+def logged_in(request: AdminRequest) -> tuple[tuple[bytes, bytes], ...]:
     secure = "; Secure" if request.scheme == "https" else ""
     value = make_cookie(request.state, request.header(b"host"))
     cookie = f"{COOKIE}={value}; Path=/; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Strict{secure}"
@@ -105,7 +105,7 @@ def is_cookie_valid(state: State, cookie: str, host: str) -> bool:
     return is_right and int(ends) > state.clock()
 
 
-def is_same_origin(request: Request) -> bool:
+def is_same_origin(request: AdminRequest) -> bool:
     """By what browsers say and pages can't: `Sec-Fetch-Site`, or for older ones `Origin` against `Host`."""
     site = request.header(b"sec-fetch-site")
     if site:
@@ -117,7 +117,7 @@ def is_same_origin(request: Request) -> bool:
     return bool(origin) and origin.lower() == request.header(b"host").lower()
 
 
-def who_asks(request: Request) -> str:
+def who_asks(request: AdminRequest) -> str:
     """For the log: how somebody is known, without what they showed."""
     state, credential = request.state, credential_of(request.headers, "")
     cookie = cookie_of(request)
@@ -131,7 +131,7 @@ def who_asks(request: Request) -> str:
     return "wrong cookie" if cookie else "nobody"
 
 
-async def _require_token(request: Request, credential: str) -> None:
+async def _require_token(request: AdminRequest, credential: str) -> None:
     state = request.state
     is_right = is_token_right(state, credential)
     is_client_key = not is_right and state.keys.find(credential) is not None
@@ -142,7 +142,7 @@ async def _require_token(request: Request, credential: str) -> None:
         raise unauthorized()
 
 
-def cookie_of(request: Request) -> str:
+def cookie_of(request: AdminRequest) -> str:
     try:
         found = SimpleCookie(request.header(b"cookie")).get(COOKIE)
     except CookieError:

@@ -19,11 +19,11 @@ from thoughtline.settings import (
 from thoughtline.values.turns import FormatName
 
 
-class Answer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class AdminAnswer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """Base of all: members in camel case, and no others."""
 
 
-class Problem(Answer, frozen=True):
+class Problem(AdminAnswer, frozen=True):
     """What is wrong. `code` is stable; `remedy` is for people, and empty where there is none."""
 
     code: str
@@ -31,19 +31,19 @@ class Problem(Answer, frozen=True):
     remedy: str
 
 
-class Failure(Answer, frozen=True):
+class Failure(AdminAnswer, frozen=True):
     """An error."""
 
     error: Problem
 
 
-class Health(Answer, frozen=True):
+class Health(AdminAnswer, frozen=True):
     """The process answers."""
 
     status: str
 
 
-class Readiness(Answer, frozen=True):
+class Readiness(AdminAnswer, frozen=True):
     """Whether requests can be served. `store` is `ok`, `slow` while turns are saved too late for the end of their
     answers to wait, or `degraded` while memory goes on without the durable store. `detail` says more."""
 
@@ -52,20 +52,20 @@ class Readiness(Answer, frozen=True):
     detail: str
 
 
-class Deleted(Answer, frozen=True):
+class Deleted(AdminAnswer, frozen=True):
     """How many went."""
 
     deleted: int
 
 
-class Share(Answer, frozen=True):
+class Share(AdminAnswer, frozen=True):
     """What of the memory belongs to one provider or model."""
 
     entries: int
     chars: int
 
 
-class CacheStats(Answer, frozen=True):
+class CacheStats(AdminAnswer, frozen=True):
     """What is remembered, and how often it was asked for since the start, all workers of this machine together.
 
     `replayRate` is the part of the look-ups that gave reasoning back.
@@ -85,14 +85,14 @@ class CacheStats(Answer, frozen=True):
     newest_entry: datetime | None
 
 
-class Place(Answer, frozen=True):
+class Place(AdminAnswer, frozen=True):
     """A finding about a request: which rule, and a JSON pointer to where."""
 
     rule: str
     place: str
 
 
-class Done(Answer, frozen=True):
+class Done(AdminAnswer, frozen=True):
     """What was done about the request that a turn answers, and the milliseconds spent here and upstream.
 
     `handoff` is the target that made the turn before, if it was another one; `addedChars` those of the checkpoints.
@@ -117,7 +117,7 @@ class Done(Answer, frozen=True):
     own_ms: float
 
 
-class SessionTurn(Answer, frozen=True):
+class SessionTurn(AdminAnswer, frozen=True):
     """A turn that is remembered. `kinds` are those of its reasoning, in order; `toolCallId` is its first call's."""
 
     id: str
@@ -144,7 +144,7 @@ class CacheEntry(SessionTurn, frozen=True):
     reasoning: str
 
 
-class CachePage(Answer, frozen=True):
+class CachePage(AdminAnswer, frozen=True):
     """Entries, newest first. `cursor` asks for the next page; it is null after the last."""
 
     stats: CacheStats
@@ -152,7 +152,7 @@ class CachePage(Answer, frozen=True):
     cursor: str | None
 
 
-class SessionRow(Answer, frozen=True):
+class SessionRow(AdminAnswer, frozen=True):
     """A session and how much of it is remembered. A name that begins with `~` is one that no client told."""
 
     id: str
@@ -162,13 +162,13 @@ class SessionRow(Answer, frozen=True):
     newest_entry: datetime
 
 
-class SessionPage(Answer, frozen=True):
+class SessionPage(AdminAnswer, frozen=True):
     """Sessions, those with the newest turns first."""
 
     sessions: list[SessionRow]
 
 
-class SessionView(Answer, frozen=True):
+class SessionView(AdminAnswer, frozen=True):
     """The turns of a session in their order. `cursor` asks for those before the first; it is null if there are none."""
 
     id: str
@@ -177,7 +177,7 @@ class SessionView(Answer, frozen=True):
     cursor: str | None
 
 
-class HandoffRow(Answer, frozen=True):
+class HandoffRow(AdminAnswer, frozen=True):
     """The handoffs of a route, with checkpoints or without.
 
     `addedTokens` is estimated from the characters. `finishes` are how the turns ended at which it changed hands. In the
@@ -197,7 +197,7 @@ class HandoffRow(Answer, frozen=True):
     retries: int
 
 
-class HandoffReport(Answer, frozen=True):
+class HandoffReport(AdminAnswer, frozen=True):
     """By the newest `turns` that are remembered; `isWhole` says whether these are all."""
 
     handoffs: list[HandoffRow]
@@ -205,7 +205,7 @@ class HandoffReport(Answer, frozen=True):
     is_whole: bool
 
 
-class ProviderView(Answer, frozen=True):
+class ProviderView(AdminAnswer, frozen=True):
     """`[providers.NAME]`. Of its keys, how many; of its headers, their names."""
 
     base_url: str
@@ -233,7 +233,7 @@ class TagsView(TagsTable, frozen=True, kw_only=True):
     available: bool = True
 
 
-class SettingsView(Answer, frozen=True):
+class SettingsView(AdminAnswer, frozen=True):
     """What is in force. Secrets are `***`. `shared` names what was set here and stands over file and environment."""
 
     server: ServerSettings
@@ -251,7 +251,7 @@ class SettingsView(Answer, frozen=True):
     shared: list[str]
 
 
-class ContractView(Answer, frozen=True):
+class ContractView(AdminAnswer, frozen=True):
     """What a provider demands back."""
 
     name: str
@@ -270,7 +270,7 @@ class ContractView(Answer, frozen=True):
     is_overridden: bool
 
 
-class EvidenceView(Answer, frozen=True):
+class EvidenceView(AdminAnswer, frozen=True):
     """Why a correction is believed: nothing of a request or an answer is in it, `fingerprint` is a digest."""
 
     status: int
@@ -279,7 +279,7 @@ class EvidenceView(Answer, frozen=True):
     is_wrapped: bool
 
 
-class CorrectionView(Answer, frozen=True):
+class CorrectionView(AdminAnswer, frozen=True):
     """What a refusal taught about one provider, endpoint and model. `key` resets it."""
 
     key: str
@@ -295,7 +295,7 @@ class CorrectionView(Answer, frozen=True):
     expires_at: datetime
 
 
-class ContractsView(Answer, frozen=True):
+class ContractsView(AdminAnswer, frozen=True):
     """Every contract as settings have it, and what was learned."""
 
     contracts: list[ContractView]
@@ -303,7 +303,7 @@ class ContractsView(Answer, frozen=True):
     refused_seals: int
 
 
-class Audit(Answer, frozen=True):
+class Audit(AdminAnswer, frozen=True):
     """What a provider would refuse in a request."""
 
     findings: list[Finding]

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from thoughtline.gateway.admin import answers
 from thoughtline.gateway.admin.answers import CacheEntry, CachePage, CacheStats, Done, SessionTurn, moment
-from thoughtline.gateway.bus import Counts
+from thoughtline.gateway.bus import StoreCounts
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.state import State
 from thoughtline.stores import Entry, Filter, Page, Stats
@@ -70,7 +70,7 @@ async def entries_page(state: State, where: Filter, limit: int, cursor: str | No
         raise Declined(400, "bad_cursor", "No page gave this cursor.", "Begin without one.") from None
 
 
-def stats_answer(stats: Stats, counts: Counts) -> CacheStats:
+def stats_answer(stats: Stats, counts: StoreCounts) -> CacheStats:
     asked = counts.hits + counts.misses
     return CacheStats(
         memory_entries=stats.memory_entries,

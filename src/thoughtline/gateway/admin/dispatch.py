@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from thoughtline.gateway.admin.access import require_admin, require_metrics_reader
 from thoughtline.gateway.admin.answers import Failure, Problem
-from thoughtline.gateway.admin.requests import Request, Stream, Whole, decode_query
+from thoughtline.gateway.admin.requests import AdminRequest, Stream, Whole, decode_query
 from thoughtline.gateway.admin.rows import Nothing, Row
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.admin.trail import record
@@ -75,7 +75,7 @@ async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> Non
         await _send_answer(scope["method"], answer, send)
 
 
-async def _answered(request: Request, scope: Scope, receive: Receive) -> Whole | Stream:
+async def _answered(request: AdminRequest, scope: Scope, receive: Receive) -> Whole | Stream:
     check_head(scope, request.state.settings.server)
     found = find((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
     if found is None:
@@ -134,22 +134,22 @@ def _names(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
     return names
 
 
-def _request(state: State, scope: Scope) -> Request:
+def _request(state: State, scope: Scope) -> AdminRequest:
     query = scope["query_string"].decode("latin-1")
-    return Request(
+    return AdminRequest(
         state,
         scope["method"],
         dict(scope["headers"]),
-        query,
-        {},
-        b"",
-        peer_of(scope),
-        scope.get("scheme", "http"),
-        scope["http_version"],
+        query=query,
+        names={},
+        body=b"",
+        peer=peer_of(scope),
+        scheme=scope.get("scheme", "http"),
+        http_version=scope["http_version"],
     )
 
 
-async def _require_access(row: Row, request: Request) -> None:
+async def _require_access(row: Row, request: AdminRequest) -> None:
     match row.access:
         case "admin":
             await require_admin(request)
@@ -169,7 +169,7 @@ def _method_refused(method: str, found: _Found) -> Whole:
     return refusal(problem)._replace(headers=((b"allow", names.encode()),))
 
 
-async def _body(row: Row, request: Request, receive: Receive) -> bytes:
+async def _body(row: Row, request: AdminRequest, receive: Receive) -> bytes:
     kind = request.header(b"content-type").partition(";")[0].strip().lower()
     if kind and kind not in row.body_types:
         raise Declined(415, "unsupported_media_type", f"{kind[:60]!r} is not taken.", f"Send {row.body_types[0]}.")

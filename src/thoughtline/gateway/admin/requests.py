@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"([+-]?)0*(0|[1-9][0-9]*)")
 Asked = TypeVar("Asked", bound=Struct)
 
 
-class Request(NamedTuple):
+class AdminRequest(NamedTuple):
     """What was asked. `names` are the parts of the path that the row leaves open."""
 
     state: State

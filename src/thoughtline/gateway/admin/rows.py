@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from thoughtline.gateway.admin.requests import Request, Stream, Whole
+from thoughtline.gateway.admin.requests import AdminRequest, Stream, Whole
 
-Handler: TypeAlias = Callable[[Request], Awaitable[Whole | Stream]]
+Handler: TypeAlias = Callable[[AdminRequest], Awaitable[Whole | Stream]]
 Access = Literal["open", "admin", "metrics"]
 
 

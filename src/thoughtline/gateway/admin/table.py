@@ -22,7 +22,7 @@ from thoughtline.gateway.admin import (
 from thoughtline.gateway.admin.audits import AuditBody, AuditQuery
 from thoughtline.gateway.admin.cache import CacheFilter, CacheQuery
 from thoughtline.gateway.admin.contracts import ContractsFilter
-from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, Request, Stream, Whole, decode_query
+from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Stream, Whole, decode_query
 from thoughtline.gateway.admin.rows import Row
 from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
 from thoughtline.gateway.journal import Line
@@ -42,74 +42,74 @@ class LoginForm(Struct, frozen=True, forbid_unknown_fields=True):
     token: Annotated[str, Meta(max_length=MAX_PARAMETER_CHARS, pattern=r"^[^\u0000]*$")]
 
 
-async def _cache(request: Request) -> Whole:
+async def _cache(request: AdminRequest) -> Whole:
     return Whole(await cache.cache_page(request.state, decode_query(request.query, CacheQuery)))
 
 
-async def _forget(request: Request) -> Whole:
+async def _forget(request: AdminRequest) -> Whole:
     where = decode_query(request.query, CacheFilter).where
     deleted = await cache.forget(request.state, where)
     return Whole(answers.Deleted(deleted), done=f"{deleted} turns deleted")
 
 
-async def _sessions(request: Request) -> Whole:
+async def _sessions(request: AdminRequest) -> Whole:
     return Whole(await sessions.sessions_page(request.state, decode_query(request.query, SessionsQuery)))
 
 
-async def _session(request: Request) -> Whole:
+async def _session(request: AdminRequest) -> Whole:
     query = decode_query(request.query, SessionQuery)
     return Whole(await sessions.session_view(request.state, request.names["id"], query))
 
 
-async def _handoffs(request: Request) -> Whole:
+async def _handoffs(request: AdminRequest) -> Whole:
     return Whole(await handoffs.handoff_report(request.state))
 
 
-async def _settings(request: Request) -> Whole:
+async def _settings(request: AdminRequest) -> Whole:
     return Whole(await settings.settings_view(request.state))
 
 
-async def _change_settings(request: Request) -> Whole:
+async def _change_settings(request: AdminRequest) -> Whole:
     changed = await settings.change_settings(request.state, request.body)
     return Whole(changed, done=request.body.decode("utf-8", "replace"))
 
 
-async def _contracts(request: Request) -> Whole:
+async def _contracts(request: AdminRequest) -> Whole:
     return Whole(await contracts.contracts_view(request.state))
 
 
-async def _unlearn(request: Request) -> Whole:
+async def _unlearn(request: AdminRequest) -> Whole:
     key = decode_query(request.query, ContractsFilter).key
     deleted = await request.state.lessons.forget(key)
     return Whole(answers.Deleted(deleted), done=f"{deleted} lessons deleted")
 
 
-async def _audit(request: Request) -> Whole:
+async def _audit(request: AdminRequest) -> Whole:
     return Whole(await audits.audited(request.body, decode_query(request.query, AuditQuery)))
 
 
-async def _events(request: Request) -> Stream:
+async def _events(request: AdminRequest) -> Stream:
     events.require_room(request.state.journal)
     return Stream(events.events(request.state.journal), "text/event-stream")
 
 
-async def _openapi(request: Request) -> Whole:
+async def _openapi(request: AdminRequest) -> Whole:
     return Whole(openapi.document(TABLE))
 
 
-async def _login(request: Request) -> Whole:
+async def _login(request: AdminRequest) -> Whole:
     token = decode_query(request.query, LoginQuery).token
     if request.method == "HEAD":  # who only looks uses nothing up
-        return Whole(b"", 303, "text/plain", ((b"location", b"/"),))
-    return Whole(b"", 303, "text/plain", await access.follow_link(request, token))
+        return Whole(b"", 303, "text/plain", headers=((b"location", b"/"),))
+    return Whole(b"", 303, "text/plain", headers=await access.follow_link(request, token))
 
 
-async def _log_in(request: Request) -> Whole:
+async def _log_in(request: AdminRequest) -> Whole:
     token = decode_query(request.body.decode("latin-1"), LoginForm).token
-    return Whole(b"", 303, "text/plain", await access.log_in(request, token))
+    return Whole(b"", 303, "text/plain", headers=await access.log_in(request, token))
 
 
-async def _metrics(request: Request) -> Whole:
+async def _metrics(request: AdminRequest) -> Whole:
     state = request.state
     state.metrics.observe(state.store, state.lessons)
     return Whole(state.metrics.page(), content_type=METRICS_TYPE)
@@ -120,18 +120,28 @@ _PATCHES = ("application/json", "application/merge-patch+json")
 _HTML = "text/html; charset=utf-8"
 
 TABLE: tuple[Row, ...] = (
-    Row("GET", "/", probes.page, "What this is.", None, "open", content_type=_HTML),
-    Row("GET", "/healthz", probes.health, "Whether the process answers.", answers.Health, "open"),
-    Row("GET", "/readyz", probes.readiness, "Whether requests can be served.", answers.Readiness, "open", also=(503,)),
-    Row("GET", "/api/hello", probes.health, "What Claude Code asks first.", answers.Health, "open"),
+    Row("GET", "/", probes.page, summary="What this is.", answer=None, access="open", content_type=_HTML),
+    Row("GET", "/healthz", probes.health, summary="Whether the process answers.", answer=answers.Health, access="open"),
+    Row(
+        "GET",
+        "/readyz",
+        probes.readiness,
+        summary="Whether requests can be served.",
+        answer=answers.Readiness,
+        access="open",
+        also=(503,),
+    ),
+    Row(
+        "GET", "/api/hello", probes.health, summary="What Claude Code asks first.", answer=answers.Health, access="open"
+    ),
     Row(
         "GET",
         "/login",
         _login,
-        "Sets the cookie by which a browser may: once for a link.",
-        None,
-        "open",
-        LoginQuery,
+        summary="Sets the cookie by which a browser may: once for a link.",
+        answer=None,
+        access="open",
+        query=LoginQuery,
         content_type="text/plain",
         status=303,
         refusals=(401, 403, 429),
@@ -140,9 +150,9 @@ TABLE: tuple[Row, ...] = (
         "POST",
         "/login",
         _log_in,
-        "The same for the admin token, from the form at `/`.",
-        None,
-        "open",
+        summary="The same for the admin token, from the form at `/`.",
+        answer=None,
+        access="open",
         body=LoginForm,
         body_types=("application/x-www-form-urlencoded",),
         max_body=16 * 2**10,
@@ -150,41 +160,67 @@ TABLE: tuple[Row, ...] = (
         status=303,
         refusals=(401, 403, 429),
     ),
-    Row("GET", "/metrics", _metrics, "Figures for Prometheus.", None, "metrics", content_type=METRICS_TYPE),
-    Row("GET", _CACHE, _cache, "What is remembered, newest first.", answers.CachePage, query=CacheQuery),
     Row(
-        "DELETE", _CACHE, _forget, "Forgets what fits; all of it without a filter.", answers.Deleted, query=CacheFilter
+        "GET",
+        "/metrics",
+        _metrics,
+        summary="Figures for Prometheus.",
+        answer=None,
+        access="metrics",
+        content_type=METRICS_TYPE,
     ),
-    Row("GET", "/api/sessions", _sessions, "Sessions.", answers.SessionPage, query=SessionsQuery),
+    Row("GET", _CACHE, _cache, summary="What is remembered, newest first.", answer=answers.CachePage, query=CacheQuery),
+    Row(
+        "DELETE",
+        _CACHE,
+        _forget,
+        summary="Forgets what fits; all of it without a filter.",
+        answer=answers.Deleted,
+        query=CacheFilter,
+    ),
+    Row("GET", "/api/sessions", _sessions, summary="Sessions.", answer=answers.SessionPage, query=SessionsQuery),
     Row(
         "GET",
         "/api/sessions/{id}",
         _session,
-        "The turns of a session in order, and what happened to each.",
-        answers.SessionView,
+        summary="The turns of a session in order, and what happened to each.",
+        answer=answers.SessionView,
         query=SessionQuery,
         refusals=(404,),
     ),
-    Row("GET", "/api/handoffs", _handoffs, "What became of handoffs, by route.", answers.HandoffReport),
-    Row("GET", _SETTINGS, _settings, "What is in force, without secrets.", answers.SettingsView),
+    Row("GET", "/api/handoffs", _handoffs, summary="What became of handoffs, by route.", answer=answers.HandoffReport),
+    Row("GET", _SETTINGS, _settings, summary="What is in force, without secrets.", answer=answers.SettingsView),
     Row(
         "PATCH",
         _SETTINGS,
         _change_settings,
-        "Sets what can change while it runs, for every worker and replica.",
-        answers.SettingsView,
+        summary="Sets what can change while it runs, for every worker and replica.",
+        answer=answers.SettingsView,
         body=SettingsPatch,
         body_types=_PATCHES,
         max_body=64 * 2**10,
     ),
-    Row("GET", _CONTRACTS, _contracts, "What providers demand, and what was learned.", answers.ContractsView),
-    Row("DELETE", _CONTRACTS, _unlearn, "Resets what was learned.", answers.Deleted, query=ContractsFilter),
+    Row(
+        "GET",
+        _CONTRACTS,
+        _contracts,
+        summary="What providers demand, and what was learned.",
+        answer=answers.ContractsView,
+    ),
+    Row(
+        "DELETE",
+        _CONTRACTS,
+        _unlearn,
+        summary="Resets what was learned.",
+        answer=answers.Deleted,
+        query=ContractsFilter,
+    ),
     Row(
         "POST",
         "/api/audit",
         _audit,
-        "What a provider would refuse in a request: one that is wrapped, or with parameters the body itself.",
-        answers.Audit,
+        summary="What a provider would refuse in a request: one that is wrapped, or with parameters the body itself.",
+        answer=answers.Audit,
         query=AuditQuery,
         body=AuditBody,
         takes_any_object=True,
@@ -193,10 +229,10 @@ TABLE: tuple[Row, ...] = (
         "GET",
         "/api/events",
         _events,
-        "Requests as they are served: `event: request`, its data a Line; `event: lost` with a count.",
-        Line,
+        summary="Requests as they are served: `event: request`, its data a Line; `event: lost` with a count.",
+        answer=Line,
         content_type="text/event-stream",
         refusals=(429,),
     ),
-    Row("GET", "/api/openapi.json", _openapi, "This document.", None),
+    Row("GET", "/api/openapi.json", _openapi, summary="This document.", answer=None),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from thoughtline.gateway.admin.access import who_asks
-from thoughtline.gateway.admin.requests import Request, Stream, Whole
+from thoughtline.gateway.admin.requests import AdminRequest, Stream, Whole
 
 LONGEST = 500
 """Of what somebody else wrote: a query, an address that a proxy names, a change."""
@@ -34,7 +34,7 @@ class AdminLine(Struct, frozen=True, rename={"address": "from"}, omit_defaults=T
     done: str = ""
 
 
-def record(request: Request, path: str, answer: Whole | Stream, *, is_open: bool) -> None:
+def record(request: AdminRequest, path: str, answer: Whole | Stream, *, is_open: bool) -> None:
     """Write a line, unless it was open to that caller and served."""
     status = answer.status if isinstance(answer, Whole) else 200
     is_login = path == "/login"
@@ -58,6 +58,6 @@ def record(request: Request, path: str, answer: Whole | Stream, *, is_open: bool
     )
 
 
-def _login(request: Request, status: int) -> str:
+def _login(request: AdminRequest, status: int) -> str:
     way = "form" if request.method == "POST" else "link"
     return way if status < 400 else f"wrong {way}"
