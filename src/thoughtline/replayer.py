@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
