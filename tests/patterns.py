@@ -131,6 +131,7 @@ def _tables() -> dict[tuple[str, str], list[str]]:
         ("thoughtline.providers", "row.hosts"): [row.hosts for row in rows],
         ("thoughtline.providers", "row.models"): [row.models for row in rows],
         ("thoughtline.providers", "row.wanted_models"): [row.wanted_models for row in rows],
+        ("thoughtline.preserver", "models"): [models for row in rows for models, _ in row.asks],
         ("thoughtline.providers.row", "row.models"): [one.models for row in rows for one in row.rows],
         ("thoughtline.translation.sampling", "rules.never"): [one.sampling.never for one in contracts],
         ("thoughtline.translation.sampling", "rules.takes_both"): [one.sampling.takes_both for one in contracts],
