@@ -54,7 +54,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     recalls: str = ""
 
 
-class Conversation(Struct, frozen=True, forbid_unknown_fields=True):
+class EvalConversation(Struct, frozen=True, forbid_unknown_fields=True):
     """One line of the file. The first `handoff_after` turns go to the first target, the others to the second.
 
     `script` says what simulators answer; real providers never see it.
@@ -118,14 +118,14 @@ def shipped() -> bytes:
     return resources.files("thoughtline").joinpath(SHIPPED).read_bytes()
 
 
-def decode_conversations(data: bytes) -> list[Conversation]:
+def decode_conversations(data: bytes) -> list[EvalConversation]:
     """Conversations of a JSONL file."""
     found = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
             continue
         try:
-            found.append(_checked(msgspec.json.decode(line, type=Conversation)))
+            found.append(_checked(msgspec.json.decode(line, type=EvalConversation)))
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError, re.error) as error:
             raise Unreadable(f"line {number}: {error}") from None
     if not found:
@@ -133,7 +133,7 @@ def decode_conversations(data: bytes) -> list[Conversation]:
     return found
 
 
-def _checked(one: Conversation) -> Conversation:
+def _checked(one: EvalConversation) -> EvalConversation:
     check = one.check
     if sum(map(bool, (check.contains, check.matches, check.recalls))) != 1:
         raise ValueError("check has exactly one of contains, matches and recalls")
@@ -157,7 +157,7 @@ def is_passed(check: Check, answer: str, thoughts: Sequence[str]) -> bool:
 
 
 async def evaluate(
-    place: EvalPlace, source: str, target: str, conversations: Sequence[Conversation], run: str
+    place: EvalPlace, source: str, target: str, conversations: Sequence[EvalConversation], run: str
 ) -> Report:
     """Every conversation in every mode, one after the other: latencies are those of an idle gateway."""
     outcomes = []
@@ -190,7 +190,7 @@ class _Play:
         self._mode: EvalMode = mode
         self._run = run
 
-    async def outcome(self, one: Conversation, source: str, target: str) -> HandoffResult:
+    async def outcome(self, one: EvalConversation, source: str, target: str) -> HandoffResult:
         history: list[Json] = [{"role": "system", "content": one.system}] if one.system else []
         said: list[_Said] = []
         for number, turn in enumerate(one.turns):
@@ -204,7 +204,7 @@ class _Play:
             history.append({"role": "assistant", "content": answer.text})
         return self._judged(one, said)
 
-    def _judged(self, one: Conversation, said: Sequence[_Said]) -> HandoffResult:
+    def _judged(self, one: EvalConversation, said: Sequence[_Said]) -> HandoffResult:
         after = said[one.handoff_after :]
         is_whole = len(said) == len(one.turns) and said[-1].status == 200
         thoughts = [answer.thought for answer in said[: one.handoff_after]]
@@ -220,7 +220,7 @@ class _Play:
             problem=next((answer.problem for answer in said if answer.problem), ""),
         )
 
-    async def _ask(self, one: Conversation, body: Json, effort: str) -> _Said:
+    async def _ask(self, one: EvalConversation, body: Json, effort: str) -> _Said:
         body = body | {"reasoning_effort": effort} if effort else body
         request = self._client.post(f"{self._place.url.rstrip('/')}/v1/chat/completions")
         request = request.header("x-thoughtline-continuity", self._mode)
@@ -329,7 +329,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if any(one.failed_requests for one in report.summaries) else 0
 
 
-async def _run(options: argparse.Namespace, conversations: Sequence[Conversation]) -> Report:
+async def _run(options: argparse.Namespace, conversations: Sequence[EvalConversation]) -> Report:
     name = f"eval-{os.getpid()}-{time.time_ns()}"
     if options.gateway:
         key = os.environ.get(options.key_env, "") if options.key_env else ""

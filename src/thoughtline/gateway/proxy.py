@@ -20,14 +20,10 @@ from thoughtline.catalogue import Provider
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
-from thoughtline.formats import FORMATS, aws_event_stream
+from thoughtline.formats import FORMATS
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
-from thoughtline.gateway.choosing import (
-    Target,
-    keys_to_ask_with,
-    named_provider,
-)
+from thoughtline.gateway.choosing import Target, keys_to_ask_with, named_provider
 from thoughtline.gateway.disconnect import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
@@ -51,7 +47,7 @@ from thoughtline.values.errors import Declined, ThoughtlineError
 from thoughtline.values.outcome import Outcome
 from thoughtline.watching import StreamWatch, Watch
 
-_STREAMS = ("text/event-stream", "application/x-ndjson", aws_event_stream.CONTENT_TYPE, "application/jsonl")
+_STREAMS = {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
 
 
 class Exchange:

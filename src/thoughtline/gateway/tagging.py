@@ -79,7 +79,7 @@ class _RewriteWhole(EditWhole):
         self._dialect = dialect
 
     def _edited(self, piece: Piece, body: bytes) -> bytes:
-        if piece.reply is None or self._bodies is None:
+        if piece.reply is None:
             return body
         edited = edit_reply(piece.reply, self._mode, self._dialect.reasoning_format)
         return self._bodies.encode_response(edited, self._dialect) if edited.is_edited else body

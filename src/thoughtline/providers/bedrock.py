@@ -9,7 +9,7 @@ from thoughtline.providers.contract import Contract, Source, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import ALWAYS_THINKS, TO_HIGH, Knob
 from thoughtline.providers.refusals import says
-from thoughtline.providers.row import ModelRow, ProviderRow, Relay
+from thoughtline.providers.row import ModelRow, ProviderRow, RelayedMaker
 from thoughtline.values.items import ANTHROPIC_CLAUDE_V1
 from thoughtline.values.options import FUNCTIONS_ONLY
 
@@ -116,5 +116,5 @@ ROW = ProviderRow(
     wants_back="by contract",  # Nova and DeepSeek refuse reasoning there, Claude demands it
     has_documented_field=False,
     refusals=_REFUSALS,
-    relays=Relay(maker="anthropic", prefix=_PREFIX),
+    relays=RelayedMaker(maker="anthropic", prefix=_PREFIX),
 )

@@ -4,7 +4,7 @@ from thoughtline.providers import anthropic
 from thoughtline.providers.contract import Contract, unverified
 from thoughtline.providers.dialects import Dialect
 from thoughtline.providers.knobs import NO_KNOB
-from thoughtline.providers.row import ModelRow, ProviderRow, Relay
+from thoughtline.providers.row import ModelRow, ProviderRow, RelayedMaker
 from thoughtline.values.items import COPILOT_V1
 
 COPILOT = Dialect("copilot", "reasoning_text", COPILOT_V1, call_ids="short")
@@ -31,6 +31,6 @@ ROW = ProviderRow(
     rules="own",
     rows=(ModelRow(contracts=(_CHAT,)),),
     makes=(COPILOT_V1,),
-    relays=Relay(maker="anthropic", codes=frozenset({"invalid_request_body"})),
+    relays=RelayedMaker(maker="anthropic", codes=frozenset({"invalid_request_body"})),
     responses_tools=None,
 )

@@ -62,7 +62,7 @@ class Context(Struct, frozen=True):
     source: str
 
 
-class Relay(Struct, frozen=True, kw_only=True):
+class RelayedMaker(Struct, frozen=True, kw_only=True):
     """A maker whose refusals a host passes on, and how they show that they came through it.
 
     `prefix` is a pattern of what stands before the maker's sentence, `codes` are error codes of the host's own.
@@ -122,7 +122,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     example_model: str = ""
     contexts: tuple[Context, ...] = ()
     most_output: tuple[tuple[str, int], ...] = ()
-    relays: Relay | None = None
+    relays: RelayedMaker | None = None
 
     def row_for(self, model: str, format: FormatName, *, is_maker: bool = True) -> Contract | None:
         """What is demanded for a model; at its maker's, one that no row names goes by the last."""

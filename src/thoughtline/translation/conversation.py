@@ -44,7 +44,7 @@ _OPENING = "(The conversation goes on.)"
 """What a user says where a wire wants the user to speak first, and nobody did."""
 
 
-class Conversation(NamedTuple):
+class TranslatedTurns(NamedTuple):
     """Turns of another format, what was lost on the way, and what the client's envelopes held."""
 
     turns: tuple[Turn, ...]
@@ -66,7 +66,7 @@ def translate_turns(
     contract: Contract,
     sealer: Sealer = NO_SEALER,
     tools: ToolNames = NO_NAMES,
-) -> Conversation:
+) -> TranslatedTurns:
     """A conversation for another format."""
     work = _Work(transcript, to, contract, sealer, tools)
     parts = [part for turn in transcript.turns for part in work.parts_of(turn)]
@@ -77,7 +77,7 @@ def translate_turns(
     opened = [
         placed._replace(turn=len(system) + number) for number, part in enumerate(shaped) for placed in part.opened
     ]
-    return Conversation((*system, *turns), tuple(work.findings), tuple(opened))
+    return TranslatedTurns((*system, *turns), tuple(work.findings), tuple(opened))
 
 
 def _results_first(parts: list[Part]) -> list[Part]:

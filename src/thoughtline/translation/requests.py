@@ -21,7 +21,7 @@ from thoughtline.replay.keys import walk
 from thoughtline.replay.pausing import CIPHERTEXT
 from thoughtline.replay.visible import is_same_call
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.conversation import NOTES_STAY, Conversation, translate_turns
+from thoughtline.translation.conversation import NOTES_STAY, TranslatedTurns, translate_turns
 from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_of
 from thoughtline.translation.runs import Placed
 from thoughtline.translation.sampling import sampled
@@ -268,7 +268,7 @@ def _history_notes(transcript: Transcript) -> tuple[Finding, ...]:
 # --- envelopes --------------------------------------------------------------------------------------------------------
 
 
-def _records(transcript: Transcript, conversation: Conversation, identity: Identity) -> tuple[Record, ...]:
+def _records(transcript: Transcript, conversation: TranslatedTurns, identity: Identity) -> tuple[Record, ...]:
     """The records that the client's envelopes amount to: what was sealed, in its place among what the client shows."""
     if not conversation.opened:
         return ()
