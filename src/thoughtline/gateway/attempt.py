@@ -30,7 +30,7 @@ from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.secrecy import check_what_goes_up
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.replayer import Prepared
+from thoughtline.prepared import Prepared
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination

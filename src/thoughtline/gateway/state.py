@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
+from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.bus import Bus
@@ -24,7 +25,7 @@ from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
 from thoughtline.providers import CONTRACTS, DIALECTS, Contract
-from thoughtline.replayer import ContractBook, Replayer
+from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
 from thoughtline.working import InThreads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Set
+from operator import itemgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -27,9 +28,9 @@ from thoughtline.replay.matching import (
 )
 from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.pausing import CIPHERTEXT, paused, unasked, without_ciphertext
-from thoughtline.replay.plans import Plan, Policy, is_issued_by
+from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace, is_issued_by
 from thoughtline.replay.restoring import are_said_in, is_good, is_unsigned, restored, without_thoughts
-from thoughtline.replay.scopes import after_last_user, required_turns
+from thoughtline.replay.scopes import DEPEND_ON_THE_END, after_last_user, required_turns
 from thoughtline.replay.stripping import without_record
 from thoughtline.replay.weaving import (
     as_text,
@@ -73,7 +74,9 @@ class Draft:
         found: Found,
         issuer: Destination,
         policy: Policy,
+        past: Past = NO_PAST,
     ) -> None:
+        self._past = past
         self._transcript = transcript
         self._wire = FORMATS[transcript.format]
         self._contract = contract
@@ -82,19 +85,30 @@ class Draft:
         self._issuer = issuer
         self._policy = policy
         self._assistant = [position for position, turn in enumerate(transcript.turns) if turn.role == "assistant"]
-        self._required = frozenset(required_turns(transcript, contract, self._assistant))
+        self._required = self._required_turns()
         self._items: dict[int, tuple[Item, ...]] = {}
         self._moved: set[int] = set()
-        self._carriers = Carriers(contract, issuer)
+        self._carriers = Carriers(contract, issuer, past.carrier)
         self._members: list[tuple[str, bytes | None]] = []
-        self._findings: list[Finding] = []
-        self._counts: Counter[str] = Counter()
+        self._findings: list[tuple[int, Finding]] = []
+        self._counted: list[tuple[int, str]] = []
         self._had_none: set[int] = set()
-        self._fillers: set[str] = set()
+        self._fillers: dict[int, str] = {}
+        self._loose_in_loop: set[int] = set()
         self._is_paused = False
         self._used: set[str] = set()
         self._covered: set[int] = set()
         self._names = CallNames()
+
+    def _required_turns(self) -> frozenset[int]:
+        """In a tool loop that was begun before, its first turn stands before."""
+        if (
+            self._past.is_in_loop
+            and self._contract.scope == "loop_head"
+            and not after_last_user(self._transcript.turns)
+        ):
+            return frozenset()
+        return frozenset(required_turns(self._transcript, self._contract, self._assistant))
 
     def _now(self, position: int) -> tuple[Item, ...]:
         """The items of a turn as the plan has them so far."""
@@ -146,7 +160,7 @@ class Draft:
 
     def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
         self._items[position] = items
-        self._counts["stripped"] += 1
+        self._count("stripped", position)
         self._find(rule, position, why)
 
     # --- one step -----------------------------------------------------------------------------------------------------
@@ -234,13 +248,14 @@ class Draft:
                 self._covered.add(position)
             if len(shown) > 1 and self._contract.kind == "presence" and position in self._required:
                 self._covered.discard(position)
+                self._loose_in_loop.add(position)
                 target = weave(items, own)  # each must have some
             # Some models count on their own form of ids; an entry of `reasoning_details` has the id of its call.
             if self._contract.dialect.call_ids == "own" or self._carriers.at(position) == "reasoning_details":
                 self._names.learn(target, record)
             if step.is_bare and len(target) > len(own):
                 self._items[position] = target
-                self._counts["restored"] += 1
+                self._count("restored", position)
             else:
                 self._replace(position, target)
 
@@ -266,7 +281,7 @@ class Draft:
             return
         has_own = any(isinstance(item, REASONING_KINDS) and not is_filler(item) for item in shown)
         self._items[position] = target
-        self._counts["restored"] += 1
+        self._count("restored", position)
         if has_own:
             self._find("altered", position, "not as the model gave it; the original was put back")
 
@@ -278,7 +293,7 @@ class Draft:
             kept = without_record(items, record)
             if kept != items:
                 self._items[position] = self._parted(kept)
-                self._counts["stripped"] += 1
+                self._count("stripped", position)
 
     def mend_calls(self) -> None:
         """Calls and results as their maker wrote them, each result once."""
@@ -330,8 +345,10 @@ class Draft:
             if not self._carries(position, items):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
+                self._loose_in_loop.add(position)
             if (filler := filler_of(self._now(position))) is not None:
-                self._fillers.add(filler)
+                self._fillers[position] = filler
+                self._loose_in_loop.add(position)
 
     def _inherit_elsewhere(self, inherited: dict[int, ReasoningText]) -> None:
         """Turns that need not carry reasoning borrow it too, unless they are known to have had none."""
@@ -364,24 +381,24 @@ class Draft:
                 self._items[position] = (ReasoningText("", None, made_by), *items)
             elif rung == "inherit" and position in inherited and position not in self._had_none:
                 self._items[position] = (replace(inherited[position], format=made_by), *items)
-                self._counts["inherited"] += 1
+                self._count("inherited", position)
             elif rung == "blank":
                 self._items[position] = (ReasoningText(self._contract.filler, None, made_by), *items)
-                self._fillers.add(self._contract.filler)
-                self._counts["blank"] += 1
+                self._fillers[position] = self._contract.filler
+                self._count("blank", position)
                 why = "this turn had no" if position in self._had_none else "nobody has this turn's"
                 self._find("missing", position, f"{why} reasoning; a blank stands for it")
             elif rung == "sentinel":
                 self._items[position] = with_sentinel(items)
-                self._counts["blank"] += 1
+                self._count("blank", position)
                 self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
             elif rung == "pause_thinking" and self._pause_thinking():
-                self._counts["missing"] += 1
+                self._count("missing", position)
                 self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
             else:
                 continue
             return
-        self._counts["missing"] += 1
+        self._count("missing", position)
         self._find("missing", position, "nobody has this turn's reasoning")
 
     def _pause_thinking(self) -> bool:
@@ -433,8 +450,12 @@ class Draft:
     # --- the result -----------------------------------------------------------------------------------------------
 
     def _find(self, rule: RuleCode, position: int, message: str) -> None:
-        place = place_of(self._transcript.format, self._transcript.turns[position])
-        self._findings.append(Finding(rule, place, message, ""))
+        turn = self._transcript.turns[position]
+        place = place_of(self._transcript.format, replace(turn, at=turn.at + self._past.elements))
+        self._findings.append((position, Finding(rule, place, message, "")))
+
+    def _count(self, what: str, position: int) -> None:
+        self._counted.append((position, what))
 
     def done(self) -> Plan:
         edits = []
@@ -446,5 +467,36 @@ class Draft:
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        filler = min(self._fillers, default=None)
-        return Plan(tuple(edits), tuple(self._members), tuple(self._findings), Counts(**self._counts), filler)
+        past, found = self._past, sorted(self._findings, key=itemgetter(0))
+        fillers = [*self._fillers.values(), *([] if past.filler is None else [past.filler])]
+        counts = Counter([what for _, what in self._counted])
+        if past is not NO_PAST:
+            counts.update(past.counts.counted)
+        return Plan(
+            tuple(edits),
+            tuple(self._members),
+            (*past.findings, *[finding for _, finding in found]),
+            Counts(**counts),
+            filler=min(fillers, default=None),
+            trace=self._trace(found),
+        )
+
+    def _trace(self, findings: list[tuple[int, Finding]]) -> Trace | None:
+        """None where what is planned for one turn depends on others in ways that nobody could remember."""
+        ladder = self._policy.ladder if self._policy.ladder is not None else self._contract.ladder
+        if self._is_paused or self._names or "inherit" in ladder or self._policy.corrects:
+            return None
+        carriers, scope = self._carriers, self._contract.scope
+        is_head = scope == "loop_head"
+        return Trace(
+            tuple(self._counted),
+            tuple(findings),
+            self._fillers,
+            carriers.by_position,
+            loose=frozenset([at for at in self._items if carriers.is_borrowed(at, self._now(at))]),
+            loose_in_loop=frozenset(self._loose_in_loop if scope in DEPEND_ON_THE_END else ()),
+            loose_heads=frozenset([at for at in self._assistant if not self._is_settled(at)] if is_head else ()),
+        )
+
+    def _is_settled(self, position: int) -> bool:
+        return position in self._covered or self._carries(position, self._now(position))
