@@ -13,11 +13,15 @@ from pathlib import Path
 from bench.load.bodies import LAST_ANSWER, Conversation, answer_body, request, stream_events
 from tests.gateway.counting import Calls, Client, MadeUp, with_gateway
 
-_FOLDERS = (f"{Path(__file__).parents[1]}/src/", sysconfig.get_path("platlib") + "/", sysconfig.get_path("stdlib") + "/")
+_FOLDERS = (
+    f"{Path(__file__).parents[1]}/src/",
+    sysconfig.get_path("platlib") + "/",
+    sysconfig.get_path("stdlib") + "/",
+)
 
 
 def counted(turns: int, chunks: int = 0) -> Calls:
-    """One exchange of a conversation with so many turns to restore; its answer is a stream of so many chunks, or whole."""
+    """One exchange with so many turns to restore; its answer is a stream of so many chunks, or whole."""
     conversation = Conversation(f"4 kB, {turns} turns", turns, 4_000)
     provider = MadeUp([LAST_ANSWER])
 

@@ -79,7 +79,8 @@ def words_of(root: argparse.ArgumentParser) -> list[CommandWords]:
     found = []
     for action in root._subparsers._group_actions if root._subparsers else ():  # argparse shows them nowhere else
         helps = {each.dest: each.help or "" for each in getattr(action, "_choices_actions", ())}
-        for name, parser in (action.choices or {}).items():  # type: ignore[union-attr] # of subparsers, a dict
+        parsers: dict[str, argparse.ArgumentParser] = dict(action.choices or {})
+        for name, parser in parsers.items():
             words = (*_options(parser), *_names(name))
             found.append(CommandWords(name, helps.get(name, ""), tuple(dict.fromkeys(words))))
     return found
