@@ -15,8 +15,8 @@ from thoughtline.providers import Contract
 from thoughtline.replay.carrying import NOTHING_CARRIED, Carried, HandsOver, Quotes
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.matching import Found
-from thoughtline.replay.planner import Needs, plan
-from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy
+from thoughtline.replay.planner import Needs, draft
+from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace
 from thoughtline.replay.refusals import Correction
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError
@@ -45,7 +45,7 @@ class Prepared(Struct, frozen=True, gc=False):
     """A request on its way. Without a `transcript` its body could not be read and goes out as it came.
 
     Where its beginning was remembered, `transcript` is the end of it, `begun` names the session that no client named,
-    and `whole` works through all of it.
+    and `whole` works through all of it. `trace` is what its plan is made of, if that can be remembered.
     """
 
     destination: Destination
@@ -63,6 +63,7 @@ class Prepared(Struct, frozen=True, gc=False):
     carried: Carried = NOTHING_CARRIED
     handover: HandsOver | None = None
     quotation: Quotes | None = None
+    trace: Callable[[], Trace | None] | None = None
     begun: str = ""
     whole: Callable[[], Awaitable[Prepared]] | None = None
 
@@ -84,6 +85,7 @@ class Prepared(Struct, frozen=True, gc=False):
             plan=plan,
             carried=carried,
             handover=None,
+            trace=None,
             whole=None,
         )
 
@@ -116,13 +118,14 @@ def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
     assert transcript is not None
     assert needed is not None
     contract, found, policy = prepared.contract, prepared.found, prepared.policy
-    planned = plan(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy, past=past)
-    applied, quotation = planned.apply(transcript), None
+    work = draft(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy, past=past)
+    made, trace = work.done(), work.trace
+    applied, quotation = made.apply(transcript), None
     if prepared.handover is not None:
         applied, quotation = prepared.handover.carry_on(applied, prepared.contract)
     body = FORMATS[transcript.format].bodies.encode_request(applied, prepared.contract.dialect)
     body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
     if refused:
         dropped = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
-        planned = replace(planned, findings=(*planned.findings, *dropped), trace=None)
-    return replace(prepared, plan=planned, body=body, quotation=quotation)
+        made, trace = replace(made, findings=(*made.findings, *dropped)), None
+    return replace(prepared, plan=made, trace=trace, body=body, quotation=quotation)

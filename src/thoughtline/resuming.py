@@ -59,7 +59,7 @@ def gone_on(prepared: Prepared, cut: Cut, body: bytes) -> tuple[Prepared, list[S
 
 
 def _segments(prepared: Prepared, past: Past = NO_PAST) -> list[Segment] | None:
-    transcript, needed, trace = prepared.transcript, prepared.needed, prepared.plan.trace if prepared.plan else None
+    transcript, needed, trace = prepared.transcript, prepared.needed, prepared.trace() if prepared.trace else None
     if transcript is None or needed is None or trace is None:
         return None
     return segments_of(Worked(transcript, needed, trace, prepared.body, prepared.contract.dialect, past))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Set
-from operator import itemgetter
 
 import msgspec
 from msgspec.structs import replace
 
-from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract, Rung
 from thoughtline.providers.refusals import RuleCode
-from thoughtline.replay.call_names import CallNames, unrepeated
-from thoughtline.replay.carriers import MOVABLE, Carriers, is_misplaced
-from thoughtline.replay.findings import Finding, place_of
+from thoughtline.replay.call_names import unrepeated
+from thoughtline.replay.carriers import MOVABLE, is_misplaced
 from thoughtline.replay.inherit import inherit
 from thoughtline.replay.keys import ModelStep, seal_key
 from thoughtline.replay.matching import (
@@ -28,10 +24,11 @@ from thoughtline.replay.matching import (
 )
 from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.pausing import CIPHERTEXT, paused, unasked, without_ciphertext
-from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace, is_issued_by
+from thoughtline.replay.plans import NO_PAST, Past, Policy, is_issued_by
 from thoughtline.replay.restoring import are_said_in, is_good, is_unsigned, restored, without_thoughts
-from thoughtline.replay.scopes import DEPEND_ON_THE_END, after_last_user, required_turns
+from thoughtline.replay.scopes import after_last_user
 from thoughtline.replay.stripping import without_record
+from thoughtline.replay.turn_plans import TurnPlans
 from thoughtline.replay.weaving import (
     as_text,
     filler_of,
@@ -47,7 +44,6 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
-    ReasoningEncrypted,
     ReasoningText,
     Text,
     ToolCall,
@@ -56,14 +52,13 @@ from thoughtline.values.items import (
     reasoning_of,
     seal_of,
 )
-from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Transcript
 
 _PAIRS = (Text, ToolCall)
 
 
-class Draft:
+class Draft(TurnPlans):
     """A plan in the making. `believed` are records that steps were found to be, and that others speak for."""
 
     def __init__(
@@ -76,44 +71,11 @@ class Draft:
         policy: Policy,
         past: Past = NO_PAST,
     ) -> None:
-        self._past = past
-        self._transcript = transcript
-        self._wire = FORMATS[transcript.format]
-        self._contract = contract
+        super().__init__(transcript, contract, issuer, policy=policy, past=past)
         self._identity = identity
         self._found = found
-        self._issuer = issuer
-        self._policy = policy
-        self._assistant = [position for position, turn in enumerate(transcript.turns) if turn.role == "assistant"]
-        self._required = self._required_turns()
-        self._items: dict[int, tuple[Item, ...]] = {}
-        self._moved: set[int] = set()
-        self._carriers = Carriers(contract, issuer, past.carrier)
-        self._members: list[tuple[str, bytes | None]] = []
-        self._findings: list[tuple[int, Finding]] = []
-        self._counted: list[tuple[int, str]] = []
-        self._had_none: set[int] = set()
-        self._fillers: dict[int, str] = {}
-        self._loose_in_loop: set[int] = set()
-        self._is_paused = False
         self._used: set[str] = set()
         self.believed: set[str] = set()
-        self._covered: set[int] = set()
-        self._names = CallNames()
-
-    def _required_turns(self) -> frozenset[int]:
-        """In a tool loop that was begun before, its first turn stands before."""
-        if (
-            self._past.is_in_loop
-            and self._contract.scope == "loop_head"
-            and not after_last_user(self._transcript.turns)
-        ):
-            return frozenset()
-        return frozenset(required_turns(self._transcript, self._contract, self._assistant))
-
-    def _now(self, position: int) -> tuple[Item, ...]:
-        """The items of a turn as the plan has them so far."""
-        return self._items.get(position, self._transcript.turns[position].items)
 
     # --- what nobody would take ---------------------------------------------------------------------------------------
 
@@ -158,11 +120,6 @@ class Draft:
     def _parted(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """Items that lost a partner: where they pair by names, without those."""
         return unnamed(items) if "items_are_elements" in self._wire.quirks else items
-
-    def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
-        self._items[position] = items
-        self._count("stripped", position)
-        self._find(rule, position, why)
 
     # --- one step -----------------------------------------------------------------------------------------------------
 
@@ -246,10 +203,11 @@ class Draft:
         for position, own, target in zip(step.positions, shown, targets, strict=True):
             if self._carriers.use(position, record):
                 self._covered.add(position)
-            if len(shown) > 1 and self._contract.kind == "presence" and position in self._required:
-                self._covered.discard(position)
+            if len(shown) > 1 and self._contract.kind == "presence":
                 self._loose_in_loop.add(position)
-                target = weave(items, own)  # each must have some
+                if position in self._required:
+                    self._covered.discard(position)
+                    target = weave(items, own)  # each must have some
             # Some models count on their own form of ids; an entry of `reasoning_details` has the id of its call.
             if self._contract.dialect.call_ids == "own" or self._carriers.at(position) == "reasoning_details":
                 self._names.learn(target, record)
@@ -348,29 +306,11 @@ class Draft:
                 self._loose_in_loop.add(position)
             if (filler := filler_of(self._now(position))) is not None:
                 self._fillers[position] = filler
-                self._loose_in_loop.add(position)
 
     def _inherit_elsewhere(self, inherited: dict[int, ReasoningText]) -> None:
         """Turns that need not carry reasoning borrow it too, unless they are known to have had none."""
         for position in sorted(inherited.keys() - self._required - self._had_none - self._covered):
             self._climb_one(position, self._now(position), ("inherit",), inherited)
-
-    def _carries(self, position: int, items: tuple[Item, ...]) -> bool:
-        if self._contract.scope == "first_call_of_step":
-            first = next((item for item in items if isinstance(item, ToolCall)), None)
-            return first is None or first.seal is not None
-        if self._contract.scope == "loop_head":
-            return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
-        return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
-
-    def _is_hollow(self, position: int, item: Item) -> bool:
-        """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
-        if not is_filler(item) or self._takes_empty(position):
-            return False
-        return not isinstance(item, ReasoningText) or item.text != self._contract.filler
-
-    def _takes_empty(self, position: int) -> bool:
-        return position in self._had_none and not self._contract.refuses_empty
 
     def _climb_one(
         self, position: int, items: tuple[Item, ...], ladder: tuple[Rung, ...], inherited: dict[int, ReasoningText]
@@ -446,57 +386,3 @@ class Draft:
             bare = without_reasoning(self._now(position)) if position >= start else ()
             if bare and bare != self._now(position):
                 self._set(position, bare, "forbidden", "thinking is off, and this turn is still going on")
-
-    # --- the result -----------------------------------------------------------------------------------------------
-
-    def _find(self, rule: RuleCode, position: int, message: str) -> None:
-        turn = self._transcript.turns[position]
-        place = place_of(self._transcript.format, replace(turn, at=turn.at + self._past.elements))
-        self._findings.append((position, Finding(rule, place, message, "")))
-
-    def _count(self, what: str, position: int) -> None:
-        self._counted.append((position, what))
-
-    def done(self) -> Plan:
-        edits = []
-        for position in sorted(self._items.keys() | self._moved):
-            turn = self._transcript.turns[position]
-            if self._items.get(position, turn.items) != turn.items:
-                turn = turn.with_items(self._items[position])
-                turn = replace(turn, carrier=self._carriers.at(position, turn.items))
-            elif position not in self._moved:
-                continue
-            edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        past, found = self._past, sorted(self._findings, key=itemgetter(0))
-        fillers = [*self._fillers.values(), *([] if past.filler is None else [past.filler])]
-        counts = Counter([what for _, what in self._counted])
-        if past is not NO_PAST:
-            counts.update(past.counts.counted)
-        return Plan(
-            tuple(edits),
-            tuple(self._members),
-            (*past.findings, *[finding for _, finding in found]),
-            Counts(**counts),
-            filler=min(fillers, default=None),
-            trace=self._trace(found),
-        )
-
-    def _trace(self, findings: list[tuple[int, Finding]]) -> Trace | None:
-        """None where what is planned for one turn depends on others in ways that nobody could remember."""
-        ladder = self._policy.ladder if self._policy.ladder is not None else self._contract.ladder
-        if self._is_paused or self._names or "inherit" in ladder or self._policy.corrects:
-            return None
-        carriers, scope = self._carriers, self._contract.scope
-        is_head = scope == "loop_head"
-        return Trace(
-            tuple(self._counted),
-            tuple(findings),
-            self._fillers,
-            carriers.by_position,
-            loose=frozenset([at for at in self._items if carriers.is_borrowed(at, self._now(at))]),
-            loose_in_loop=frozenset(self._loose_in_loop if scope in DEPEND_ON_THE_END else ()),
-            loose_heads=frozenset([at for at in self._assistant if not self._is_settled(at)] if is_head else ()),
-        )
-
-    def _is_settled(self, position: int) -> bool:
-        return position in self._covered or self._carries(position, self._now(position))

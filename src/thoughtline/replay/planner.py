@@ -86,15 +86,27 @@ def plan(
     found: Found,
     issuer: Destination,
     policy: Policy = DEFAULT_POLICY,
-    past: Past = NO_PAST,
 ) -> Plan:
-    """What to do about a request, given what is remembered. `past` is what was planned for the turns before it."""
+    """What to do about a request, given what is remembered."""
+    return draft(transcript, contract, needed, found=found, issuer=issuer, policy=policy).done()
+
+
+def draft(
+    transcript: Transcript,
+    contract: Contract,
+    needed: Needs,
+    found: Found,
+    issuer: Destination,
+    policy: Policy,
+    past: Past = NO_PAST,
+) -> Draft:
+    """The same before it is done: it can say what it is made of. `past` is what was planned for the turns before it."""
     work = Draft(transcript, contract, needed.identity, found=found, issuer=issuer, policy=policy, past=past)
     work.clean({position for step in needed.steps if step.is_bare for position in step.positions})
     if contract.takes == "nothing":
         work.strip_everything()
         work.amend()
-        return work.done()
+        return work
     if may_restore(transcript, contract):
         spoken_for = proven(needed.steps, found, needed.identity)
         work.believed |= spoken_for
@@ -106,7 +118,7 @@ def plan(
     work.mend_calls()
     work.move_fields()
     work.amend()
-    return work.done()
+    return work
 
 
 def may_restore(transcript: Transcript, contract: Contract) -> bool:

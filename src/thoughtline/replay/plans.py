@@ -71,8 +71,7 @@ class Trace(Struct, frozen=True, gc=False):
 class Plan(Struct, frozen=True, gc=False):
     """What to change of a request, and what there is to say about it.
 
-    `filler` is the least that stands for reasoning in it, if anything does. Without a `trace` what is planned for one
-    turn depends on others.
+    `filler` is the least that stands for reasoning in it, if anything does.
     """
 
     edits: tuple[tuple[int, Turn], ...]
@@ -80,7 +79,6 @@ class Plan(Struct, frozen=True, gc=False):
     findings: tuple[Finding, ...]
     counts: Counts
     filler: str | None = None
-    trace: Trace | None = None
 
     def apply(self, transcript: Transcript) -> Transcript:
         """The request with the plan carried out; the very same one if there is nothing to do."""
