@@ -30,7 +30,7 @@ MAX_FINDINGS = 64
 MemberEdits: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
-class Asked(NamedTuple):
+class Original(NamedTuple):
     """A request as it came. `model` stands in for the one that the body names, `edits` for other members."""
 
     body: bytes
@@ -103,11 +103,11 @@ class Prepared(Struct, frozen=True, gc=False):
         )
 
 
-def edited(transcript: Transcript, asked: Asked) -> Transcript:
+def edited(transcript: Transcript, original: Original) -> Transcript:
     """With the members that the request is to have."""
-    if asked.model and asked.model != transcript.model:
-        transcript = transcript.with_member("model", msgspec.json.encode(asked.model))
-    for name, value in asked.edits:
+    if original.model and original.model != transcript.model:
+        transcript = transcript.with_member("model", msgspec.json.encode(original.model))
+    for name, value in original.edits:
         transcript = transcript.with_member(name, value)
     return transcript
 

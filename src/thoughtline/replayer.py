@@ -25,7 +25,7 @@ from thoughtline.formats.lone_surrogates import peek
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
 from thoughtline.healing import Healed, Sent, heal
 from thoughtline.lessons import TTL_SECONDS, Lessons
-from thoughtline.prepared import Asked, MemberEdits, Prepared, edited, planned
+from thoughtline.prepared import MemberEdits, Original, Prepared, edited, planned
 from thoughtline.providers import Contract, Dialect
 from thoughtline.replay.carrying import NOTHING_CARRIED, Carried, HandsOver
 from thoughtline.replay.detection import as_asked
@@ -46,7 +46,7 @@ from thoughtline.working import Work, at_once
 
 MOST_HEALINGS = 2
 REMEMBERED_BYTES = 64 * 2**20
-"""What conversations of late may take in memory."""
+"""What the conversations of late may take in memory."""
 
 _KEYS_AT_ONCE = 500
 """Looked for in one go: a store that answers on the loop takes a few milliseconds for so many."""
@@ -118,33 +118,38 @@ class Replayer:
         With `recall`, what other models thought is quoted where this one can't take it natively. `cut` is what
         `cut_for` found, for those who have asked.
         """
-        asked = Asked(body, destination, identity, model, edits, carried)
+        original = Original(body, destination, identity, model, edits, carried)
         if recall is not None or not self._conversations.are_kept:
-            return await self._whole(asked, recall)
+            return await self._whole(original, recall)
         cut = cut or self.cut_for(self.cuts(body, destination.format, identity.tenant), destination, identity)
-        resumed = await self._resumed(asked, cut) if cut is not None else None
-        return resumed or await self._remembered(await self._whole(asked), body)
+        resumed = await self._resumed(original, cut) if cut is not None else None
+        return resumed or await self._remembered(await self._whole(original), body)
 
-    async def _whole(self, asked: Asked, recall: Recalls | None = None) -> Prepared:
-        body, destination, identity = asked[:3]
+    async def _whole(self, original: Original, recall: Recalls | None = None) -> Prepared:
+        body, destination, identity = original[:3]
         contract = self._book.contract_for(destination)
         try:
             contract, transcript = await self.work_for(body)(partial(_read, body, destination.format, contract))
         except DecodeError as problem:
-            is_changed = asked.edits or (asked.model and asked.model != first_model(body))
+            is_changed = original.edits or (original.model and original.model != first_model(body))
             if is_changed and isinstance(problem, LimitExceeded):
                 raise  # what is not read can't be changed
             return Prepared(destination, identity, body, contract, problem=problem)
         return await self.prepare_decoded(
-            edited(transcript, asked),
+            edited(transcript, original),
             destination,
             identity,
             contract=contract,
-            carried=asked.carried,
+            carried=original.carried,
             recall=recall,
         )
 
-    def cuts(self, body: bytes, format: FormatName, tenant: str) -> list[Cut]:
+    @property
+    def remembered_size(self) -> int:
+        """What the conversations of late take in memory, in bytes."""
+        return self._conversations.size
+
+    def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
         """Where a body begins as requests of late did, the longest beginning first."""
         return self._conversations.cuts(body, format, tenant)
 
@@ -160,13 +165,13 @@ class Replayer:
                 return cut
         return None
 
-    async def _resumed(self, asked: Asked, cut: Cut) -> Prepared | None:
+    async def _resumed(self, original: Original, cut: Cut) -> Prepared | None:
         """With only what is new worked through; None where that is not enough to know what to send."""
-        work, known = self.work_for(cut.short), cut.asked
-        prepared = await work(partial(begun, asked, cut))
+        work, known = self.work_for(cut.short), cut.looked_up
+        prepared = await work(partial(begun, original, cut))
         if prepared is None or prepared.needed is None:
             return None
-        needed, tenant = prepared.needed, asked.identity.tenant
+        needed, tenant = prepared.needed, original.identity.tenant
         found = await self._find_all(tenant, [*[key for key, _ in known], *needed.first])
         if not still_holds(known, found):
             self._conversations.drop(cut.conversation)
@@ -174,13 +179,13 @@ class Replayer:
         needed, rest = _settled(needed, found)
         if rest:
             found = {**found, **await self._find_all(tenant, rest)}
-        done = await work(partial(gone_on, replace(prepared, needed=needed, found=found), cut, asked.body))
+        done = await work(partial(gone_on, replace(prepared, needed=needed, found=found), cut, original.body))
         if done is None:
             return None
         prepared, segments = done
         self._conversations.go_on(cut, segments)
         self._store.counters.replays += prepared.counts.restored
-        return replace(prepared, whole=partial(self._whole, asked))
+        return replace(prepared, whole=partial(self._whole, original))
 
     async def _remembered(self, prepared: Prepared, body: bytes) -> Prepared:
         """A request that was worked through, of which the next one may know the beginning."""

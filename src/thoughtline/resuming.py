@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from thoughtline.formats.weighing import decode_bounded
-from thoughtline.prepared import Asked, Prepared, edited, planned
+from thoughtline.prepared import Original, Prepared, edited, planned
 from thoughtline.replay.planner import needs
 from thoughtline.replay.plans import NO_PAST, Past, Policy
 from thoughtline.replay.remembering import Conversation, Cut, Segment, conversation_of, said_beside, terms_for
@@ -21,10 +21,10 @@ FEWEST_STEPS = 3
 """A conversation of fewer is worked through in less time than it takes to remember it."""
 
 
-def begun(asked: Asked, cut: Cut) -> Prepared | None:
+def begun(original: Original, cut: Cut) -> Prepared | None:
     """The end of a conversation whose beginning is remembered, read and walked."""
     terms = cut.conversation.terms
-    contract, identity = terms.contract, asked.identity
+    contract, identity = terms.contract, original.identity
     try:
         transcript = decode_bounded(cut.short, terms.destination.format, contract.dialect)
     except DecodeError:
@@ -32,14 +32,14 @@ def begun(asked: Asked, cut: Cut) -> Prepared | None:
     if not cut.fits(transcript):
         return None
     return Prepared(
-        asked.destination,
+        original.destination,
         identity,
         b"",
         contract=contract,
         policy=Policy(terms.ladder, terms.refused),
-        transcript=edited(transcript, asked),
+        transcript=edited(transcript, original),
         needed=needs(transcript, contract, identity, cut.standing),
-        carried=asked.carried,
+        carried=original.carried,
         begun=cut.conversation.begun,
     )
 
@@ -48,7 +48,7 @@ def gone_on(prepared: Prepared, cut: Cut, body: bytes) -> tuple[Prepared, list[S
     """With its plan made and carried out, and what of it can be remembered."""
     needed = prepared.needed
     assert needed is not None
-    if not settles_all(needed, prepared.found) or uses_again(needed, cut.asked):
+    if not settles_all(needed, prepared.found) or uses_again(needed, cut.looked_up):
         return None
     try:
         whole = planned(prepared, cut.past)

@@ -146,7 +146,8 @@ class Attempt:
         """The answer is on its way to the client: the request need not stay for as long as that takes."""
         if self.prepared is not None:
             self.prepared = self.prepared.summary
-        self.body = self.incoming.body = b""
+        self.body = b""
+        self.incoming.let_go()
 
     async def ask(self) -> UpstreamResponse:
         """Ask, and heal what is refused. An error that can't be healed is in `refusal`, the first one."""

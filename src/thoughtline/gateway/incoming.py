@@ -16,6 +16,7 @@ from thoughtline.gateway.headers import credentials_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import ClientFormat
+from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
 from thoughtline.values.errors import LimitExceeded
@@ -25,7 +26,7 @@ from thoughtline.values.identity import Identity
 class Incoming(Struct):
     """Filled by the first stages. Its body is let go of when nobody will be asked with it any more.
 
-    `encoding` is left where the body is passed on as it came.
+    `cuts` are where it begins as requests of late did. `encoding` is left where the body is passed on as it came.
     """
 
     state: State
@@ -37,6 +38,7 @@ class Incoming(Struct):
     caller: Caller = Caller("", "")
     identity: Identity = Identity("")
     body: bytes = b""
+    cuts: tuple[Cut, ...] = ()
     encoding: str = ""
     model: str = ""
     choices: Choices = Choices(())
@@ -64,11 +66,20 @@ class Incoming(Struct):
             return
         if encoding:
             body = self.body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
-        await replayer.work_for(body)(self._peek)
+        self.cuts = replayer.cuts(body, self.route.format, self.caller.tenant)
+        await replayer.work_for(self.short)(self._peek)
+
+    @property
+    def short(self) -> bytes:
+        """The body without what is remembered of its conversation: all that stands beside that is there."""
+        return self.cuts[0].short if self.cuts else self.body
+
+    def let_go(self) -> None:
+        self.body, self.cuts = b"", ()
 
     def _peek(self) -> None:
         """The session and the model that it names; of a body that is too much to read, only what is seen at once."""
-        tenant, body = self.caller.tenant, self.body
+        tenant, body = self.caller.tenant, self.short
         try:
             check_weight(body)
         except LimitExceeded:

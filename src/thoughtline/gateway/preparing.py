@@ -20,9 +20,10 @@ from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.stored_responses import unfolded
 from thoughtline.replay.carrying import Carried
+from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import Recalls
 from thoughtline.translation import translate_request
-from thoughtline.translation.own_format import adapt
+from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.values.errors import ThoughtlineError
 
 
@@ -53,7 +54,7 @@ def held_state(attempt: Attempt) -> None:
     """Raises if a request counts on messages that its provider does not have."""
     if attempt.is_generating:
         provider, client = attempt.target.provider, attempt.client
-        check_held(attempt.body, provider, client.format, is_translated=attempt.is_translated)
+        check_held(attempt.incoming.short, provider, client.format, is_translated=attempt.is_translated)
 
 
 def stored_responses(attempt: Attempt) -> Awaitable[None] | None:
@@ -149,26 +150,37 @@ async def _restored(attempt: Attempt) -> None:
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
     in_body = "streamed_by_address" not in FORMATS[destination.format].quirks
-    adapted = adapt(
-        attempt.body,
-        attempt.client.format,
-        state.replayer.contract_for(destination),
-        state.settings.translation.missing_tools,
-    )
+    cut, adapted = _adapted(attempt)
     attempt.names = adapted.names
     attempt.client = attempt.client._replace(tools=adapted.names)
     prepared = attempt.prepared = await state.replayer.prepare(
-        adapted.body,
+        attempt.body if cut is not None else adapted.body,
         destination,
         incoming.identity,
         model=attempt.target.model if not incoming.route.model else "",
         edits=(("stream", b"true"),) if streams_only and in_body else (),
         recall=_recall(attempt),
         carried=Carried(findings=adapted.findings),
+        cut=cut,
     )
     if prepared.transcript is not None:
         attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
         attempt.is_rewritten = streams_only and not attempt.is_streaming
+
+
+def _adapted(attempt: Attempt) -> tuple[Cut | None, Adapted]:
+    """The body as the server takes it. If it takes what is new of a conversation as it came, then all of it."""
+    incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
+    cut = state.replayer.cut_for(incoming.cuts, destination, incoming.identity)
+    change = partial(
+        adapt,
+        format=attempt.client.format,
+        contract=state.replayer.contract_for(destination),
+        missing=state.settings.translation.missing_tools,
+    )
+    if cut is not None and (adapted := change(cut.short)) == Adapted(cut.short):
+        return cut, adapted
+    return None, change(attempt.body)
 
 
 def tags(attempt: Attempt) -> None:

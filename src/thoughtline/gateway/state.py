@@ -113,7 +113,7 @@ def make_state(
         store,
         lessons,
         book=book,
-        replayer=Replayer(store, lessons, book, clock, work),
+        replayer=Replayer(store, lessons, book, clock, work, settings.replay.remembered_bytes),
         memory=Memory(store, clock),
         upstreams=Upstreams(),
         keys=keys,
@@ -145,5 +145,5 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work)
+    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work, settings.replay.remembered_bytes)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer)

@@ -48,7 +48,7 @@ _SEARCHED = 64 * 2**10
 _SEGMENT_BYTES, _KEY_BYTES = 2048, 200
 """What a segment and a key take beside the conversation's bytes, about."""
 
-Asked: TypeAlias = tuple[tuple[Key, str | None], ...]
+Lookups: TypeAlias = tuple[tuple[Key, str | None], ...]
 """Keys that were looked for, each with the id of its one record; None where there was none."""
 
 Index: TypeAlias = tuple[str, FormatName, int, bytes]
@@ -60,7 +60,7 @@ class Segment(Struct, frozen=True, eq=False, gc=False):
 
     client: bytes
     sent: bytes
-    asked: Asked
+    looked_up: Lookups
     standing: Standing
     past: Past
     weight: Weight
@@ -69,7 +69,7 @@ class Segment(Struct, frozen=True, eq=False, gc=False):
     @property
     def size(self) -> int:
         sent = 0 if self.sent is self.client else len(self.sent)
-        return len(self.client) + sent + _SEGMENT_BYTES + _KEY_BYTES * len(self.asked)
+        return len(self.client) + sent + _SEGMENT_BYTES + _KEY_BYTES * len(self.looked_up)
 
 
 class Terms(NamedTuple):
@@ -158,8 +158,8 @@ class Cut(NamedTuple):
         return self.segments[-1].standing
 
     @property
-    def asked(self) -> list[tuple[Key, str | None]]:
-        return [one for segment in self.segments for one in segment.asked]
+    def looked_up(self) -> list[tuple[Key, str | None]]:
+        return [one for segment in self.segments for one in segment.looked_up]
 
     def fits(self, transcript: Transcript) -> bool:
         """Whether the short body, read, is the end of such a conversation: it begins with a model step, and says the
@@ -183,9 +183,9 @@ class Cut(NamedTuple):
         return b"".join([short[:start], *[segment.sent for segment in self.segments], short[start:]])
 
 
-def still_holds(asked: list[tuple[Key, str | None]], found: Found) -> bool:
+def still_holds(looked_up: list[tuple[Key, str | None]], found: Found) -> bool:
     """Whether a store finds what it found."""
-    for key, name in asked:
+    for key, name in looked_up:
         records = found.get(key, ())
         if (len(records) != 1 or records[0].id != name) if name is not None else records:
             return False
@@ -228,15 +228,15 @@ class Conversations:
     def are_kept(self) -> bool:
         return self._max_bytes > 0
 
-    def cuts(self, body: bytes, format: FormatName, tenant: str) -> list[Cut]:
+    def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
         """Where a body begins as conversations did, the longest first."""
         found = _LISTS[format].search(body) if self._in_use else None
         if found is None:
-            return []
+            return ()
         start = found.end()
         alike = self._alike.get(index_of(body, start, format, tenant), ())
         cuts = [cut for conversation in alike if (cut := _cut(body, start, conversation)) is not None]
-        return sorted(cuts, key=lambda cut: len(cut.short))
+        return tuple(sorted(cuts, key=lambda cut: len(cut.short)))
 
     def begin(self, new: Conversation, body: bytes) -> None:
         """Keep a conversation that was worked through as a whole."""
@@ -299,8 +299,8 @@ def _together(some: Sequence[Segment]) -> Segment:
     client = b"".join([segment.client for segment in some])
     is_same = all(segment.sent is segment.client for segment in some)
     sent = client if is_same else b"".join([segment.sent for segment in some])
-    asked = tuple([one for segment in some for one in segment.asked])
-    return Segment(client, sent, asked, some[-1].standing, some[-1].past, total(some), len(some))
+    looked_up = tuple([one for segment in some for one in segment.looked_up])
+    return Segment(client, sent, looked_up, some[-1].standing, some[-1].past, total(some), len(some))
 
 
 def total(some: Sequence[Segment]) -> Weight:

@@ -20,7 +20,7 @@ from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.matching import Found, Match
 from thoughtline.replay.planner import Needs, keys_of
 from thoughtline.replay.plans import NO_PAST, Past, Trace
-from thoughtline.replay.remembering import Asked, Segment, list_span
+from thoughtline.replay.remembering import Lookups, Segment, list_span
 from thoughtline.replay.scopes import is_said_by_user
 from thoughtline.values.items import reasoning_of
 from thoughtline.values.outcome import Counts
@@ -48,9 +48,9 @@ def settles_all(needed: Needs, found: Found) -> bool:
     return all(_is_settled(step, match) if match is not None else _is_unknown(step, found) for step, match in pairs)
 
 
-def uses_again(needed: Needs, asked: list[tuple[Key, str | None]]) -> bool:
+def uses_again(needed: Needs, looked_up: list[tuple[Key, str | None]]) -> bool:
     """Whether a step's record is one of those that were used before it: the plan looks at that."""
-    names = {name for _, name in asked}
+    names = {name for _, name in looked_up}
     return any(match.record.id in names for match in needed.settled or () if match is not None)
 
 
@@ -85,7 +85,7 @@ def segments_of(worked: Worked) -> list[Segment] | None:
             Segment(
                 own,
                 own if own == there else there,
-                tuple([one for at in range(taken, number) for one in _asked(needed, at)]),
+                tuple([one for at in range(taken, number) for one in _lookups(needed, at)]),
                 step.standing,
                 pasts.before(position, is_in_loop),
                 weight_of(own),
@@ -103,7 +103,7 @@ def _as_sent(worked: Worked) -> Transcript:
     return FORMATS[came.format].bodies.decode_request(worked.sent, worked.dialect)
 
 
-def _asked(needed: Needs, number: int) -> Asked:
+def _lookups(needed: Needs, number: int) -> Lookups:
     """What has to be asked again for a step."""
     step, match = needed.steps[number], needed.settled[number] if needed.settled is not None else None
     if match is not None and step.lineage is not None:
