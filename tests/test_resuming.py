@@ -28,6 +28,7 @@ from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Seal, Text, ToolCall, ToolResult
+from thoughtline.values.records import Key
 from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Transcript, Turn
 from thoughtline.watching import provenance_of
 
@@ -301,26 +302,30 @@ MOVES = st.lists(
 )
 
 
-def befall(world: World, talk: Talk, move: Move) -> Talk:
-    """Change a conversation as clients do, or what is known of it."""
+def change(talk: Talk, move: Move) -> None:
+    """What clients do to a conversation."""
     turns, at = talk.turns, move.at % max(1, len(talk.turns))
-    match move.befalls:
-        case "edit a user's words" if turns and turns[at].role == "user":
-            turns[at] = replace(turns[at], items=tuple(map(_edited, turns[at].items)))
-        case "edit the model's words" if turns and turns[at].role == "assistant":
-            turns[at] = replace(turns[at], items=tuple(map(_edited, turns[at].items)))
-        case "truncate":
+    turn = turns[at] if turns else Turn("other", ())
+    match move.befalls, turn.role:
+        case ("edit a user's words", "user") | ("edit the model's words", "assistant"):
+            turns[at] = replace(turn, items=tuple(map(_edited, turn.items)))
+        case "clear a result", _:
+            turns[at : at + 1] = [replace(turn, items=tuple(map(_cleared, turn.items)))] if turns else []
+        case "truncate", _:
             talk.turns = turns[: at + 1]
-        case "rename ids":
+        case "rename ids", _:
             talk.turns = [replace(turn, items=tuple(map(_renamed, turn.items))) for turn in turns]
-        case "clear a result" if turns:
-            cleared = (
-                replace(one, content=Raw(b'"[cleared]"')) if isinstance(one, ToolResult) else one
-                for one in turns[at].items
-            )
-            turns[at] = replace(turns[at], items=tuple(cleared))
+        case "split a turn", "assistant" if len(turn.items) > 1:
+            turns[at : at + 1] = [Turn("assistant", turn.items[:1]), Turn("assistant", turn.items[1:])]
+        case "system message", "user":
+            turns.insert(at, Turn("system", (Text("The date has changed."),)))
+
+
+def befall(world: World, talk: Talk, move: Move) -> Talk:
+    """What happens to what is known of a conversation, and which one is gone on with."""
+    match move.befalls:
         case "branch":
-            world.talks.append(Talk(talk.session, list(turns)))
+            world.talks.append(Talk(talk.session, list(talk.turns)))
         case "forget the session":
             asyncio.run(world.store.delete(Filter(tenant="t", session=talk.session)))
         case "forget everything":
@@ -329,17 +334,16 @@ def befall(world: World, talk: Talk, move: Move) -> Talk:
             world.now += TTL_SECONDS / 2
         case "expire":
             world.now += TTL_SECONDS + 1
+        case "refuse a seal":
+            world.lessons.refused |= {Key(f"seal-v2:{move.at:032x}")}
         case "another talk":
             world.talks.append(Talk((None, "one", "two")[move.at % 3]))
             return world.talks[-1]
-        case "split a turn" if turns and turns[at].role == "assistant" and len(turns[at].items) > 1:
-            one, *rest = turns[at].items
-            turns[at : at + 1] = [Turn("assistant", (one,)), Turn("assistant", tuple(rest))]
-        case "system message" if turns and turns[at].role == "user":
-            turns.insert(at, Turn("system", (Text("The date has changed."),)))
-        case "refuse a seal":
-            world.lessons.refused |= {remembering.Key(f"seal-v2:{move.at:032x}")}
     return world.talks[move.at % len(world.talks)]
+
+
+def _cleared(item: Item) -> Item:
+    return replace(item, content=Raw(b'"[cleared]"')) if isinstance(item, ToolResult) else item
 
 
 def _edited(item: Item) -> Item:
@@ -357,6 +361,7 @@ def play(moves: list[Move], habit: Habit, model: Model) -> World:
     world = World()
     for move in moves:
         talk = befall(world, world.talks[0], move)
+        change(talk, move)
         habit = move.habit or habit
         if move.model is not None and MODELS[move.model].format == model.format:
             model = MODELS[move.model]

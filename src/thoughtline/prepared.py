@@ -119,7 +119,7 @@ def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
     assert needed is not None
     contract, found, policy = prepared.contract, prepared.found, prepared.policy
     work = draft(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy, past=past)
-    made, trace = work.done(), work.trace
+    made = work.done()
     applied, quotation = made.apply(transcript), None
     if prepared.handover is not None:
         applied, quotation = prepared.handover.carry_on(applied, prepared.contract)
@@ -127,5 +127,6 @@ def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
     body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
     if refused:
         dropped = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
-        made, trace = replace(made, findings=(*made.findings, *dropped)), None
+        made = replace(made, findings=(*made.findings, *dropped))
+    trace = None if refused else work.trace
     return replace(prepared, plan=made, trace=trace, body=body, quotation=quotation)

@@ -149,6 +149,10 @@ class Replayer:
         """What the conversations of late take in memory, in bytes."""
         return self._conversations.size
 
+    def forget_conversations(self) -> None:
+        """Something was deleted: what was made of it need not stay in memory until somebody asks for it again."""
+        self._conversations.clear()
+
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
         """Where a body begins as requests of late did, the longest beginning first."""
         return self._conversations.cuts(body, format, tenant)
@@ -183,7 +187,7 @@ class Replayer:
         if done is None:
             return None
         prepared, segments = done
-        self._conversations.go_on(cut, segments)
+        self._conversations.go_on(cut, segments, self._clock())
         self._store.counters.replays += prepared.counts.restored
         return replace(prepared, whole=partial(self._whole, original))
 
@@ -192,7 +196,7 @@ class Replayer:
         if is_worth_remembering(prepared):
             kept = await self.work_for(body)(partial(conversation, prepared, body))
             if kept is not None:
-                self._conversations.begin(kept, body)
+                self._conversations.begin(kept, body, self._clock())
         return prepared
 
     async def prepare_decoded(

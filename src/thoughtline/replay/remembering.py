@@ -40,6 +40,8 @@ MOST_ALIKE = 4
 FEW = 4
 """A conversation that went back no more than so many segments was edited at its end; otherwise it is a branch."""
 
+IDLE_SECONDS = 3600.0
+
 FINE = 16
 """Steps at the end that have a segment each; so many of those before them share one."""
 
@@ -212,13 +214,14 @@ def index_of(body: bytes, start: int, format: FormatName, tenant: str) -> Index:
 
 
 class Conversations:
-    """The conversations of late, bounded in bytes: the least recently used go first. None are kept in zero bytes."""
+    """The conversations of late, bounded in bytes: the least recently used go first, and those that nobody went on with
+    for an hour. None are kept in zero bytes."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._size = 0
         self._alike: dict[Index, list[Conversation]] = {}
-        self._in_use: dict[Conversation, None] = {}
+        self._used_at: dict[Conversation, float] = {}
 
     @property
     def size(self) -> int:
@@ -230,7 +233,7 @@ class Conversations:
 
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
         """Where a body begins as conversations did, the longest first."""
-        found = _LISTS[format].search(body) if self._in_use else None
+        found = _LISTS[format].search(body) if self._used_at else None
         if found is None:
             return ()
         start = found.end()
@@ -238,46 +241,51 @@ class Conversations:
         cuts = [cut for conversation in alike if (cut := _cut(body, start, conversation)) is not None]
         return tuple(sorted(cuts, key=lambda cut: len(cut.short)))
 
-    def begin(self, new: Conversation, body: bytes) -> None:
+    def begin(self, new: Conversation, body: bytes, now: float) -> None:
         """Keep a conversation that was worked through as a whole."""
         found = _LISTS[new.terms.destination.format].search(body)
         assert found is not None
         for old in self._alike.get(new.index, [])[:]:
             if old.terms == new.terms and old.said == new.said:
                 self._go_past(old, old.shared(body, found.end()))
-        self._put(new)
+        self._put(new, now)
 
-    def go_on(self, cut: Cut, segments: Sequence[Segment]) -> None:
+    def go_on(self, cut: Cut, segments: Sequence[Segment], now: float) -> None:
         """Keep a conversation with what is new in it."""
         old = cut.conversation
         if not segments:
             self.drop(old)
-            self._put(old)
+            self._put(old, now)
             return
         self._go_past(old, len(cut.segments))
-        self._put(old.with_segments((*cut.segments, *segments)))
+        self._put(old.with_segments((*cut.segments, *segments)), now)
 
     def _go_past(self, old: Conversation, shared: int) -> None:
         """A conversation was gone on with, and is no longer needed. A branch of it leaves it as it was."""
         if len(old.segments) - shared <= FEW:
             self.drop(old)
 
-    def _put(self, new: Conversation) -> None:
+    def _put(self, new: Conversation, now: float) -> None:
         if new.size > self._max_bytes:
             return
         alike = self._alike.setdefault(new.index, [])
         alike.append(new)
-        self._in_use[new] = None
+        self._used_at[new] = now
         self._size += new.size
         if len(alike) > MOST_ALIKE:
             self.drop(alike[0])
-        while self._size > self._max_bytes:
-            self.drop(next(iter(self._in_use)))
+        while self._size > self._max_bytes or next(iter(self._used_at.values())) < now - IDLE_SECONDS:
+            self.drop(next(iter(self._used_at)))
+
+    def clear(self) -> None:
+        self._alike.clear()
+        self._used_at.clear()
+        self._size = 0
 
     def drop(self, conversation: Conversation) -> None:
-        if conversation not in self._in_use:
+        if conversation not in self._used_at:
             return
-        del self._in_use[conversation]
+        del self._used_at[conversation]
         self._size -= conversation.size
         alike = self._alike[conversation.index]
         alike.remove(conversation)
