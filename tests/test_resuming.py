@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -13,245 +12,15 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
+from tests.talking import MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
 from thoughtline import resuming
-from thoughtline.contract_book import ContractBook
-from thoughtline.formats import FORMATS
-from thoughtline.lessons import Lessons
-from thoughtline.prepared import Prepared
-from thoughtline.providers import Contract
 from thoughtline.replay import remembering
-from thoughtline.replay.capture import captured_at
 from thoughtline.replayer import Replayer
 from thoughtline.stores.base import Filter
-from thoughtline.stores.memory import MemoryStore
-from thoughtline.stores.settings import StoreSettings
-from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Seal, Text, ToolCall, ToolResult
+from thoughtline.values.items import Item, Text, ToolCall, ToolResult
 from thoughtline.values.records import Key
-from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Transcript, Turn
-from thoughtline.watching import provenance_of
-
-Json = dict[str, Any]
-
-TTL_SECONDS = 1000.0
-
-
-class Model(NamedTuple):
-    """Whom a conversation is held with."""
-
-    provider: str
-    endpoint: str
-    name: str
-    format: FormatName
-
-    @property
-    def destination(self) -> Destination:
-        return Destination(self.provider, self.endpoint, self.name, self.format, "account")
-
-
-MODELS = (
-    Model("deepseek", "https://api.deepseek.com", "deepseek-v4-pro", "openai_chat"),
-    Model("moonshot", "https://api.moonshot.ai", "kimi-k2.6", "openai_chat"),
-    Model("openrouter", "https://openrouter.ai", "deepseek/deepseek-v4-pro", "openai_chat"),
-    Model("mine", "http://localhost:9", "nobody-knows-it", "openai_chat"),
-    Model("anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", "anthropic_messages"),
-    Model("anthropic", "https://api.anthropic.com", "claude-opus-5-5", "anthropic_messages"),
-    Model("openai", "https://api.openai.com", "gpt-5.1", "openai_responses"),
-    Model("gemini", "https://generativelanguage.googleapis.com", "gemini-3-pro", "gemini_generate"),
-    Model("bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "us.anthropic.claude-x", "bedrock_converse"),
-    Model("ollama", "http://localhost:11434", "qwen3", "ollama_chat"),
-)
-WORDS = ("go on", "list the files", "why?", "It is done.", "Let me look.", 'a "quoted" {text}')
-RESULTS = ("three files", "[Old tool result content cleared]", '{"ok": true}', "def f():\n    return [1, 2]")
-THINKS: dict[FormatName, Json] = {
-    "anthropic_messages": {"thinking": {"type": "enabled", "budget_tokens": 2000}, "max_tokens": 4000},
-    "bedrock_converse": {"additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": 2000}}},
-    "openai_responses": {"store": False},
-}
-TOOLS: dict[FormatName, Json] = {
-    "openai_chat": {"tools": [{"type": "function", "function": {"name": "read", "parameters": {}}}]},
-    "ollama_chat": {"tools": [{"type": "function", "function": {"name": "read", "parameters": {}}}]},
-    "anthropic_messages": {"tools": [{"name": "read", "input_schema": {"type": "object"}}]},
-    "openai_responses": {"tools": [{"type": "function", "name": "read", "parameters": {}}]},
-    "gemini_generate": {"tools": [{"functionDeclarations": [{"name": "read"}]}]},
-    "bedrock_converse": {"toolConfig": {"tools": [{"toolSpec": {"name": "read", "inputSchema": {"json": {}}}}]}},
-}
-
-
-class Habit(NamedTuple):
-    """How a client writes its requests."""
-
-    strips: bool = True
-    marks: bool = False
-    indent: bool = False
-    list_first: bool = False
-    thinks: bool = True
-    has_tools: bool = True
-    system: str = ""
-    noise: int = 0
-
-
-class Saying(NamedTuple):
-    """A turn of the model."""
-
-    words: str
-    thought: str
-    calls: int
-
-
-@dataclass
-class Talk:
-    """One conversation as its client has it."""
-
-    session: str | None
-    turns: list[Turn] = field(default_factory=list)
-
-
-@dataclass
-class World:
-    """A store, and two who prepare requests with it: one remembers conversations, the other does not."""
-
-    now: float = 1_000_000.0
-    made: int = 0
-    resumed: int = 0
-    store: MemoryStore = field(init=False)
-    talks: list[Talk] = field(default_factory=lambda: [Talk("one")])
-
-    def __post_init__(self) -> None:
-        self.store = MemoryStore(StoreSettings(ttl_seconds=TTL_SECONDS), lambda: self.now)
-        lessons = Lessons(self.store, lambda: self.now)
-        self.lessons, book = lessons, ContractBook(lessons)
-        self.book = book
-        self.remembering = Replayer(self.store, lessons, book, lambda: self.now)
-        self.forgetting = Replayer(self.store, lessons, book, lambda: self.now, remembered_bytes=0)
-
-    def send(self, talk: Talk, model: Model, habit: Habit, tenant: str = "t") -> Prepared:
-        """Prepare the request both ways. The law."""
-        contract = self.book.contract_for(model.destination)
-        body = written(talk.turns, model, habit, contract)
-        who = Identity(tenant, talk.session)
-        one = asyncio.run(self.remembering.prepare(body, model.destination, who))
-        other = asyncio.run(self.forgetting.prepare(body, model.destination, who))
-        assert other.whole is None
-        assert one.body == other.body
-        assert told(one) == told(other)
-        self.resumed += one.whole is not None
-        return one
-
-    def answer(self, talk: Talk, model: Model, prepared: Prepared, saying: Saying, is_kept: bool = True) -> None:
-        """The model speaks; without `is_kept` nobody hears it but the client."""
-        self.made += 1
-        contract = self.book.contract_for(model.destination)
-        items = items_of(saying, self.made, model, contract)
-        assert prepared.needed is not None
-        if is_kept and prepared.needed.end is not None:
-            reply = Reply(model.format, (Candidate(Turn("assistant", items), 0, Finish("stop", "stop")),))
-            records = captured_at(prepared.needed.end, reply, provenance_of(prepared), self.now)
-            asyncio.run(self.store.save(records))
-        talk.turns.append(Turn("assistant", items))
-
-    def follow(self, talk: Talk, format: FormatName, text: str) -> None:
-        """What comes after a turn of the model: the results of its calls, or words."""
-        last = talk.turns[-1].items if talk.turns else ()
-        results = tuple(
-            ToolResult(_result(text, format), item.id, item.name) for item in last if isinstance(item, ToolCall)
-        )
-        if not results:
-            talk.turns.append(Turn("user", (Text(text),)))
-        elif format in ("openai_chat", "ollama_chat", "openai_responses"):
-            talk.turns += [Turn("tool", (result,)) for result in results]
-        else:
-            talk.turns.append(Turn("user", results))
-
-
-def _result(text: str, format: FormatName) -> Raw:
-    match format:
-        case "bedrock_converse":
-            return Raw(json.dumps([{"text": text}]).encode())
-        case "gemini_generate":
-            return Raw(json.dumps({"output": text}).encode())
-        case _:
-            return Raw(json.dumps(text).encode())
-
-
-def told(prepared: Prepared) -> object:
-    """All that others learn of a prepared request."""
-    end = prepared.needed.end if prepared.needed else None
-    plan = prepared.plan
-    assert plan is not None
-    return prepared.outcome, plan.findings, plan.filler, end, provenance_of(prepared), prepared.contract
-
-
-def items_of(saying: Saying, number: int, model: Model, contract: Contract) -> tuple[Item, ...]:
-    """A turn of the model as its format has it."""
-    made_by, seal = contract.dialect.reasoning_format, f"c2VhbCBvZiB0dXJuIG51bWJlciA{number}"
-    items: list[Item] = []
-    match model.format if saying.thought else "":
-        case "openai_responses":
-            items.append(ReasoningEncrypted(seal, made_by, f"rs_{number}abc4d"))
-        case "anthropic_messages" | "bedrock_converse":
-            items.append(ReasoningText(saying.thought, seal, made_by))
-        case "openai_chat" | "ollama_chat":
-            items.append(ReasoningText(saying.thought, None, made_by))
-    is_named = model.format == "openai_responses"
-    if saying.words or not saying.calls:
-        items.append(Text(saying.words or "Well.", id=f"msg_{number}abc4d" if is_named else None))
-    for at in range(saying.calls):
-        sealed = Seal(seal, made_by) if model.format == "gemini_generate" and saying.thought and not at else None
-        arguments = json.dumps({"path": f"{number % 3}.py", "at": at})
-        name = f"fc_{number}{at}abc4d" if is_named else None
-        items.append(ToolCall("read", arguments, f"call_{number}x{at}Ab3dE", name, seal=sealed))
-    return tuple(items)
-
-
-def written(turns: list[Turn], model: Model, habit: Habit, contract: Contract) -> bytes:
-    """The request of a client with these habits."""
-    wire = FORMATS[model.format]
-    shown = [replace(turn, items=bare(turn.items)) if habit.strips else turn for turn in turns]
-    made = Transcript(model.format, (), b"{}").with_turns(tuple(shown))
-    value: Json = json.loads(wire.bodies.encode_request(made, contract.dialect))
-    messages = value.pop(wire.list_member, [])
-    if habit.marks and messages and model.format == "anthropic_messages":
-        messages[-1] = marked(messages[-1])
-    beside = {**value, **(THINKS.get(model.format, {}) if habit.thinks else {})}
-    beside |= TOOLS[model.format] if habit.has_tools else {}
-    beside |= {"max_tokens": 100 + habit.noise} if model.format == "openai_chat" else {}
-    if habit.system:
-        messages = with_system(messages, beside, model.format, habit.system)
-    if wire.name not in ("gemini_generate", "bedrock_converse"):
-        beside["model"] = model.name
-    listed = {wire.list_member: messages}
-    body = {**listed, **beside} if habit.list_first else {**beside, **listed, "user": f"noise {habit.noise}"}
-    return json.dumps(body, indent=2 if habit.indent else None, ensure_ascii=False).encode()
-
-
-def bare(items: tuple[Item, ...]) -> tuple[Item, ...]:
-    kept = [item for item in items if not isinstance(item, (ReasoningText, ReasoningEncrypted))]
-    return tuple(replace(item, seal=None) if isinstance(item, ToolCall) else item for item in kept)
-
-
-def marked(message: Json) -> Json:
-    """With the mark up to which a client wants its prompt cached."""
-    content = message["content"]
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-    if not blocks:
-        return message
-    return {**message, "content": [*blocks[:-1], {**blocks[-1], "cache_control": {"type": "ephemeral"}}]}
-
-
-def with_system(messages: list[Json], beside: Json, format: FormatName, text: str) -> list[Json]:
-    match FORMATS[format].system:
-        case "messages":
-            return [{"role": "system", "content": text}, *messages]
-        case "blocks" if format == "gemini_generate":
-            beside["systemInstruction"] = {"parts": [{"text": text}]}
-        case "blocks" if format == "bedrock_converse":
-            beside["system"] = [{"text": text}]
-        case _:
-            beside["instructions" if format == "openai_responses" else "system"] = text
-    return messages
-
+from thoughtline.values.turns import Turn
 
 HABITS = st.builds(
     Habit,
@@ -403,3 +172,124 @@ QUIET = Move(Saying("Let me look.", "hm", 1), "three files", "nothing", 0, None,
 def test_a_growing_conversation_is_gone_on_with(model: Model, habit: Habit) -> None:
     """In every format, whether its client keeps reasoning or not."""
     assert play([QUIET] * 10, habit, model).resumed >= 7
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def held(world: World, exchanges: int, talk: Talk | None = None, model: Model = MODELS[0]) -> Talk:
+    """A conversation of so many exchanges, and the client's next message."""
+    talk = talk or world.talks[0]
+    for _ in range(exchanges):
+        world.follow(talk, model.format, "go on")
+        world.answer(talk, model, world.send(talk, model, Habit()), Saying("Let me look.", "hm", 1))
+    world.follow(talk, model.format, "go on")
+    return talk
+
+
+def is_resumed(world: World, talk: Talk, habit: Habit, tenant: str = "t") -> bool:
+    return world.send(talk, MODELS[0], habit, tenant).whole is not None
+
+
+def test_what_stands_beside_the_list_may_change() -> None:
+    """Members before and behind it, and their order."""
+    world = World()
+    talk = held(world, 4)
+    assert is_resumed(world, talk, Habit(noise=2))
+    assert is_resumed(world, talk, Habit(list_first=True))
+
+
+@pytest.mark.parametrize("habit", [Habit(thinks=False), Habit(has_tools=False), Habit(indent=True)], ids=str)
+def test_what_plans_depend_on_takes_the_whole_way(habit: Habit) -> None:
+    """And so do bytes that are others, whatever they say."""
+    world = World()
+    talk = held(world, 4, model=MODELS[4])
+    assert world.send(talk, MODELS[4], Habit()).whole is not None
+    assert world.send(talk, MODELS[4], habit).whole is None
+
+
+def test_another_caller_or_session_takes_the_whole_way() -> None:
+    world = World()
+    talk = held(world, 4)
+    assert not is_resumed(world, talk, Habit(), tenant="other")
+    assert not is_resumed(world, Talk("two", talk.turns), Habit())
+    assert is_resumed(world, talk, Habit())
+
+
+def test_a_deleted_turn_takes_the_whole_way() -> None:
+    world = World()
+    talk = held(world, 4)
+    asyncio.run(world.store.delete(Filter(tenant="t")))
+    assert not is_resumed(world, talk, Habit())
+
+
+def test_a_branch_leaves_the_conversation_that_it_left() -> None:
+    """Two that begin alike are both gone on with."""
+    world = World()
+    talk = held(world, 12)
+    branch = Talk(talk.session, talk.turns[:5])
+    held(world, 8, branch)
+    assert is_resumed(world, branch, Habit())
+    assert is_resumed(world, talk, Habit())
+
+
+def test_conversations_are_bounded_and_the_least_recently_used_goes_first() -> None:
+    world = World()
+    talks = [Talk("one", [Turn("user", (Text(f"This is conversation {number}. " * 40),))]) for number in range(6)]
+    for talk in talks[:2]:
+        held(world, 4, talk)
+    size = world.remembering.remembered_size
+    world.remembering = Replayer(world.store, world.lessons, world.book, lambda: world.now, remembered_bytes=2 * size)
+    for talk in talks:
+        held(world, 4, talk)
+        assert world.remembering.remembered_size <= 2 * size
+    assert is_resumed(world, talks[-1], Habit())
+    assert not is_resumed(world, talks[0], Habit())
+
+
+def test_what_nobody_goes_on_with_goes() -> None:
+    world = World()
+    held(world, 4)
+    size = world.remembering.remembered_size
+    world.now += remembering.IDLE_SECONDS + 1
+    held(world, 4, Talk("another"))
+    assert world.remembering.remembered_size <= size + 100
+
+
+def test_zero_bytes_remember_nothing() -> None:
+    world = World()
+    talk = held(world, 4)
+    body = written(talk.turns, MODELS[0], Habit(), world.book.contract_for(MODELS[0].destination))
+    prepared = asyncio.run(world.forgetting.prepare(body, MODELS[0].destination, Identity("t", "one")))
+    assert prepared.whole is None
+    assert world.forgetting.remembered_size == 0
+
+
+def test_a_list_inside_another_member_is_not_taken_for_the_conversation() -> None:
+    """The bytes are there, at another place."""
+    world = World()
+    talk = held(world, 4)
+    body = json.loads(written(talk.turns, MODELS[0], Habit(), world.book.contract_for(MODELS[0].destination)))
+    nested = {"metadata": {"messages": body["messages"]}, **body}
+    cuts = world.remembering.cuts(json.dumps(nested, ensure_ascii=False).encode(), "openai_chat", "t")
+    assert cuts == ()
+
+
+def test_a_refusal_is_healed_the_whole_way() -> None:
+    """The place that a refusal names is one of the whole request."""
+    world = World()
+    talk, model = held(world, 4, model=MODELS[4]), MODELS[4]
+    world.send(talk, model, Habit(strips=False))
+    prepared = world.send(talk, model, Habit(strips=False))
+    assert prepared.whole is not None
+    error = {
+        "type": "invalid_request_error",
+        "message": "messages.1.content.0: Invalid `signature` in `thinking` block",
+    }
+    refused = json.dumps({"type": "error", "error": error}).encode()
+    healed = asyncio.run(world.remembering.heal(prepared, 400, refused))
+    assert healed is not None
+    assert healed.transcript is not None
+    assert len(healed.transcript.turns) == len(talk.turns)
+    sent, before = (json.loads(one.body)["messages"] for one in (healed, prepared))
+    assert sent[1]["content"] == [block for block in before[1]["content"] if block["type"] != "thinking"]

@@ -17,7 +17,7 @@ from thoughtline.replay.segments import Worked, segments_of, settles_all, uses_a
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, EncodeError
 
-FEWEST_STEPS = 3
+FEWEST_STEPS = 8
 """A conversation of fewer is worked through in less time than it takes to remember it."""
 
 
