@@ -10,7 +10,6 @@ import time
 from collections import defaultdict, deque
 from datetime import timedelta
 from itertools import chain
-from weakref import WeakSet
 
 from pyreqwest.bytes import Bytes
 from pyreqwest.client import Client, ClientBuilder
@@ -54,32 +53,38 @@ class _Pool:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.waiting = 0
-        self.reading: WeakSet[UpstreamResponse] = WeakSet()
+        self.under_way = 0
 
     @property
     def is_full(self) -> bool:
-        return self.waiting + len(self.reading) >= _MOST_STREAMS
+        return self.under_way >= _MOST_STREAMS
 
 
 class UpstreamResponse:
     """A response whose body is read piece by piece."""
 
     def __init__(self, pool: _Pool, request: StreamRequest, response: Response) -> None:
-        pool.reading.add(self)
+        self._is_closed = False
         self._pool = pool
+        pool.under_way += 1
         self._request = request
         self._reader = response.body_reader
         self._ahead: deque[bytes] = deque()
         self._is_over = False
         self._is_cut = False
-        self._is_closed = False
         self.status = response.status
         self.headers = _readable(response.headers)
+        self._first = dict(reversed(self.headers))
         self._left = self._length() if response.version == "HTTP/1.1" else None
 
+    def __del__(self) -> None:
+        """One that nobody closed is under way no more, either."""
+        if not self._is_closed:
+            self._pool.under_way -= 1
+
     def header(self, name: str) -> str:
-        return next((value for key, value in self.headers if key.lower() == name), "")
+        """The first of this name. The client gives names in lower case."""
+        return self._first.get(name, "")
 
     async def read(self) -> bytes | None:
         """The next piece as it came, or None after the last."""
@@ -93,7 +98,15 @@ class UpstreamResponse:
             piece = await self._reader.read_chunk()
         except PyreqwestError:
             raise UpstreamCut from None
-        return self._taken(piece)
+        if piece is None or self._left is not None:
+            return self._taken(piece)
+        return piece.to_bytes()
+
+    @property
+    def encoding(self) -> str:
+        """How its body is packed; empty if it is not."""
+        encoding = self._first.get("content-encoding", "").lower()
+        return "" if encoding == "identity" else encoding
 
     @property
     def tells_length(self) -> bool:
@@ -146,7 +159,7 @@ class UpstreamResponse:
         """Let go of the connection: back into the pool if the body was read to its end. Doing it twice is fine."""
         if not self._is_closed:
             self._is_closed = True
-            self._pool.reading.discard(self)
+            self._pool.under_way -= 1
             await self._request.__aexit__(None, None, None)
 
 
@@ -203,7 +216,7 @@ class Upstreams:
         for _ in range(_MOST_STALE):
             pool = self._pool(provider.timeouts, url)
             request = _request(pool.client, method, url, headers, body)
-            pool.waiting += 1
+            pool.under_way += 1
             try:
                 async with asyncio.timeout(provider.timeouts.first_byte):
                     return UpstreamResponse(pool, request, await request.__aenter__())
@@ -217,7 +230,7 @@ class Upstreams:
                 self._left_alone.add(caller, began + min(max(timeouts.read, timeouts.first_byte), timeouts.total))
                 raise
             finally:
-                pool.waiting -= 1
+                pool.under_way -= 1
             if time.monotonic() - began > _STALE_SECONDS:
                 break
         raise Declined(502, "upstream_failed", f"{provider.name} closed the connection before it answered.")
@@ -230,11 +243,13 @@ class Upstreams:
     def _pool(self, timeouts: Timeouts, url: str) -> _Pool:
         """The first with room, so that few connections serve all there is. HTTP/2 is spoken only where there is TLS."""
         pools = self._pools[timeouts]
-        with_room = next((pool for pool in pools if not pool.is_full), None)
-        if with_room is None and (url.startswith("https:") or not pools):
-            with_room = _Pool(_built(timeouts))
-            pools.append(with_room)
-        return with_room or pools[0]
+        for pool in pools:
+            if not pool.is_full:
+                return pool
+        if pools and not url.startswith("https:"):
+            return pools[0]
+        pools.append(_Pool(_built(timeouts)))
+        return pools[-1]
 
 
 def _request(client: Client, method: str, url: str, headers: list[tuple[str, str]], body: bytes) -> StreamRequest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -22,10 +23,11 @@ class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def counted(self) -> dict[str, Any]:
         """Each count by its name."""
-        return {name: getattr(self, name) for name in COUNTED}
+        return dict(zip(COUNTED, _counts(self), strict=True))
 
 
 COUNTED: tuple[str, ...] = Counts.__struct_fields__
+_counts = attrgetter(*COUNTED)
 
 
 class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
