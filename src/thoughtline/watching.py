@@ -104,12 +104,12 @@ class Watch:
         self.has_news = False
         if self._spot is None or self.provenance is None or not new:
             return ()
-        candidates = tuple(
+        candidates = [
             Candidate(self._turn(choice), choice, self._ended[choice])
             for choice in new
             if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
-        )
-        reply = Reply(self._format, candidates, b"", self._started.id, self._started.model)
+        ]
+        reply = Reply(self._format, tuple(candidates), b"", self._started.id, self._started.model)
         made = replace(self.provenance, model_answered=reply.model) if reply.model else self.provenance
         return captured_at(self._spot, reply, made, now, outcome)
 

@@ -50,13 +50,11 @@ def _is_websocket(protocol: bytes) -> bool:
     return protocol.strip().lower() == b"websocket"
 
 
-def _refusal(method: str, raw_path: bytes) -> Declined | None:
-    """What is not even looked at. TRACE would show a caller the credentials that are added behind it."""
+def _refusal(method: str) -> Declined:
+    """Of what is not even looked at. TRACE would show a caller the credentials that are added behind it."""
     if method in _NEVER_SERVED:
         return Declined(405, "method_not_allowed", f"{method} is not served here.")
-    if len(raw_path) > MAX_PATH_BYTES:
-        return Declined(414, "path_too_long", f"A path has at most {MAX_PATH_BYTES} bytes.")
-    return None
+    return Declined(414, "path_too_long", f"A path has at most {MAX_PATH_BYTES} bytes.")
 
 
 class Gateway:
@@ -81,8 +79,8 @@ class Gateway:
         raw = scope.get("raw_path") or path.encode("latin-1", "replace")
         if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked
             return serve_managed(state, scope, receive, send)
-        refusal = _refusal(method, raw)
-        if refusal is not None:
+        if method in _NEVER_SERVED or len(raw) > MAX_PATH_BYTES:
+            refusal = _refusal(method)
             headers = [(b"allow", _SERVED), (b"connection", b"close")]
             return send_json(send, refusal.status, envelope(refusal, None, ""), headers)
         if method == "GET" and any(name == b"upgrade" and _is_websocket(value) for name, value in scope["headers"]):

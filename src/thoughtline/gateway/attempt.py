@@ -41,7 +41,7 @@ from thoughtline.replayer import Prepared
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
-from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, ThoughtlineError
+from thoughtline.values.errors import DecodeError, EncodeError, ThoughtlineError
 from thoughtline.values.outcome import Outcome
 
 MAX_REFUSAL_BYTES = 4 * 2**20
@@ -127,11 +127,6 @@ class Attempt:
     @property
     def sealer(self) -> Sealer:
         return Sealer(self.state.envelope_key, self.incoming.caller.tenant)
-
-    @property
-    def is_beyond_bounds(self) -> bool:
-        """Whether the request was more than is ever read, and went up as it came."""
-        return isinstance(self.problem, LimitExceeded)
 
     def answers_at_once(self, *, is_stream: bool) -> bool:
         """Whether the client gets an answer as soon as it begins: from then on nobody else can be asked."""

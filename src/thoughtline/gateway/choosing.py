@@ -106,8 +106,6 @@ class Choices(Struct, frozen=True):
 
     def ordered(self, conversation: Conversation, health: TargetHealth, now: float) -> Sequence[Target]:
         """The one to ask first in front."""
-        if len(self.targets) == 1:
-            return self.targets
         by_name = {target.health_name: target for target in self.targets}
         made_by = next((name for name, one in by_name.items() if one.name == conversation.made_by), None)
         names = health.targets(

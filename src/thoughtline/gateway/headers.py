@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from thoughtline.catalogue import Provider
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.encodings import ACCEPTED
-from thoughtline.values.outcome import Outcome
+from thoughtline.values.outcome import COUNTED, Outcome, counts_of
 from thoughtline.values.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -169,12 +169,12 @@ REPLAY = b"x-thoughtline-replay"
 
 def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
     """What was done about reasoning, and how the store is unless it is well. `is_unread`: the request was too much."""
-    return REPLAY, _summary(tuple(done.counted.items()), store, is_unread)
+    return REPLAY, _summary(counts_of(done), store, is_unread)
 
 
 @lru_cache(1024)
-def _summary(counted: tuple[tuple[str, int], ...], store: str, is_unread: bool) -> bytes:
-    summary = ", ".join([f"{name}={count}" for name, count in counted])
+def _summary(counts: tuple[int, ...], store: str, is_unread: bool) -> bytes:
+    summary = ", ".join([f"{name}={count}" for name, count in zip(COUNTED, counts, strict=True)])
     summary += ", unread=1" if is_unread else ""
     return (summary if store == "ok" else f"{summary}, store={store}").encode()
 
@@ -197,8 +197,12 @@ def header_value(text: str) -> bytes:
 
 
 def _connection_names(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    named = [value for name, value in headers if name == b"connection"]
-    return frozenset(part.strip().lower() for value in named for part in value.split(b",")) if named else frozenset()
+    return _listed(b",".join([value for name, value in headers if name == b"connection"]))
+
+
+@lru_cache(256)
+def _listed(value: bytes) -> frozenset[bytes]:
+    return frozenset([part.strip().lower() for part in value.split(b",")])
 
 
 def _without_own_cookie(value: bytes) -> bytes:

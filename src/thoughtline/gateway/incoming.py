@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from thoughtline.formats.weighing import check_weight
+from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.access import Caller, admit, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope, read_body
 from thoughtline.gateway.choosing import Asked, Choices, Conversation, choices_of, conversation_of
@@ -70,17 +70,23 @@ class Incoming(Struct):
             return
         if encoding:
             body = self.body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
-        await replayer.work_for(body)(self._peek)
+        if is_light(body):
+            self._peek()
+        else:
+            await self.state.work(self._peek_if_bounded)
 
     def _peek(self) -> None:
-        """The session and the model that it names; of a body that is too much to read, only what is seen at once."""
-        tenant, body = self.caller.tenant, self.body
+        """The session and the model that it names."""
+        self.identity, self.model = identity_of(self.caller.tenant, self.headers, self.body), guess_model(self.body)
+
+    def _peek_if_bounded(self) -> None:
+        """Of a body that is too much to read, only what is seen at once."""
         try:
-            check_weight(body)
+            check_weight(self.body)
         except LimitExceeded:
-            self.identity, self.model = identity_of(tenant, self.headers, b""), first_model(body)
+            self.identity, self.model = identity_of(self.caller.tenant, self.headers, b""), first_model(self.body)
             return
-        self.identity, self.model = identity_of(tenant, self.headers, body), guess_model(body)
+        self._peek()
 
     def _chosen(self) -> Choices:
         route, caller, known = self.route, self.caller, self.state.caches.choices

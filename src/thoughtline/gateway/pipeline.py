@@ -56,7 +56,8 @@ def down(attempt: Attempt, response: UpstreamResponse, watch: Watch, *, is_strea
     translation = _translation(attempt, watch, now) if is_rewritten else None
     streams_down = attempt.client.is_streaming if is_rewritten else is_stream
     # The client's bytes may be changed, unless they are compressed.
-    edits = _edits(attempt, is_stream=streams_down) if is_rewritten or not encoding else ()
+    is_edited = attempt.is_plain or attempt.tags != "off" or attempt.names.client
+    edits = _edits(attempt, is_stream=streams_down) if is_edited and (is_rewritten or not encoding) else ()
     if translation is None and not edits:
         return Down((*before, reader), reader, starts_at_once=is_stream or not response.tells_length)
     return Down(

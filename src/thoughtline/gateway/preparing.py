@@ -17,7 +17,7 @@ from thoughtline.gateway.stored_responses import unfolded
 from thoughtline.replay.carrying import NOTHING_CARRIED, Carried
 from thoughtline.replayer import Recalls
 from thoughtline.translation import translate_request
-from thoughtline.translation.own_format import adapt
+from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import ThoughtlineError
 
@@ -84,8 +84,9 @@ async def _translated(attempt: Attempt) -> None:
         )
     )
     carried = Carried(request.records, request.findings, request.call_ids)
+    recall = _recall(attempt) if attempt.terms is not None else None
     prepared = await replayer.prepare_decoded(
-        request.transcript, destination, identity, contract=contract, carried=carried, recall=_recall(attempt)
+        request.transcript, destination, identity, contract=contract, carried=carried, recall=recall
     )
     attempt.send_instead(prepared)
     attempt.client = replace(
@@ -98,10 +99,9 @@ async def _translated(attempt: Attempt) -> None:
     attempt.is_streaming, attempt.is_rewritten = streams, True
 
 
-def _recall(attempt: Attempt) -> Recalls | None:
-    """How to fetch what other models thought, if it is to be quoted."""
-    if attempt.terms is None:
-        return None
+def _recall(attempt: Attempt) -> Recalls:
+    """How to fetch what other models thought, which is to be quoted."""
+    assert attempt.terms is not None
     return partial(attempt.state.memory.recall, target=attempt.destination, terms=attempt.terms)
 
 
@@ -110,12 +110,10 @@ async def _restored(attempt: Attempt) -> None:
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
     in_body = "streamed_by_address" not in FORMATS[destination.format].quirks
-    adapted = adapt(
-        attempt.body,
-        attempt.client.format,
-        state.replayer.contract_for(destination),
-        state.settings.translation.missing_tools,
-    )
+    adapted = Adapted(attempt.body)
+    if FORMATS[attempt.client.format].tool_shapes != "functions":
+        contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools
+        adapted = adapt(attempt.body, attempt.client.format, contract, missing)
     if adapted.names is not NO_NAMES:
         attempt.names = adapted.names
         attempt.client = replace(attempt.client, tools=adapted.names)
@@ -125,7 +123,7 @@ async def _restored(attempt: Attempt) -> None:
         incoming.identity,
         model=attempt.target.model if not incoming.route.model else "",
         edits=(("stream", b"true"),) if streams_only and in_body else (),
-        recall=_recall(attempt),
+        recall=_recall(attempt) if attempt.terms is not None else None,
         carried=Carried(findings=adapted.findings) if adapted.findings else NOTHING_CARRIED,
     )
     attempt.send_instead(prepared)

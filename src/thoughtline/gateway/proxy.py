@@ -11,6 +11,7 @@ import asyncio
 import math
 import random
 import time
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -44,7 +45,7 @@ from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.replayer import MAX_FINDINGS, Prepared
 from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
-from thoughtline.values.errors import Declined, ThoughtlineError
+from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome
 from thoughtline.watching import StreamWatch, Watch
 
@@ -107,7 +108,9 @@ class Exchange:
     async def _converse(self, send: Send) -> None:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
         state, incoming, choices = self._state, self._incoming, self._incoming.choices
-        targets = choices.ordered(incoming.conversation, state.health, state.clock())
+        targets: Sequence[Target] = choices.targets
+        if len(targets) > 1:
+            targets = choices.ordered(incoming.conversation, state.health, state.clock())
         for number, target in enumerate(targets):
             keys = await self._keys_for(target.provider)
             for at, key in enumerate(keys):
@@ -331,7 +334,7 @@ class Exchange:
         upstream, findings = self._passing_seconds, done.findings
         for attempt in self._attempts:
             upstream += attempt.upstream_seconds
-        lost = self._relay.findings if self._relay is not None else ()
+        lost = self._relay.findings if self._relay is not None and self._relay.is_translated else ()
         if self._skipped or lost:
             told = [(finding.rule, finding.place) for finding in lost]
             findings = (*self._skipped, *findings, *told)[:MAX_FINDINGS]
@@ -359,7 +362,7 @@ class Exchange:
     def _own_headers(self) -> Headers:
         last = self._last
         done = last.outcome if last is not None else Outcome()
-        is_unread = last is not None and last.is_beyond_bounds
+        is_unread = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
         headers = [
             replay_header(done, self._state.store_health, is_unread=is_unread),
             (b"x-thoughtline-request", self.id.encode()),

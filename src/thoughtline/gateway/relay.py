@@ -50,6 +50,7 @@ class Relay:
         self._response = response
         self._headers = headers
         self._down = down
+        self.is_translated = down.translation is not None
         self._stages = down.stages
         self._disconnect = disconnect
         disconnect.has_answer = True
@@ -123,7 +124,8 @@ class Relay:
         if self._bytes_read > BRIEF_BYTES and reader is not None and self._is_long_at_end(reader):
             await self._work(partial(self._end, piece))
         else:
-            self._end(piece)
+            for stage in self._stages:
+                stage.end(piece)
         await self._pass(piece, send, save, is_last=True)
 
     def _is_long_at_end(self, reader: ReadStream | ReadWhole) -> bool:
@@ -161,7 +163,7 @@ class Relay:
 
         Whether that is all there is to do: not if it is somebody else's to decide.
         """
-        is_rewritten = self._down.translation is not None
+        is_rewritten = self.is_translated
         if isinstance(problem, asyncio.CancelledError):
             if not self._disconnect.has_left or not self.has_started or is_rewritten:
                 return False
@@ -205,7 +207,7 @@ class Relay:
 
     def _finish_headers(self, size: int) -> None:
         """What is known of an answer only when all of it is there."""
-        if self.findings:
+        if self.is_translated and self.findings:
             self._headers = with_findings(self._headers, [finding.rule for finding in self.findings])
         if self._down.is_sized:
             self._headers = [pair for pair in self._headers if pair[0] != b"content-length"]

@@ -74,8 +74,10 @@ class UpstreamResponse:
         self._is_cut = False
         self.status = response.status
         self.headers = _readable(response.headers)
-        self._first = dict(reversed(self.headers))
-        self._left = self._length() if response.version == "HTTP/1.1" else None
+        first = self._first = dict(reversed(self.headers))
+        length = "" if "transfer-encoding" in first else first.get("content-length", "")
+        is_told = length.isascii() and length.isdigit() and response.version == "HTTP/1.1"
+        self._left = int(length) if is_told else None
 
     def __del__(self) -> None:
         """One that nobody closed is under way no more, either."""
@@ -112,10 +114,6 @@ class UpstreamResponse:
     def tells_length(self) -> bool:
         """Whether it said how long it is: then all of it is there, or about to be."""
         return self._left is not None
-
-    def _length(self) -> int | None:
-        length = "" if self.header("transfer-encoding") else self.header("content-length")
-        return int(length) if length.isascii() and length.isdigit() else None
 
     def _taken(self, piece: Bytes | None) -> bytes | None:
         """Where the length was told the end is known without another turn through the client's own thread."""

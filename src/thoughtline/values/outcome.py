@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
@@ -23,11 +24,12 @@ class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def counted(self) -> dict[str, Any]:
         """Each count by its name."""
-        return dict(zip(COUNTED, _counts(self), strict=True))
+        return dict(zip(COUNTED, counts_of(self), strict=True))
 
 
 COUNTED: tuple[str, ...] = Counts.__struct_fields__
-_counts = attrgetter(*COUNTED)
+counts_of: Callable[[Counts], tuple[int, ...]] = attrgetter(*COUNTED)
+"""The counts alone, in that order."""
 
 
 class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
