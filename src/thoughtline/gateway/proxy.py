@@ -255,8 +255,7 @@ class Exchange:
         if attempt is not None and attempt.prepared is not None:
             conversation = attempt.conversation
             if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
-                make = partial(_watch, attempt, attempt.prepared, is_stream=is_stream)
-                watch = make() if len(attempt.prepared.body) <= LONG_BYTES else await state.work(make)
+                watch = await self._watch(attempt, is_stream=is_stream)
                 stages = down(attempt, response, watch, is_stream=is_stream, now=state.clock())
                 if attempt.is_rewritten:
                     headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
@@ -277,6 +276,12 @@ class Exchange:
             self._passing_seconds += time.perf_counter() - began - relay.saving.held_seconds
             if relay.saving.under_way:
                 await relay.saving.settle()
+
+    async def _watch(self, attempt: Attempt, *, is_stream: bool) -> Watch:
+        assert attempt.prepared is not None
+        if len(attempt.prepared.body) <= LONG_BYTES:
+            return _watch(attempt, attempt.prepared, is_stream=is_stream)
+        return await self._state.work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
 
     def _relay_for(self, response: UpstreamResponse, headers: Headers, stages: Down) -> Relay:
         return Relay(response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=self._state.work)
