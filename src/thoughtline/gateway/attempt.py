@@ -97,7 +97,7 @@ class Attempt:
         account = account_of(key or self._credential)
         self.destination = Destination(provider.name, endpoint, target.model, target.format, account)
         self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
-        self.is_plain = "content_in_parts" in wire.quirks and route.format is not None and self._takes_plain_content()
+        self.is_plain = route.format is not None and "content_in_parts" in wire.quirks and self._takes_plain_content()
         self.body = incoming.body
         self.conversation = b""
         self.terms: Terms | None = None
@@ -115,10 +115,11 @@ class Attempt:
         self._due = 0.0
 
     def _takes_plain_content(self) -> bool:
-        """Whether a chat client takes `content` to be text."""
-        key, of_provider, of_all = self.incoming.caller.key, self.target.provider.content, self.state.settings.content
-        header = self.incoming.headers.get(CONTENT_HEADER, b"")
-        return is_plain(header, key.content if key else None, of_provider, of_all)
+        """Whether a chat client takes `content` to be text: its request says so, its key, or settings."""
+        key, header = self.incoming.caller.key, self.incoming.headers.get(CONTENT_HEADER, b"")
+        if not header and (key is None or key.content is None):
+            return self.target.is_plain
+        return is_plain(header, key.content if key else None, self.target.provider.content, self.state.settings.content)
 
     def send_instead(self, prepared: Prepared) -> None:
         """What is sent from now on, and what there is to tell of it."""

@@ -18,6 +18,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import keys_for
 from thoughtline.gateway.headers import header_value
+from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.routing import Route
 from thoughtline.providers import canonical_name
 from thoughtline.sessions import unnamed_session
@@ -37,8 +38,8 @@ class Target(Struct, frozen=True):
     """Whom to ask: the provider, the model as the provider names it, the format it is asked in.
 
     `name` is both, for people; `header` is the same as the value of one. `health_name` is what its health is known by;
-    `route` is empty where no route led to it. `is_callers`: the caller's own credential may go there. `terms` and
-    `tags` are what settings say of quoted thoughts and of thinking tags.
+    `route` is empty where no route led to it. `is_callers`: the caller's own credential may go there. `terms`,
+    `tags` and `is_plain` are what settings say of quoted thoughts, thinking tags and plain content.
     """
 
     provider: Provider
@@ -51,6 +52,7 @@ class Target(Struct, frozen=True):
     is_callers: bool = True
     terms: Terms | None = None
     tags: TagMode | None = None
+    is_plain: bool = False
 
 
 def terms_of(target: Target, settings: Settings, header: bytes = b"") -> Terms | None:
@@ -228,7 +230,8 @@ def _target(settings: Settings, provider: Provider, *, model: str, format: Forma
     auth = auth_for(provider, spoken)
     asked = provider if auth == provider.auth else replace(provider, auth=auth)
     tags = provider.tags if provider.tags is not None else settings.tags
-    return Target(asked, model, spoken, name=name, header=header_value(name), tags=tags)
+    plain = is_plain(b"", provider.content, settings.content)
+    return Target(asked, model, spoken, name=name, header=header_value(name), tags=tags, is_plain=plain)
 
 
 def _unknown(settings: Settings, model: str) -> Declined:

@@ -84,7 +84,9 @@ class Metrics:
         own(line.own_ms / 1000)
         if line.upstream_ms:
             upstream(line.upstream_ms / 1000)
-        self._count_outcomes(line)
+        for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
+            if number:
+                self._outcome(line.provider, outcome)(number)
         if line.handoff and line.status == 200:
             self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
         if line.late:
@@ -110,14 +112,11 @@ class Metrics:
         MultiProcessCollector(gathered)  # type: ignore[no-untyped-call] # it has none
         return generate_latest(gathered)
 
-    def _count_outcomes(self, line: Line) -> None:
-        for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
-            if number:
-                key = (line.provider, outcome)
-                add = self._done.get(key)
-                if add is None:
-                    add = self._done[key] = self._outcomes.labels(*key).inc
-                add(number)
+    def _outcome(self, provider: str, outcome: str) -> Add:
+        add = self._done.get((provider, outcome))
+        if add is None:
+            add = self._done[provider, outcome] = self._outcomes.labels(provider, outcome).inc
+        return add
 
     def _adders(self, provider: str, format: str, status: int) -> tuple[Add, Add, Add]:
         return (

@@ -73,7 +73,10 @@ class UpstreamResponse:
         self._is_over = False
         self._is_cut = False
         self.status = response.status
-        self.headers = _readable(response.headers)
+        try:
+            self.headers = list(response.headers.items())
+        except ValueError:
+            self.headers = _ascii_only(response.headers)
         first = self._first = dict(reversed(self.headers))
         length = "" if "transfer-encoding" in first else first.get("content-length", "")
         is_told = length.isascii() and length.isdigit() and response.version == "HTTP/1.1"
@@ -257,12 +260,9 @@ def _request(client: Client, method: str, url: str, headers: list[tuple[str, str
     return builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
 
 
-def _readable(headers: HeaderMap) -> list[tuple[str, str]]:
+def _ascii_only(headers: HeaderMap) -> list[tuple[str, str]]:
     """All headers whose values are ASCII: pyreqwest 0.15 gives out no others, and raises on them."""
-    try:
-        return list(headers.items())
-    except ValueError:
-        return [(name, value) for name in dict.fromkeys(headers.keys()) for value in _values(headers, name)]
+    return [(name, value) for name in dict.fromkeys(headers.keys()) for value in _values(headers, name)]
 
 
 def _values(headers: HeaderMap, name: str) -> list[str]:
