@@ -73,10 +73,9 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse(_TOO_LARGE)
             elif self._timer is None:
                 self._wait(self._server.head_timeout_seconds, self._late_head)
-        elif self._is_in_body:
-            if not self._waits_for_body and not self._is_deaf:
-                self._wait(self._server.body_timeout_seconds, self._late_body)
-                self._waits_for_body = True
+        elif self._is_in_body and not self._waits_for_body and not self._is_deaf:
+            self._wait(self._server.body_timeout_seconds, self._late_body)
+            self._waits_for_body = True
 
     def on_message_begin(self) -> None:
         self._is_in_head, self._unread_bytes = True, 0
