@@ -79,14 +79,15 @@ class Metrics:
         served = self._served.get(key)
         if served is None:
             served = self._served[key] = self._adders(*key)
-        add, own, upstream = served
-        add(1)
+        count, own, upstream = served
+        count(1)
         own(line.own_ms / 1000)
         if line.upstream_ms:
             upstream(line.upstream_ms / 1000)
         for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
             if number:
-                self._outcome(line.provider, outcome)(number)
+                add = self._done.get((line.provider, outcome)) or self._outcome(line.provider, outcome)
+                add(number)
         if line.handoff and line.status == 200:
             self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
         if line.late:
@@ -113,9 +114,7 @@ class Metrics:
         return generate_latest(gathered)
 
     def _outcome(self, provider: str, outcome: str) -> Add:
-        add = self._done.get((provider, outcome))
-        if add is None:
-            add = self._done[provider, outcome] = self._outcomes.labels(provider, outcome).inc
+        add = self._done[provider, outcome] = self._outcomes.labels(provider, outcome).inc
         return add
 
     def _adders(self, provider: str, format: str, status: int) -> tuple[Add, Add, Add]:

@@ -17,7 +17,6 @@ from functools import partial
 from msgspec.structs import replace
 
 from thoughtline.addresses import passthrough_address
-from thoughtline.catalogue import Provider
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
@@ -112,7 +111,11 @@ class Exchange:
         if len(targets) > 1:
             targets = choices.ordered(incoming.conversation, state.health, state.clock())
         for number, target in enumerate(targets):
-            keys = await self._keys_for(target.provider)
+            try:
+                keys = await keys_to_ask_with(incoming, target.provider)
+            except Declined as error:  # told if nobody else can be asked
+                self._failed = self._failed or error.with_traceback(None)
+                continue
             for at, key in enumerate(keys):
                 is_last = number == len(targets) - 1 and at == len(keys) - 1
                 attempt = Attempt(incoming, target, key, has_choice=choices.are_several, is_last=is_last)
@@ -121,14 +124,6 @@ class Exchange:
                 if not state.health.keys.is_aside(target.provider.name, key, state.clock()):
                     break  # it was not the key that failed
         await self._pass_failure(send)
-
-    async def _keys_for(self, provider: Provider) -> list[str]:
-        """The keys to ask a provider with; none where it can't be asked, which is told if nobody else can be."""
-        try:
-            return await keys_to_ask_with(self._incoming, provider)
-        except Declined as error:
-            self._failed = self._failed or error
-            return []
 
     async def _try(self, attempt: Attempt, send: Send) -> bool:
         """Ask one target with one key; whether the client has its answer."""
@@ -255,7 +250,10 @@ class Exchange:
         if attempt is not None and attempt.prepared is not None:
             conversation = attempt.conversation
             if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
-                watch = await self._watch(attempt, is_stream=is_stream)
+                if len(attempt.prepared.body) <= LONG_BYTES:
+                    watch = _watch(attempt, attempt.prepared, is_stream=is_stream)
+                else:
+                    watch = await state.work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
                 stages = down(attempt, response, watch, is_stream=is_stream, now=state.clock())
                 if attempt.is_rewritten:
                     headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
@@ -276,12 +274,6 @@ class Exchange:
             self._passing_seconds += time.perf_counter() - began - relay.saving.held_seconds
             if relay.saving.under_way:
                 await relay.saving.settle()
-
-    async def _watch(self, attempt: Attempt, *, is_stream: bool) -> Watch:
-        assert attempt.prepared is not None
-        if len(attempt.prepared.body) <= LONG_BYTES:
-            return _watch(attempt, attempt.prepared, is_stream=is_stream)
-        return await self._state.work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
 
     def _relay_for(self, response: UpstreamResponse, headers: Headers, stages: Down) -> Relay:
         return Relay(response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=self._state.work)
@@ -322,7 +314,7 @@ class Exchange:
             self._captured += len(records)
             saved = await state.replayer.save(records, learns=state.settings.replay.learn)
             self._is_degraded = saved is None or (state.is_durable and saved is not Saved.DURABLE)
-        answer = self._relay.take_answer() if self._relay is not None else b""
+        answer = self._relay.take_answer() if self._relay is not None and self._relay.is_translated else b""
         if answer and watch is not None and watch.provenance is not None:
             await keep(state.store, watch.provenance, conversation, answer, state.clock())
         return "degraded" if self._is_degraded else "ok"

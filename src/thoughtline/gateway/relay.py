@@ -153,7 +153,7 @@ class Relay:
         has_ended = reader is not None and reader.watch is not None and reader.watch.has_news
         if has_ended or (translation is not None and translation.answer):
             await self._hold(save)
-        if is_last and not self.has_started:
+        if is_last and not self.has_started and (self.is_translated or self._down.is_sized):
             self._finish_headers(len(piece.ending))
         if piece.ending or is_last:
             await self._send(send, piece.ending, is_last=is_last)

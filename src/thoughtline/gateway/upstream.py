@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict, deque
+from collections.abc import Awaitable
 from datetime import timedelta
 from itertools import chain
 
@@ -55,10 +56,6 @@ class _Pool:
         self.client = client
         self.under_way = 0
 
-    @property
-    def is_full(self) -> bool:
-        return self.under_way >= _MOST_STREAMS
-
 
 class UpstreamResponse:
     """A response whose body is read piece by piece."""
@@ -81,6 +78,11 @@ class UpstreamResponse:
         length = "" if "transfer-encoding" in first else first.get("content-length", "")
         is_told = length.isascii() and length.isdigit() and response.version == "HTTP/1.1"
         self._left = int(length) if is_told else None
+        self.tells_length = is_told
+        """Then all of it is there, or about to be."""
+        encoding = first.get("content-encoding", "").lower()
+        self.encoding = "" if encoding == "identity" else encoding
+        """How its body is packed; empty if it is not."""
 
     def __del__(self) -> None:
         """One that nobody closed is under way no more, either."""
@@ -106,17 +108,6 @@ class UpstreamResponse:
         if piece is None or self._left is not None:
             return self._taken(piece)
         return piece.to_bytes()
-
-    @property
-    def encoding(self) -> str:
-        """How its body is packed; empty if it is not."""
-        encoding = self._first.get("content-encoding", "").lower()
-        return "" if encoding == "identity" else encoding
-
-    @property
-    def tells_length(self) -> bool:
-        """Whether it said how long it is: then all of it is there, or about to be."""
-        return self._left is not None
 
     def _taken(self, piece: Bytes | None) -> bytes | None:
         """Where the length was told the end is known without another turn through the client's own thread."""
@@ -219,8 +210,7 @@ class Upstreams:
             request = _request(pool.client, method, url, headers, body)
             pool.under_way += 1
             try:
-                async with asyncio.timeout(provider.timeouts.first_byte):
-                    return UpstreamResponse(pool, request, await request.__aenter__())
+                return UpstreamResponse(pool, request, await _begun(request, provider.timeouts))
             except (PyreqwestError, TimeoutError) as error:
                 if _is_unconnected(error):
                     raise _unreachable(provider) from None
@@ -245,12 +235,23 @@ class Upstreams:
         """The first with room, so that few connections serve all there is. HTTP/2 is spoken only where there is TLS."""
         pools = self._pools[timeouts]
         for pool in pools:
-            if not pool.is_full:
+            if pool.under_way < _MOST_STREAMS:
                 return pool
         if pools and not url.startswith("https:"):
             return pools[0]
         pools.append(_Pool(_built(timeouts)))
         return pools[-1]
+
+
+def _begun(request: StreamRequest, timeouts: Timeouts) -> Awaitable[Response]:
+    """The response when it has begun; raises `TimeoutError` where that takes too long."""
+    # The HTTP client's own timer runs for the longer one of the two (see `_built`): one of ours only for the other.
+    return request.__aenter__() if timeouts.first_byte >= timeouts.read else _begun_in_time(request, timeouts)
+
+
+async def _begun_in_time(request: StreamRequest, timeouts: Timeouts) -> Response:
+    async with asyncio.timeout(timeouts.first_byte):
+        return await request.__aenter__()
 
 
 def _request(client: Client, method: str, url: str, headers: list[tuple[str, str]], body: bytes) -> StreamRequest:
