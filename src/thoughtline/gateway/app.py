@@ -70,11 +70,8 @@ class Gateway:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Gives what is to be awaited, and nothing around it: every piece of a stream would go through that."""
-        if scope["type"] == "http":
-            return self._served(scope, receive, send)
-        return self._live(receive, send) if scope["type"] == "lifespan" else asyncio.sleep(0)
-
-    def _served(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if scope["type"] != "http":
+            return self._live(receive, send) if scope["type"] == "lifespan" else asyncio.sleep(0)
         state, method, path = self.state, scope["method"], scope["path"]
         raw = scope.get("raw_path") or path.encode("latin-1", "replace")
         if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked

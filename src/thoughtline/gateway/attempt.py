@@ -87,7 +87,7 @@ class Attempt:
         self.target = target
         self.key = key
         self.is_last = is_last
-        self._has_choice = has_choice
+        self.has_choice = has_choice
         self.is_generating = route.action == "generate"
         self.is_translated = target.format != route.format
         # Whether what the caller shows may be seen by this target: no key of ours, and no other provider's.
@@ -168,7 +168,7 @@ class Attempt:
         """What an answer says against this target; None if it is one, or about the request."""
         if self.refusal is not None:
             return failure_of(response.status, self.refusal.plain, response.header("retry-after"))
-        if not self._has_choice or response.status != 200:
+        if not self.has_choice or response.status != 200:
             return None
         due = None if self.is_last else self._due
         return await failure_at_start(response, is_streaming=self.is_streaming, due=due)

@@ -39,8 +39,8 @@ async def prepare(attempt: Attempt) -> None:
         if "stored_responses" in client.quirks:
             await _with_stored(attempt)
         await (_translated(attempt) if attempt.is_generating else _estimated(attempt))
-    if attempt.prepared is not None:
-        is_continued = attempt.terms is not None
+    is_continued = attempt.terms is not None
+    if attempt.prepared is not None and (is_continued or target.tags is not None):
         attempt.tags = tag_mode_for(target.tags, is_continued, attempt.prepared.contract.dialect)
 
 

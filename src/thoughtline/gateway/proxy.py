@@ -196,7 +196,7 @@ class Exchange:
     async def _has_failed(self, attempt: Attempt, response: UpstreamResponse) -> bool:
         """Whether another target may do better; an answer, or an error that none would do better with, is passed on."""
         health, target, conversation = self._state.health, attempt.target, self._incoming.conversation.name
-        failure = await attempt.failure(response)
+        failure = await attempt.failure(response) if attempt.has_choice or attempt.refusal is not None else None
         if failure is not None:
             self._note_failure(attempt, failure)
             return not attempt.is_last and falls_over(failure, is_own_key=bool(target.provider.api_keys))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict, deque
-from collections.abc import Awaitable
 from datetime import timedelta
 from itertools import chain
 
@@ -203,21 +202,23 @@ class Upstreams:
         caller: str = "",
     ) -> UpstreamResponse:
         """Ask, and return when the provider has begun to answer. Raises `Declined` if it doesn't."""
-        began = time.monotonic()
+        timeouts, began = provider.timeouts, time.monotonic()
         self._left_alone.check(caller, began)
+        # The HTTP client's own timer runs for the longer one of the two, see `_built`.
+        needs_timer = timeouts.first_byte < timeouts.read
         for _ in range(_MOST_STALE):
-            pool = self._pool(provider.timeouts, url)
+            pool = self._pool(timeouts, url)
             request = _request(pool.client, method, url, headers, body)
             pool.under_way += 1
             try:
-                return UpstreamResponse(pool, request, await _begun(request, provider.timeouts))
+                begun = _begun_in_time(request, timeouts) if needs_timer else request.__aenter__()
+                return UpstreamResponse(pool, request, await begun)
             except (PyreqwestError, TimeoutError) as error:
                 if _is_unconnected(error):
                     raise _unreachable(provider) from None
                 if isinstance(error, TimeoutError):
                     raise _late(provider) from None
             except asyncio.CancelledError:
-                timeouts = provider.timeouts
                 self._left_alone.add(caller, began + min(max(timeouts.read, timeouts.first_byte), timeouts.total))
                 raise
             finally:
@@ -241,12 +242,6 @@ class Upstreams:
             return pools[0]
         pools.append(_Pool(_built(timeouts)))
         return pools[-1]
-
-
-def _begun(request: StreamRequest, timeouts: Timeouts) -> Awaitable[Response]:
-    """The response when it has begun; raises `TimeoutError` where that takes too long."""
-    # The HTTP client's own timer runs for the longer one of the two (see `_built`): one of ours only for the other.
-    return request.__aenter__() if timeouts.first_byte >= timeouts.read else _begun_in_time(request, timeouts)
 
 
 async def _begun_in_time(request: StreamRequest, timeouts: Timeouts) -> Response:
