@@ -146,6 +146,7 @@ class Attempt:
         """The answer is on its way to the client: the request need not stay for as long as that takes."""
         self.prepared = None
         self.body = self.incoming.body = b""
+        self.incoming.headers = {}
 
     async def ask(self) -> UpstreamResponse:
         """Ask, and heal what is refused. An error that can't be healed is in `refusal`, the first one."""

@@ -222,8 +222,9 @@ class Relay:
             await send({"type": "http.response.body", "body": data, "more_body": not is_last})
 
     async def _start(self, send: Send) -> None:
+        headers, self._headers = self._headers, []
         self.has_started = True
-        await send({"type": "http.response.start", "status": self._response.status, "headers": self._headers})
+        await send({"type": "http.response.start", "status": self._response.status, "headers": headers})
 
 
 def _words(problem: BaseException) -> str:
