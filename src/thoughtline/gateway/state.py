@@ -11,14 +11,18 @@ from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import KnowsKeys
+from thoughtline.gateway.access import KnowsKeys, Visitor
 from thoughtline.gateway.bus import Bus
+from thoughtline.gateway.caching import Cache
+from thoughtline.gateway.choosing import Asked, Choices
 from thoughtline.gateway.disconnect import Abandoned
+from thoughtline.gateway.door import Head
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
@@ -36,6 +40,16 @@ class Signals(NamedTuple):
 
     wake: asyncio.Event
     stopping: asyncio.Event
+
+
+class Caches:
+    """What settings make of raw values: other settings begin with empty ones."""
+
+    def __init__(self) -> None:
+        self.routes: Cache[tuple[str, bytes], Route] = Cache()
+        self.visitors: Cache[Head, Visitor] = Cache()
+        self.choices: Cache[Asked, Choices] = Cache()
+        self.addresses: Cache[tuple[str, str, str, str, bool, bool], str] = Cache()
 
 
 class State(NamedTuple):
@@ -66,6 +80,7 @@ class State(NamedTuple):
     late: LateSaves
     work: InThreads
     abandoned: Abandoned
+    caches: Caches
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -131,6 +146,7 @@ def make_state(
         late=LateSaves(),
         work=work,
         abandoned=Abandoned(),
+        caches=Caches(),
         clock=clock,
     )
 
@@ -146,4 +162,4 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
     replayer = Replayer(state.store, state.lessons, book, state.clock, state.work, settings.replay.remembered_bytes)
-    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer)
+    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())
