@@ -246,12 +246,11 @@ class Replayer:
         """The request as it should have been, by what the refusal says; None if it is not ours to heal."""
         if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
             return None
-        if prepared.whole is not None:
-            prepared = await prepared.whole()
         try:
             healed = heal(status, answer, _sent(prepared), self._clock())
             if healed is None:
                 return None
+            prepared = await prepared.whole() if prepared.whole is not None else prepared
             amended = await self._amended(prepared, healed)
             again = await self.work_for(prepared.body)(partial(planned, amended))
         except (DecodeError, EncodeError):

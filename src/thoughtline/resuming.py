@@ -13,7 +13,7 @@ from thoughtline.prepared import Original, Prepared, edited, planned
 from thoughtline.replay.planner import needs
 from thoughtline.replay.plans import NO_PAST, Past, Policy
 from thoughtline.replay.remembering import Conversation, Cut, Segment, conversation_of, said_beside, terms_for
-from thoughtline.replay.segments import Worked, segments_of, settles_all, uses_again
+from thoughtline.replay.segments import Worked, segments_of, settles_all
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, EncodeError
 
@@ -48,7 +48,7 @@ def gone_on(prepared: Prepared, cut: Cut, body: bytes) -> tuple[Prepared, list[S
     """With its plan made and carried out, and what of it can be remembered."""
     needed = prepared.needed
     assert needed is not None
-    if not settles_all(needed, prepared.found) or uses_again(needed, cut.looked_up):
+    if not settles_all(needed, prepared.found):
         return None
     try:
         whole = planned(prepared, cut.past)

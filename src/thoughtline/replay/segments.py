@@ -24,7 +24,6 @@ from thoughtline.replay.remembering import Lookups, Segment, list_span
 from thoughtline.replay.scopes import is_said_by_user
 from thoughtline.values.items import reasoning_of
 from thoughtline.values.outcome import Counts
-from thoughtline.values.records import Key
 from thoughtline.values.turns import Transcript
 
 T = TypeVar("T")
@@ -46,12 +45,6 @@ def settles_all(needed: Needs, found: Found) -> bool:
     settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
     pairs = zip(needed.steps, settled, strict=True)
     return all(_is_settled(step, match) if match is not None else _is_unknown(step, found) for step, match in pairs)
-
-
-def uses_again(needed: Needs, looked_up: list[tuple[Key, str | None]]) -> bool:
-    """Whether a step's record is one of those that were used before it: the plan looks at that."""
-    names = {name for _, name in looked_up}
-    return any(match.record.id in names for match in needed.settled or () if match is not None)
 
 
 def _is_settled(step: ModelStep, match: Match) -> bool:
