@@ -34,7 +34,7 @@ from thoughtline.replay.known import known_steps, needs_of_all
 from thoughtline.replay.learning import learned_from_answer
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, needs
-from thoughtline.replay.remembering import Conversations, Cut, still_holds, terms_for
+from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
 from thoughtline.resuming import begun, conversation, gone_on, is_worth_remembering
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.values.destination import Destination
@@ -118,7 +118,7 @@ class Replayer:
         With `recall`, what other models thought is quoted where this one can't take it natively. `cut` is what
         `cut_for` found, for those who have asked.
         """
-        original = Original(body, destination, identity, model, edits, carried)
+        original = Original(body, destination, identity, model=model, edits=edits, carried=carried)
         if recall is not None or not self._conversations.are_kept:
             return await self._whole(original, recall)
         cut = cut or self.cut_for(self.cuts(body, destination.format, identity.tenant), destination, identity)
@@ -164,8 +164,8 @@ class Replayer:
         contract = self._book.contract_for(destination)
         policy = self._book.policy_for(contract)
         for cut in cuts:
-            terms = terms_for(destination, identity, as_asked(contract, cut.short), policy)
-            if cut.conversation.terms == terms:
+            premises = premises_of(destination, identity, as_asked(contract, cut.short), policy)
+            if cut.conversation.premises == premises:
                 return cut
         return None
 

@@ -128,7 +128,7 @@ def make_state(
         store,
         lessons,
         book=book,
-        replayer=Replayer(store, lessons, book, clock, work, settings.replay.remembered_bytes),
+        replayer=Replayer(store, lessons, book, clock, work=work, remembered_bytes=settings.replay.remembered_bytes),
         memory=Memory(store, clock),
         upstreams=Upstreams(),
         keys=keys,
@@ -161,5 +161,6 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work, settings.replay.remembered_bytes)
+    size = settings.replay.remembered_bytes
+    replayer = Replayer(state.store, state.lessons, book, state.clock, work=state.work, remembered_bytes=size)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())
