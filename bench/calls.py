@@ -13,7 +13,11 @@ from pathlib import Path
 from bench.load.bodies import LAST_ANSWER, Conversation, answer_body, request, stream_events
 from tests.gateway.counting import Calls, Client, MadeUp, with_gateway
 
-_FOLDERS = (f"{Path(__file__).parents[1]}/src/", sysconfig.get_path("platlib") + "/", sysconfig.get_path("stdlib") + "/")
+_FOLDERS = (
+    f"{Path(__file__).parents[1]}/src/",
+    sysconfig.get_path("platlib") + "/",
+    sysconfig.get_path("stdlib") + "/",
+)
 
 
 def counted(turns: int, chunks: int = 0) -> Calls:

@@ -272,15 +272,18 @@ def _records(transcript: Transcript, conversation: TranslatedTurns, identity: Id
     """The records that the client's envelopes amount to: what was sealed, in its place among what the client shows."""
     if not conversation.opened:
         return ()
+    opened: dict[int, list[Placed]] = {}
+    for one in conversation.opened:
+        opened.setdefault(one.turn, []).append(one)
     records = []
     for step in walk(transcript, identity).steps:
-        placed = [one for one in conversation.opened if one.turn in step.positions]
+        placed = [one for position in step.positions for one in opened.get(position, ())]
         if not placed:
             continue
         items = tuple(
             item
             for position in step.positions
-            for item in _whole(conversation.turns[position].items, [one for one in placed if one.turn == position])
+            for item in _whole(conversation.turns[position].items, opened.get(position, []))
         )
         first = placed[0].held
         keys = tuple(dict.fromkeys((*step.keys, first.prefix))) if first.prefix else step.keys
