@@ -21,7 +21,7 @@ _FOLDERS = (
 
 
 def counted(turns: int, chunks: int = 0) -> Calls:
-    """One exchange of a conversation with so many turns to restore; its answer is a stream of so many chunks, or whole."""
+    """One exchange of a conversation with so many turns to restore, answered by a stream of so many chunks or whole."""
     conversation = Conversation(f"4 kB, {turns} turns", turns, 4_000)
     provider = MadeUp([LAST_ANSWER])
 

@@ -183,8 +183,8 @@ class CallIds(NamedTuple):
         return wrapped if self.rule.takes(wrapped) else hidden(name, self.turn)
 
     def hides(self, name: str) -> bool:
-        """Whether a client may know this id by a digest alone. The higher the turn, the longer what it is wrapped in: what
-        fits now has fitted before."""
+        """Whether a client may know this id by a digest alone. What an id is wrapped in grows with the turn: if it fits
+        now, it has fitted before."""
         return (self.outward(name, "", "") or "").startswith(_HIDDEN)
 
     def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]:
