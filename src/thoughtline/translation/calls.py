@@ -60,8 +60,11 @@ def fitted(name: str, rule: IdRule) -> str:
     if rule.takes(name):
         return name
     if rule.chars:
-        number = int(_digest(rule.salt, name), 16)
-        return "".join(_ALPHABET[number // 62**place % 62] for place in range(rule.chars))
+        number, letters = int(_digest(rule.salt, name), 16), []
+        for _ in range(rule.chars):
+            number, rest = divmod(number, 62)
+            letters.append(_ALPHABET[rest])
+        return "".join(letters)
     return _HIDDEN + _digest("fitted", name)[:32]
 
 
