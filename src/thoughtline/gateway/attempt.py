@@ -72,13 +72,7 @@ class Attempt:
     """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key."""
 
     def __init__(
-        self,
-        incoming: Incoming,
-        target: Target,
-        key: str,
-        *,
-        has_choice: bool = False,
-        is_last: bool = True,
+        self, incoming: Incoming, target: Target, key: str, *, has_choice: bool = False, is_last: bool = True
     ) -> None:
         route, provider = incoming.route, target.provider
         wire = FORMATS[route.format] if route.format is not None else USUAL

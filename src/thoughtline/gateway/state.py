@@ -118,8 +118,7 @@ def make_state(
     login_code: str = "",
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
-    lessons = Lessons(store, clock)
-    book = contract_book(settings, lessons)
+    book = contract_book(settings, lessons := Lessons(store, clock))
     metrics, work = Metrics(), InThreads()
     together = Path(settings.bus_directory) if settings.bus_directory else None
     journal.measure(metrics)
