@@ -119,7 +119,8 @@ class Replayer:
         `cut_for` found, for those who have asked.
         """
         original = Original(body, destination, identity, model=model, edits=edits, carried=carried)
-        if recall is not None or not self._conversations.are_kept:
+        is_own = recall is None and not carried.records and carried.call_ids is None
+        if not is_own or not self._conversations.are_kept:
             return await self._whole(original, recall)
         cut = cut or self.cut_for(self.cuts(body, destination.format, identity.tenant), destination, identity)
         resumed = await self._resumed(original, cut) if cut is not None else None

@@ -76,10 +76,9 @@ def _segments(prepared: Prepared, listed: Span, past: Past = NO_PAST) -> list[Se
 
 
 def is_worth_remembering(prepared: Prepared) -> bool:
-    needed, carried = prepared.needed, prepared.carried
-    if needed is None or len(needed.steps) < FEWEST_STEPS or prepared.problem is not None:
-        return False
-    return not carried.records and carried.call_ids is None
+    """A conversation that is long enough, and could be written."""
+    needed = prepared.needed
+    return needed is not None and len(needed.steps) >= FEWEST_STEPS and prepared.problem is None
 
 
 def conversation(prepared: Prepared, body: bytes) -> KnownConversation | None:

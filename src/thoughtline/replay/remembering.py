@@ -41,6 +41,7 @@ FEW = 4
 """A conversation that went back no more than so many segments was edited at its end; otherwise it is a branch."""
 
 IDLE_SECONDS = 3600.0
+"""Agents go on within minutes, people within the hour."""
 
 FINE = 16
 """Steps at the end that have a segment each; so many of those before them share one."""
@@ -55,7 +56,6 @@ Lookups: TypeAlias = tuple[tuple[Key, str | None], ...]
 
 Index: TypeAlias = tuple[str, FormatName, int, bytes]
 """Tenant and format, and a sample of how a conversation begins: where the model speaks first, and what stands there."""
-
 
 Span: TypeAlias = tuple[int, int]
 """Where a list stands: behind its opening bracket, and behind its closing one."""
