@@ -94,7 +94,8 @@ class Attempt:
         self._is_callers = target.is_callers and incoming.caller.key is None
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
-        account = account_of(key or self._credential)
+        accounts, shown = incoming.state.caches.accounts, key or self._credential
+        account = accounts.get(shown) or accounts.keep(shown, account_of(shown), len(shown))
         self.destination = Destination(provider.name, endpoint, target.model, target.format, account)
         self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
         self.is_plain = route.format is not None and "content_in_parts" in wire.quirks and self._takes_plain_content()
