@@ -7,7 +7,6 @@ only a known key gets in, and the providers' keys stay inside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Protocol
 
 from msgspec import Struct
@@ -106,7 +105,6 @@ def tenant_of(credential: str, peer: str) -> str:
     return "local" if is_this_machine(peer) else "a-" + _hashed(b"address", peer)
 
 
-@lru_cache(1024)
 def account_of(credential: str) -> str:
     """A name for the account that a credential belongs to, as the provider sees it."""
     return _hashed(b"account", credential)

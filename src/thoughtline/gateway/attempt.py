@@ -69,7 +69,10 @@ class ErrorResponse(NamedTuple):
 
 
 class Attempt:
-    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key."""
+    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
+
+    `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
+    """
 
     def __init__(
         self, incoming: Incoming, target: Target, key: str, *, has_choice: bool = False, is_last: bool = True
@@ -84,12 +87,10 @@ class Attempt:
         self.has_choice = has_choice
         self.is_generating = route.action == "generate"
         self.is_translated = target.format != route.format
-        # Whether what the caller shows may be seen by this target: no key of ours, and no other provider's.
         self._is_callers = target.is_callers and incoming.caller.key is None
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
-        account = account_of(key or self._credential)
-        self.destination = Destination(provider.name, endpoint, target.model, target.format, account)
+        self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
         self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
         self.is_plain = route.format is not None and "content_in_parts" in wire.quirks and self._takes_plain_content()
         self.body = incoming.body
@@ -107,6 +108,10 @@ class Attempt:
         self.upstream_seconds = 0.0
         self.bytes_up = 0
         self._due = 0.0
+
+    def _account(self) -> str:
+        accounts, shown = self.state.caches.accounts, self.key or self._credential
+        return accounts.get(shown) or accounts.keep(shown, account_of(shown), len(shown))
 
     def _takes_plain_content(self) -> bool:
         """Whether a chat client takes `content` to be text: its request says so, its key, or settings."""

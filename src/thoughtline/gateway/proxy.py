@@ -80,7 +80,7 @@ class Exchange:
         incoming, route = self._incoming, self._incoming.route
         try:
             await incoming.take_in()
-            self._disconnect.listen(incoming.receive)
+            self._disconnect.listen(incoming.scope, incoming.receive)
             if route.action == "models":
                 await self._list_models(send)
             elif route.action == "passthrough" or route.format is None:

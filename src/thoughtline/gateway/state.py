@@ -49,6 +49,7 @@ class Caches:
         self.routes: Cache[tuple[str, bytes], Route] = Cache()
         self.visitors: Cache[Head, Visitor] = Cache()
         self.choices: Cache[Asked, Choices] = Cache()
+        self.accounts: Cache[str, str] = Cache()
         self.addresses: Cache[tuple[str, str, str, str, bool, bool], str] = Cache()
 
 
