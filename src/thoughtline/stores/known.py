@@ -29,6 +29,8 @@ class Known:
     def missing(self, found: Found, now: float) -> list[Key]:
         """The keys of what was found here that the durable store has to be asked for."""
         lineages, others = self._lineages, self._others
+        if lineages.issuperset(found) and () not in found.values():
+            return []
         return [
             key
             for key, records in found.items()
