@@ -6,6 +6,9 @@ A process saves turns of 3 kB with memory in front, as a gateway does; each save
 and the 19 before it. "alone": one after the other, with a millisecond between them; "32 at once": so many at a time.
 Switches are those of all threads together, voluntary and not. The store is closed within what is measured: whatever is
 left to be done for a save counts.
+
+Then a look-up of the 200 turns of a conversation that memory holds, each 11 s after the one before, as an agent makes
+it; the clock is put on for that, nobody waits.
 """
 
 from __future__ import annotations
@@ -21,11 +24,12 @@ from typing import NamedTuple
 
 from bench.stores import TENANT, make_turns
 from thoughtline.stores import Store, StoreSettings, open_store
-from thoughtline.values.records import Record
+from thoughtline.values.records import Key, Record
 
 ROUNDS = 5
 TURNS = 20
 PAUSE_SECONDS = 0.001
+HISTORY, LOOK_UPS, AGENT_PAUSE_SECONDS = 200, 50, 11.0
 SETTINGS = StoreSettings(memory_entries=10**6, memory_bytes=2**40, clean_seconds=1e9)
 
 
@@ -93,6 +97,38 @@ def main() -> None:
         cpu, switches, took = (statistics.median(figures) for figures in zip(*rounds, strict=True))
         name = "alone" if at_once == 1 else f"{at_once} at once"
         print(f"{kind:<10}{name:<14}{cpu:>8.0f}{switches:>10.1f}{took:>15.0f}", flush=True)
+    for kind in options.stores:
+        with tempfile.TemporaryDirectory() as folder:
+            cpu = asyncio.run(look_up("memory://" if kind == "memory" else f"sqlite:///{folder}/thoughts.db"))
+        print(f"{kind:<10}look-up of {HISTORY} turns after {AGENT_PAUSE_SECONDS:.0f} s: CPU µs {cpu:.0f}", flush=True)
+
+
+class Agent:
+    """A clock that an agent's pauses put on."""
+
+    def __init__(self) -> None:
+        self.paused = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.paused
+
+
+async def look_up(url: str) -> float:
+    """CPU µs of one look-up after a pause."""
+    clock = Agent()
+    store = await open_store(url, SETTINGS, clock)
+    turns = make_turns(HISTORY)
+    await store.save(turns)
+    took = []
+    for _ in range(LOOK_UPS):
+        clock.paused += AGENT_PAUSE_SECONDS
+        keys = [Key(turn.keys[0][:1] + turn.keys[0][1:]) for turn in turns]
+        began = time.process_time()
+        found = await store.find(TENANT, keys)
+        took.append(time.process_time() - began)
+        assert all(found.values())
+    await store.close()
+    return 1e6 * statistics.median(took)
 
 
 async def fill(url: str, entries: int) -> None:

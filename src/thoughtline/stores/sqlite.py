@@ -195,6 +195,10 @@ class SqliteStore(DurableStore):
         fold(connection, self._settings.ttl_seconds)
         return work.mark_deleted(connection, where, now)
 
+    def _fold_some(self, connection: sqlite3.Connection) -> int:
+        """Saves that come meanwhile find the file locked, and wait for so much at most."""
+        return fold(connection, self._settings.ttl_seconds, work.STEP)
+
     def _fold_soon(self) -> None:
         if self._folding is None:
             self._folding = asyncio.get_running_loop().call_later(FOLD_SECONDS, self._folder.wake)
@@ -202,7 +206,8 @@ class SqliteStore(DurableStore):
     async def _fold(self) -> None:
         self._folding = None
         if await self._read_quickly(has_arrivals):
-            await self._write(lambda connection: fold(connection, self._settings.ttl_seconds))
+            while await self._write(self._fold_some) == work.STEP:
+                pass
             await self._write(touch)
 
     async def _fold_now(self) -> None:

@@ -30,6 +30,7 @@ _APPEND = """INSERT INTO arrivals SELECT
 _NEW = """SELECT f.value, a.seq, a.at, a.rows FROM facts f LEFT JOIN arrivals a ON a.seq > ?
     WHERE f.name = 'folded' ORDER BY a.seq"""
 
+ALL = -1
 OVERDUE_SECONDS = 60.0
 
 _encoder = msgspec.msgpack.Encoder()
@@ -57,9 +58,9 @@ def append(connection: sqlite3.Connection, parts: Sequence[Part]) -> None:
         connection.execute(_APPEND, (now, _encoder.encode(kept)))
 
 
-def fold(connection: sqlite3.Connection, ttl_seconds: float) -> None:
-    """All that has arrived, to where it belongs. Deletions were asked when it came; later ones fold first."""
-    arrived = connection.execute("SELECT seq, at, rows FROM arrivals ORDER BY seq").fetchall()
+def fold(connection: sqlite3.Connection, ttl_seconds: float, limit: int = ALL) -> int:
+    """What has arrived, to where it belongs; how much. Deletions were asked when it came; later ones fold first."""
+    arrived = connection.execute("SELECT seq, at, rows FROM arrivals ORDER BY seq LIMIT ?", (limit,)).fetchall()
     for _, group in groupby(arrived, lambda arrival: int(arrival[1])):
         some = list(group)
         now = max(at for _, at, _ in some)
@@ -67,6 +68,7 @@ def fold(connection: sqlite3.Connection, ttl_seconds: float) -> None:
     if arrived:
         connection.execute("DELETE FROM arrivals WHERE seq <= ?", (arrived[-1][0],))
         connection.execute("UPDATE facts SET value = ? WHERE name = 'folded'", (arrived[-1][0],))
+    return len(arrived)
 
 
 def touch(connection: sqlite3.Connection) -> None:
