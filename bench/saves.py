@@ -33,14 +33,14 @@ HISTORY, LOOK_UPS, AGENT_PAUSE_SECONDS = 200, 50, 11.0
 SETTINGS = StoreSettings(memory_entries=10**6, memory_bytes=2**40, clean_seconds=1e9)
 
 
-class Used(NamedTuple):
+class ProcessUse(NamedTuple):
     """Of this process so far."""
 
     cpu_seconds: float
     switches: int
 
     @classmethod
-    def now(cls) -> Used:
+    def now(cls) -> ProcessUse:
         lines = (line for status in Path("/proc/self/task").glob("*/status") for line in status.open())
         return cls(time.process_time(), sum(int(line.split()[1]) for line in lines if "ctxt_switches" in line))
 
@@ -63,13 +63,13 @@ async def measure(url: str, saves: int, at_once: int) -> tuple[float, float, flo
     turns = make_turns(saves)
     each = saves // at_once
     parts = [turns[at : at + each] for at in range(0, each * at_once, each)]
-    pauses = Used.now()
+    pauses = ProcessUse.now()
     await asyncio.gather(*(pause(each) for _ in parts))
-    before = Used.now()
+    before = ProcessUse.now()
     took = sum(await asyncio.gather(*(save_and_find(store, part) for part in parts)))
-    during = Used.now()
+    during = ProcessUse.now()
     await store.close()
-    after = Used.now()
+    after = ProcessUse.now()
     idle_cpu, idle_switches = before.cpu_seconds - pauses.cpu_seconds, before.switches - pauses.switches
     count = each * at_once
     cpu = (after.cpu_seconds - before.cpu_seconds - idle_cpu) / count
@@ -103,7 +103,7 @@ def main() -> None:
         print(f"{kind:<10}look-up of {HISTORY} turns after {AGENT_PAUSE_SECONDS:.0f} s: CPU µs {cpu:.0f}", flush=True)
 
 
-class Agent:
+class AgentClock:
     """A clock that an agent's pauses put on."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Agent:
 
 async def look_up(url: str) -> float:
     """CPU µs of one look-up after a pause."""
-    clock = Agent()
+    clock = AgentClock()
     store = await open_store(url, SETTINGS, clock)
     turns = make_turns(HISTORY)
     await store.save(turns)

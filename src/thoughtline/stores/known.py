@@ -12,7 +12,7 @@ from thoughtline.stores.base import Found, Generation
 from thoughtline.values.records import Key, is_lineage
 
 
-class Known:
+class KnownKeys:
     """The keys of one tenant under one generation. The next has its own; what still comes into this one is lost."""
 
     __slots__ = ("_lineages", "_others", "generation")

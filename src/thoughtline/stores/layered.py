@@ -38,7 +38,7 @@ from thoughtline.stores.base import (
     StoreHealth,
     newest_first,
 )
-from thoughtline.stores.known import Known
+from thoughtline.stores.known import KnownKeys
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.waiting import Waiting
@@ -59,7 +59,7 @@ class _Asked(NamedTuple):
     records that were written meanwhile."""
 
     tenant: str
-    known: Known
+    known: KnownKeys
     deleted: list[Deletion]
     touched: set[tuple[str, Key]]
 
@@ -74,7 +74,7 @@ class LayeredStore:
         self._clock = clock
         self._front = MemoryStore(settings, clock)
         self._front.index.on_drop = self._forget_known
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, KnownKeys] = {}
         self._changes = 0
         self._last_generation: Generation = ()
         self._finds: dict[int, set[tuple[str, Key]]] = {}
@@ -171,13 +171,13 @@ class LayeredStore:
             found.update(await self._find_durable(tenant, ask, known))
         return found
 
-    async def _refresh(self, tenant: str) -> Known:
+    async def _refresh(self, tenant: str) -> KnownKeys:
         """What memory knows, after asking whether that still holds."""
         generation = await self._durable.generation(tenant)
         known = self._known.get(tenant)
         if known is None or known.generation != generation:
             self._known.pop(tenant, None)
-            known = Known(generation)
+            known = KnownKeys(generation)
         return known
 
     def _find_here(self, tenant: str, keys: Sequence[Key], now: float) -> Found:
@@ -245,7 +245,7 @@ class LayeredStore:
             del self._waiting_notes[place]
         return max(gone, await self._durable.delete_notes(namespace, key))
 
-    async def _find_durable(self, tenant: str, keys: list[Key], known: Known) -> Found:
+    async def _find_durable(self, tenant: str, keys: list[Key], known: KnownKeys) -> Found:
         before, touched = self._front.deletions, set[tuple[str, Key]]()
         self._finds[id(touched)] = touched
         try:

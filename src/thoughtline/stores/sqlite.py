@@ -30,7 +30,7 @@ from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import decode_cursor
 from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
-from thoughtline.stores.sqlite_arrivals import Appender, Arrivals, Part, fold, has_arrivals, touch
+from thoughtline.stores.sqlite_arrivals import Appender, Arrivals, NewRows, fold, has_arrivals, touch
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import SqliteWriter, unavailable
 from thoughtline.stores.uses import Uses
@@ -109,7 +109,7 @@ class SqliteStore(DurableStore):
             self._reader = None
 
     async def _save(self, rows: list[Row], now: float) -> None:
-        part, began = Part(rows, now), time.monotonic()
+        part, began = NewRows(rows, now), time.monotonic()
         may_wait = self._synchronous == "full" or self._is_slow_to_write or part.size > MAX_APPENDED
         try:
             if may_wait or not await self._open_appender().append(part):
@@ -184,7 +184,7 @@ class SqliteStore(DurableStore):
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
 
-    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[Part]) -> None:
+    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[NewRows]) -> None:
         """What several have given at about the same time, and had better not wait for on the loop."""
         now = max(part.now for part in parts)
         rows = [row for part in parts for row in part.rows]

@@ -37,7 +37,7 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(list[Row])
 
 
-class Part(NamedTuple):
+class NewRows(NamedTuple):
     """What one call saves."""
 
     rows: list[Row]
@@ -48,7 +48,7 @@ class Part(NamedTuple):
         return sum(row.size for row in self.rows)
 
 
-def append(connection: sqlite3.Connection, parts: Sequence[Part]) -> None:
+def append(connection: sqlite3.Connection, parts: Sequence[NewRows]) -> None:
     """Write the records that no deletion bars."""
     now = max(part.now for part in parts)
     rows = [row for part in parts for row in part.rows]
@@ -149,9 +149,9 @@ class Appender:
         self._connection = connection
         self._on_append = on_append
         self._loop = asyncio.get_running_loop()
-        self._parts: list[tuple[Part, asyncio.Future[bool]]] = []
+        self._parts: list[tuple[NewRows, asyncio.Future[bool]]] = []
 
-    async def append(self, part: Part) -> bool:
+    async def append(self, part: NewRows) -> bool:
         """Whether it is committed; if not, somebody has the file locked, or it can't be written."""
         done: asyncio.Future[bool] = self._loop.create_future()
         if not self._parts:
@@ -171,7 +171,7 @@ class Appender:
         if is_done:
             self._on_append()
 
-    def _transact(self, parts: list[Part]) -> bool:
+    def _transact(self, parts: list[NewRows]) -> bool:
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
