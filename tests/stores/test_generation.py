@@ -42,6 +42,15 @@ async def test_a_deletion_changes_it(anywhere: Place) -> None:
     assert await store.generation("tenant") != before
 
 
+async def test_a_deletion_changes_it_though_nothing_was_there(shared: Place) -> None:
+    """Another process may have in its memory what is not written, and now never will be."""
+    one, two = await shared.open(), await shared.open()
+    before = await two.generation("tenant")
+    await one.delete(Filter(tenant="tenant", session="nobody"))
+    shared.clock.advance(STALE_SECONDS)
+    assert await two.generation("tenant") != before
+
+
 async def test_an_end_of_life_changes_it(anywhere: Place) -> None:
     """Also of what nobody has cleaned up yet: in time for whoever would go on with it."""
     store = await anywhere.open()

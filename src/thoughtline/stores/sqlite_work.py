@@ -149,6 +149,7 @@ def mark_deleted(connection: sqlite3.Connection, where: Filter, now: float) -> i
         "INSERT INTO deletions (at, tenant, provider, model, session, call_id) VALUES (?, ?, ?, ?, ?, ?)",
         (now, where.tenant, where.provider, where.model, where.session, where.call_id),
     )
+    connection.execute("UPDATE facts SET value = value + 1 WHERE name = 'changes'")
     (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
     return int(newest)
 
