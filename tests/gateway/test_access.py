@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.credentials import account_of, tenant_of
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import Caller, NoKeys, account_of, admit, keys_for, tenant_of
+from thoughtline.gateway.access import Caller, NoKeys, admit, keys_for
 from thoughtline.gateway.client_keys import ClientKey, make_secret
 from thoughtline.settings import Settings
 from thoughtline.values.errors import Declined

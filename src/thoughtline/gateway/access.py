@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from thoughtline.catalogue import Provider
+from thoughtline.credentials import account_of, credentials_of, tenant_of
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.client_keys import ClientKey, has_checksum
-from thoughtline.gateway.door import check_head, is_direct, is_this_machine, is_website, peer_of
-from thoughtline.gateway.headers import credentials_of
+from thoughtline.gateway.door import check_head, is_direct, is_website, peer_of
 from thoughtline.settings import ServerSettings, Settings
-from thoughtline.values.digests import named_digest
 from thoughtline.values.errors import Declined
 
 
@@ -70,18 +69,6 @@ class Caller(NamedTuple):
     is_free: bool = False
     is_website: bool = False
     is_local: bool = False
-
-
-def tenant_of(credential: str, peer: str) -> str:
-    """A name for whoever holds a credential. Without one, callers of this machine are one, others are their address."""
-    if credential:
-        return "t-" + _hashed(b"tenant", credential)
-    return "local" if is_this_machine(peer) else "a-" + _hashed(b"address", peer)
-
-
-def account_of(credential: str) -> str:
-    """A name for the account that a credential belongs to, as the provider sees it."""
-    return _hashed(b"account", credential)
 
 
 def admit(
@@ -181,8 +168,3 @@ def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
             f"{provider.name} is on the gateway's own network, and closed to callers from elsewhere.",
             "Ask with a client key: `thoughtline keys add NAME` makes one.",
         )
-
-
-def _hashed(purpose: bytes, value: str) -> str:
-    # Keys of providers are long and random, so a plain digest can't be undone by guessing.
-    return named_digest(value, purpose).hex()

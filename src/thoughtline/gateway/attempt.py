@@ -16,12 +16,12 @@ from thoughtline.addresses import address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
+from thoughtline.credentials import account_of
+from thoughtline.encodings import unpacked
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS
 from thoughtline.formats.paths import Action
-from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.estimating import estimate_body, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials

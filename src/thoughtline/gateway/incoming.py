@@ -6,13 +6,13 @@ from functools import partial
 
 from msgspec import Struct
 
+from thoughtline.credentials import credentials_of
+from thoughtline.encodings import unpacked
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.access import Caller
 from thoughtline.gateway.asgi import Receive, Scope, read_body
 from thoughtline.gateway.choosing import Choices, Conversation
-from thoughtline.gateway.encodings import unpacked
-from thoughtline.gateway.headers import credentials_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.translating import ClientFormat

@@ -32,7 +32,6 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.pipeline import Down, Received, down, prepare, take_in
-from thoughtline.gateway.reading import log_problem
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
@@ -45,7 +44,7 @@ from thoughtline.stores import Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, ThoughtlineError
 from thoughtline.values.outcome import Outcome
-from thoughtline.watching import StreamWatch, Watch
+from thoughtline.watching import StreamWatch, Watch, log_problem
 
 _STREAMS = {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
 

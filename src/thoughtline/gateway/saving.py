@@ -8,8 +8,8 @@ from collections.abc import Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
-from thoughtline.gateway.reading import log_problem
 from thoughtline.stores import Clock
+from thoughtline.watching import log_problem
 
 RECENT_SECONDS = 60.0
 """How long after the last late save the store is still called slow."""

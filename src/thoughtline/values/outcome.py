@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+REPLAY_HEADER = "x-thoughtline-replay"
+
 
 class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
     """How many turns had their reasoning restored, inherited, left blank, stripped, or still miss it; whether the
@@ -46,3 +48,10 @@ class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
     added_chars: int = 0
     tool_errors: int = 0
     finish: str = ""
+
+
+def replay_words(done: Counts, store: str = "ok", *, is_unread: bool = False) -> str:
+    """The value of `REPLAY_HEADER`: what was done, and how the store is unless it is well."""
+    words = ", ".join([f"{name}={count}" for name, count in done.counted.items()])
+    words += ", unread=1" if is_unread else ""
+    return words if store == "ok" else f"{words}, store={store}"
