@@ -79,27 +79,41 @@ class Line:
 
     async def begin(self, method: str, url: str, headers: Headers, body: bytes) -> Exchange:
         """A request that is about to be sent. What is no request of a known format goes out as it came."""
-        asked, engine = self._asked(method, url, headers, body), self._engine
+        asked = self._asked(method, url, headers, body)
         if asked is None:
-            return Exchange(engine, body, None)
-        try:
-            prepared = await wait_for(submit(engine.prepare(body, asked.destination, asked.identity)))
-        except Exception as problem:
-            log_problem("a request could not be prepared", problem)
-            return Exchange(engine, body, None)
-        return Exchange(engine, body, prepared, is_streaming=asked.address.is_streaming, keeps=_keeps(asked))
+            return Exchange(self._engine, body, None)
+        return await self.begin_for(asked.destination, asked.identity, body, address=asked.address)
 
     def begin_sync(self, method: str, url: str, headers: Headers, body: bytes) -> SyncExchange:
         """The same for code without a loop."""
-        asked, engine = self._asked(method, url, headers, body), self._engine
+        asked = self._asked(method, url, headers, body)
         if asked is None:
-            return SyncExchange(engine, body, None)
+            return SyncExchange(self._engine, body, None)
+        return self.begin_for_sync(asked.destination, asked.identity, body, address=asked.address)
+
+    async def begin_for(
+        self, destination: Destination, identity: Identity, body: bytes, *, address: Address | None = None
+    ) -> Exchange:
+        """A request of which you know yourself where it goes and whose it is."""
+        engine = self._engine
         try:
-            prepared = submit(engine.prepare(body, asked.destination, asked.identity)).result()
+            prepared = await wait_for(submit(engine.prepare(body, destination, identity)))
+        except Exception as problem:
+            log_problem("a request could not be prepared", problem)
+            return Exchange(engine, body, None)
+        return Exchange(engine, body, prepared, address)
+
+    def begin_for_sync(
+        self, destination: Destination, identity: Identity, body: bytes, *, address: Address | None = None
+    ) -> SyncExchange:
+        """The same for code without a loop."""
+        engine = self._engine
+        try:
+            prepared = submit(engine.prepare(body, destination, identity)).result()
         except Exception as problem:
             log_problem("a request could not be prepared", problem)
             return SyncExchange(engine, body, None)
-        return SyncExchange(engine, body, prepared, is_streaming=asked.address.is_streaming, keeps=_keeps(asked))
+        return SyncExchange(engine, body, prepared, address)
 
     def _asked(self, method: str, url: str, headers: Headers, body: bytes) -> _Asked | None:
         try:
@@ -174,6 +188,11 @@ class Line:
         finally:
             _session.reset(token)
 
+    @property
+    def hold_seconds(self) -> float:
+        """How long the end of a turn waits for its record."""
+        return self._settings.replay.hold_ms / 1000
+
     # --- its life -----------------------------------------------------------------------------------------------------
 
     @property
@@ -222,11 +241,6 @@ def remember(client: Client, line: Line | None = None) -> Client:
                 _default.append(Line())
             line = _default[0]
     return line.remember(client)
-
-
-def _keeps(asked: _Asked) -> bool:
-    """Whether the answer is a turn: the count of tokens is none."""
-    return asked.address.action == "generate"
 
 
 def _lowered(headers: Headers) -> dict[bytes, bytes]:

@@ -23,6 +23,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.line.background import submit, wait_for
 from thoughtline.line.engine import Engine
 from thoughtline.line.reading import Reader
+from thoughtline.outgoing import Address
 from thoughtline.replayer import Prepared
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.outcome import REPLAY_HEADER, Outcome, replay_words
@@ -37,20 +38,12 @@ _STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/
 class ExchangeState:
     """What both kinds of exchange have. Without `prepared` the request is none of ours, and nothing is done."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        body: bytes,
-        prepared: Prepared | None,
-        *,
-        is_streaming: bool = False,
-        keeps: bool = True,
-    ) -> None:
+    def __init__(self, engine: Engine, body: bytes, prepared: Prepared | None, address: Address | None = None) -> None:
         self._engine = engine
         self._body = body
         self._prepared = prepared
-        self._is_streaming = is_streaming
-        self._keeps = keeps
+        self._is_streaming = address is not None and address.is_streaming
+        self._keeps = address is None or address.action == "generate"
         self._reader: Reader | None = None
         self._has_ended = False
 

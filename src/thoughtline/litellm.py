@@ -1,0 +1,218 @@
+"""A callback for LiteLLM, proxy and SDK: `callbacks: ["thoughtline.litellm.callback"]`.
+
+    before the call        the history as the deployment's model wants it, once LiteLLM has chosen it
+    whole answers          remembered before the caller gets them
+    streams of the proxy   read chunk by chunk, their end held until the turn is saved
+    streams of the SDK     remembered when LiteLLM gives them to its loggers; the next call waits for that
+
+A callback can't send again, so nothing is healed. Blocks of what LiteLLM translates (Anthropic, Gemini) it carries itself, in
+`thinking_blocks`. Tenants are the proxy's virtual keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+
+import msgspec
+from litellm.integrations.custom_logger import CustomLogger
+
+from thoughtline.catalogue import PROVIDERS
+from thoughtline.credentials import account_of, tenant_of
+from thoughtline.formats import USUAL
+from thoughtline.line import Exchange, Line, SyncExchange
+from thoughtline.outgoing import Address, server_of
+from thoughtline.providers import canonical_name
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
+from thoughtline.watching import log_problem
+
+Json = dict[str, Any]
+
+MOST_UNDER_WAY = 10_000
+"""Calls whose answer has not come. Those that failed leave nothing behind but this."""
+
+_PASSED_ON = ("tools", "thinking", "reasoning_effort", "enable_thinking", "extra_body")
+"""Members that say whether a model thinks: contracts ask for them."""
+
+
+class _Asked(NamedTuple):
+    """A call, as a request of chat completions."""
+
+    destination: Destination
+    identity: Identity
+    body: bytes
+
+
+class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency of ours
+    """Over the store that is the gateway's own, or over a line."""
+
+    def __init__(self, line: Line | None = None) -> None:
+        super().__init__()
+        self._line = line
+        self._under_way: OrderedDict[str, Exchange | SyncExchange] = OrderedDict()
+        self._ending: dict[str, asyncio.Event] = {}
+
+    @property
+    def line(self) -> Line:
+        if self._line is None:
+            self._line = Line()
+        return self._line
+
+    # --- before the call ----------------------------------------------------------------------------------------------
+
+    async def async_pre_call_deployment_hook(self, kwargs: Json, call_type: object) -> Json | None:
+        asked = _asked(kwargs)
+        if asked is None:
+            return None
+        await self._settled()
+        exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
+        self._keep(kwargs, exchange)
+        return None if exchange.body == asked.body else {**kwargs, "messages": _messages(exchange)}
+
+    def log_pre_api_call(self, model: str, messages: object, kwargs: Json) -> None:
+        """Of a call without a loop, which has no other hook: the request is changed where it stands."""
+        sent = (kwargs.get("additional_args") or {}).get("complete_input_dict")
+        if kwargs.get("litellm_call_id") in self._under_way or not isinstance(sent, dict):
+            return
+        asked = _asked({**kwargs, **(kwargs.get("litellm_params") or {}), "messages": sent.get("messages")})
+        if asked is not None:
+            exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
+            self._keep(kwargs, exchange)
+            if exchange.body != asked.body:
+                sent["messages"] = _messages(exchange)
+
+    def _keep(self, kwargs: Json, exchange: Exchange | SyncExchange) -> None:
+        self._under_way[str(kwargs.get("litellm_call_id"))] = exchange
+        while len(self._under_way) > MOST_UNDER_WAY:
+            self._under_way.popitem(last=False)
+
+    # --- after it -----------------------------------------------------------------------------------------------------
+
+    async def async_post_call_success_deployment_hook(
+        self, request_data: Json, response: Any, call_type: object
+    ) -> None:
+        await self._remember(request_data, response)
+
+    async def async_post_call_streaming_iterator_hook(
+        self, user_api_key_dict: object, response: Any, request_data: Json
+    ) -> AsyncIterator[Any]:
+        exchange = self._under_way.pop(str(request_data.get("litellm_call_id")), None)
+        try:
+            async for chunk in response:
+                if isinstance(exchange, Exchange) and exchange.hear(chunk):
+                    await exchange.save()
+                yield chunk
+            if isinstance(exchange, Exchange):
+                await exchange.end()
+        finally:
+            if exchange is not None:
+                exchange.cut()
+
+    async def async_post_call_streaming_deployment_hook(
+        self, request_data: Json, response_chunk: object, call_type: object
+    ) -> None:
+        """The last chunk of a stream: LiteLLM's loggers get the whole of it soon."""
+        call = str(request_data.get("litellm_call_id"))
+        if call in self._under_way:
+            self._ending[call] = asyncio.Event()
+
+    async def async_log_success_event(self, kwargs: Json, response_obj: Any, start_time: object, end: object) -> None:
+        await self._remember(kwargs, response_obj)
+
+    def log_success_event(self, kwargs: Json, response_obj: Any, start_time: object, end_time: object) -> None:
+        exchange = self._under_way.get(str(kwargs.get("litellm_call_id")))
+        if isinstance(exchange, SyncExchange) and (body := _whole(response_obj)):
+            del self._under_way[str(kwargs.get("litellm_call_id"))]
+            exchange.read(body)
+            exchange.end()
+
+    async def _remember(self, kwargs: Json, response: Any) -> None:
+        call = str(kwargs.get("litellm_call_id"))
+        exchange = self._under_way.get(call)
+        if isinstance(exchange, Exchange) and (body := _whole(response)):
+            del self._under_way[call]
+            exchange.read(body)
+            await exchange.end()
+        if ending := self._ending.pop(call, None):
+            ending.set()
+
+    async def _settled(self) -> None:
+        """Streams that are over are about to be remembered; a call that follows one waits for it, but not for long."""
+        waits = [asyncio.ensure_future(ending.wait()) for ending in self._ending.values()]
+        if waits:
+            await asyncio.wait(waits, timeout=self.line.hold_seconds)
+            for wait in waits:
+                wait.cancel()
+            self._ending.clear()
+
+
+def _asked(kwargs: Json) -> _Asked | None:
+    """What goes to a server of chat completions; nothing else is ours."""
+    try:
+        messages, model = kwargs.get("messages"), str(kwargs.get("model") or "")
+        prefix, _, rest = model.partition("/")
+        name = canonical_name(str(kwargs.get("custom_llm_provider") or (prefix if rest else "")))
+        row = PROVIDERS.get(name)
+        if not messages or (row is not None and row.formats[0] != USUAL.name) or (row is None and name in _TRANSLATED):
+            return None
+        model = rest if rest and canonical_name(prefix) == name else model
+        base = str(kwargs.get("api_base") or kwargs.get("base_url") or (row.base_url if row is not None else ""))
+        server = server_of(Address(USUAL.name, base.rstrip("/").removesuffix("/chat/completions")))
+        key = str(kwargs.get("api_key") or "")
+        destination = Destination(server.provider, server.endpoint, model, USUAL.name, account_of(key))
+        members = {member: kwargs[member] for member in _PASSED_ON if kwargs.get(member) is not None}
+        body = msgspec.json.encode({"model": model, "messages": messages, **members}, enc_hook=_plain)
+        return _Asked(destination, Identity(_tenant(kwargs, key), _session(kwargs)), body)
+    except Exception as problem:
+        log_problem("a call of LiteLLM could not be read", problem)
+        return None
+
+
+_TRANSLATED = frozenset({"vertex_ai", "vertex_ai_beta", "sagemaker", "watsonx", "replicate", "huggingface"})
+"""Providers of LiteLLM that we have no row of, and that don't speak chat completions."""
+
+
+def _metadata(kwargs: Json) -> Json:
+    return {**(kwargs.get("metadata") or {}), **(kwargs.get("litellm_metadata") or {})}
+
+
+def _tenant(kwargs: Json, key: str) -> str:
+    """The virtual key, of which the proxy tells the hash; without one the key that goes up."""
+    metadata = _metadata(kwargs)
+    virtual = metadata.get("user_api_key_hash") or metadata.get("user_api_key")
+    return tenant_of(f"litellm {virtual}") if virtual else tenant_of(key)
+
+
+def _session(kwargs: Json) -> str | None:
+    metadata = _metadata(kwargs)
+    found = kwargs.get("litellm_session_id") or metadata.get("litellm_session_id") or metadata.get("session_id")
+    return str(found) if found else None
+
+
+def _messages(exchange: Exchange | SyncExchange) -> list[Any]:
+    messages: list[Any] = msgspec.json.decode(exchange.body)["messages"]
+    return messages
+
+
+def _whole(response: Any) -> bytes:
+    """A whole answer; empty if it is something else, such as a stream."""
+    if type(response).__name__ != "ModelResponse":
+        return b""
+    try:
+        return msgspec.json.encode(response.model_dump(mode="json", exclude_none=True), enc_hook=_plain)
+    except (TypeError, ValueError, msgspec.MsgspecError) as problem:
+        log_problem("an answer of LiteLLM could not be read", problem)
+        return b""
+
+
+def _plain(value: Any) -> object:
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise NotImplementedError
+    return dump(mode="json", exclude_none=True)
+
+
+callback = Callback()
