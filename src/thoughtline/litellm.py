@@ -5,8 +5,8 @@
     streams of the proxy   read chunk by chunk, their end held until the turn is saved
     streams of the SDK     remembered when LiteLLM gives them to its loggers; the next call waits for that
 
-A callback can't send again, so nothing is healed. Blocks of what LiteLLM translates (Anthropic, Gemini) it carries itself, in
-`thinking_blocks`. Tenants are the proxy's virtual keys.
+A callback can't send again, so nothing is healed. What LiteLLM translates (Anthropic, Gemini) it carries by itself.
+Tenants are the proxy's virtual keys.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator
+from concurrent.futures import Future, wait
 from typing import Any, NamedTuple
 
 import msgspec
@@ -46,14 +47,22 @@ class _Asked(NamedTuple):
     body: bytes
 
 
+class _Call(NamedTuple):
+    """A call under way. `over` is done when its answer is remembered."""
+
+    exchange: Exchange | SyncExchange
+    tenant: str
+    is_stream: bool
+    over: Future[None]
+
+
 class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency of ours
     """Over the store that is the gateway's own, or over a line."""
 
     def __init__(self, line: Line | None = None) -> None:
         super().__init__()
         self._line = line
-        self._under_way: OrderedDict[str, Exchange | SyncExchange] = OrderedDict()
-        self._ending: dict[str, asyncio.Event] = {}
+        self._under_way: OrderedDict[str, _Call] = OrderedDict()
 
     @property
     def line(self) -> Line:
@@ -67,9 +76,11 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         asked = _asked(kwargs)
         if asked is None:
             return None
-        await self._settled()
         exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
-        self._keep(kwargs, exchange)
+        if streams := self._awaited(exchange, asked):
+            await asyncio.wait(map(asyncio.wrap_future, streams), timeout=self.line.hold_seconds)
+            exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
+        self._keep(kwargs, asked, exchange)
         return None if exchange.body == asked.body else {**kwargs, "messages": _messages(exchange)}
 
     def log_pre_api_call(self, model: str, messages: object, kwargs: Json) -> None:
@@ -78,14 +89,26 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         if kwargs.get("litellm_call_id") in self._under_way or not isinstance(sent, dict):
             return
         asked = _asked({**kwargs, **(kwargs.get("litellm_params") or {}), "messages": sent.get("messages")})
-        if asked is not None:
+        if asked is None:
+            return
+        exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
+        if streams := self._awaited(exchange, asked):
+            wait(streams, timeout=self.line.hold_seconds)
             exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
-            self._keep(kwargs, exchange)
-            if exchange.body != asked.body:
-                sent["messages"] = _messages(exchange)
+        self._keep(kwargs, asked, exchange)
+        if exchange.body != asked.body:
+            sent["messages"] = _messages(exchange)
 
-    def _keep(self, kwargs: Json, exchange: Exchange | SyncExchange) -> None:
-        self._under_way[str(kwargs.get("litellm_call_id"))] = exchange
+    def _awaited(self, exchange: Exchange | SyncExchange, asked: _Asked) -> list[Future[None]]:
+        """What is missing may be in a stream that LiteLLM's loggers are about to get: these are waited for."""
+        if not (exchange.outcome.missing or exchange.outcome.blank):
+            return []
+        tenant = asked.identity.tenant
+        return [call.over for call in self._under_way.values() if call.is_stream and call.tenant == tenant]
+
+    def _keep(self, kwargs: Json, asked: _Asked, exchange: Exchange | SyncExchange) -> None:
+        call = _Call(exchange, asked.identity.tenant, bool(kwargs.get("stream")), Future())
+        self._under_way[str(kwargs.get("litellm_call_id"))] = call
         while len(self._under_way) > MOST_UNDER_WAY:
             self._under_way.popitem(last=False)
 
@@ -94,12 +117,13 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
     async def async_post_call_success_deployment_hook(
         self, request_data: Json, response: Any, call_type: object
     ) -> None:
-        await self._remember(request_data, response)
+        await self._remember(request_data, _whole(response))
 
     async def async_post_call_streaming_iterator_hook(
         self, user_api_key_dict: object, response: Any, request_data: Json
     ) -> AsyncIterator[Any]:
-        exchange = self._under_way.pop(str(request_data.get("litellm_call_id")), None)
+        call = self._under_way.pop(str(request_data.get("litellm_call_id")), None)
+        exchange = call.exchange if call is not None else None
         try:
             async for chunk in response:
                 if isinstance(exchange, Exchange) and exchange.hear(chunk):
@@ -111,42 +135,38 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
             if exchange is not None:
                 exchange.cut()
 
-    async def async_post_call_streaming_deployment_hook(
-        self, request_data: Json, response_chunk: object, call_type: object
-    ) -> None:
-        """The last chunk of a stream: LiteLLM's loggers get the whole of it soon."""
-        call = str(request_data.get("litellm_call_id"))
-        if call in self._under_way:
-            self._ending[call] = asyncio.Event()
-
     async def async_log_success_event(self, kwargs: Json, response_obj: Any, start_time: object, end: object) -> None:
-        await self._remember(kwargs, response_obj)
+        """The whole of a stream."""
+        await self._remember(kwargs, _whole(response_obj))
+
+    def log_post_api_call(self, kwargs: Json, response_obj: object, start_time: object, end_time: object) -> None:
+        """What came of a call without a loop; of a stream nothing yet."""
+        answer = kwargs.get("original_response")
+        if isinstance(answer, str) and answer.startswith("{"):
+            self._remember_sync(kwargs, answer.encode())
 
     def log_success_event(self, kwargs: Json, response_obj: Any, start_time: object, end_time: object) -> None:
-        exchange = self._under_way.get(str(kwargs.get("litellm_call_id")))
-        if isinstance(exchange, SyncExchange) and (body := _whole(response_obj)):
-            del self._under_way[str(kwargs.get("litellm_call_id"))]
-            exchange.read(body)
-            exchange.end()
+        """The whole of a stream without a loop, in a thread of LiteLLM's."""
+        self._remember_sync(kwargs, _whole(response_obj))
 
-    async def _remember(self, kwargs: Json, response: Any) -> None:
-        call = str(kwargs.get("litellm_call_id"))
-        exchange = self._under_way.get(call)
-        if isinstance(exchange, Exchange) and (body := _whole(response)):
-            del self._under_way[call]
-            exchange.read(body)
-            await exchange.end()
-        if ending := self._ending.pop(call, None):
-            ending.set()
+    async def _remember(self, kwargs: Json, body: bytes) -> None:
+        call = self._under_way.get(str(kwargs.get("litellm_call_id")))
+        if call is not None and isinstance(call.exchange, Exchange) and body:
+            call.exchange.read(body)
+            await call.exchange.end()
+            self._settle(kwargs)
 
-    async def _settled(self) -> None:
-        """Streams that are over are about to be remembered; a call that follows one waits for it, but not for long."""
-        waits = [asyncio.ensure_future(ending.wait()) for ending in self._ending.values()]
-        if waits:
-            await asyncio.wait(waits, timeout=self.line.hold_seconds)
-            for wait in waits:
-                wait.cancel()
-            self._ending.clear()
+    def _remember_sync(self, kwargs: Json, body: bytes) -> None:
+        call = self._under_way.get(str(kwargs.get("litellm_call_id")))
+        if call is not None and isinstance(call.exchange, SyncExchange) and body:
+            call.exchange.read(body)
+            call.exchange.end()
+            self._settle(kwargs)
+
+    def _settle(self, kwargs: Json) -> None:
+        call = self._under_way.pop(str(kwargs.get("litellm_call_id")), None)
+        if call is not None and call.over.set_running_or_notify_cancel():
+            call.over.set_result(None)
 
 
 def _asked(kwargs: Json) -> _Asked | None:
@@ -156,7 +176,7 @@ def _asked(kwargs: Json) -> _Asked | None:
         prefix, _, rest = model.partition("/")
         name = canonical_name(str(kwargs.get("custom_llm_provider") or (prefix if rest else "")))
         row = PROVIDERS.get(name)
-        if not messages or (row is not None and row.formats[0] != USUAL.name) or (row is None and name in _TRANSLATED):
+        if not messages or name in _TRANSLATED:
             return None
         model = rest if rest and canonical_name(prefix) == name else model
         base = str(kwargs.get("api_base") or kwargs.get("base_url") or (row.base_url if row is not None else ""))
@@ -171,8 +191,13 @@ def _asked(kwargs: Json) -> _Asked | None:
         return None
 
 
-_TRANSLATED = frozenset({"vertex_ai", "vertex_ai_beta", "sagemaker", "watsonx", "replicate", "huggingface"})
-"""Providers of LiteLLM that we have no row of, and that don't speak chat completions."""
+_TRANSLATED = frozenset(
+    {
+        *("anthropic", "bedrock", "bedrock_converse", "cohere", "cohere_chat", "gemini", "ollama", "ollama_chat"),
+        *("huggingface", "replicate", "sagemaker", "sagemaker_chat", "vertex_ai", "vertex_ai_beta", "watsonx"),
+    }
+)
+"""Names of LiteLLM for providers that it asks in another format: read from its code, 2026-11."""
 
 
 def _metadata(kwargs: Json) -> Json:

@@ -24,7 +24,10 @@ def callback(line: Line) -> Iterator[Any]:
     made = thoughtline_litellm.Callback(line)
     litellm.callbacks = [made]
     yield made
-    litellm.callbacks = []
+    for name in ("callbacks", "input_callback", "success_callback", "failure_callback"):
+        setattr(litellm, name, [])
+    litellm._async_success_callback = []
+    litellm._async_failure_callback = []
 
 
 async def converse(prefix: str, url: str, way: Way) -> str:

@@ -62,6 +62,7 @@ class Engine:
         self._counts: dict[str, int] = {}
         self._problem = ""
         self._store: Store | None = None
+        self._is_closed = False
 
     @property
     def report(self) -> Report:
@@ -119,7 +120,12 @@ class Engine:
             await (await self._ready()).keep_lessons(prepared)
 
     async def save(self, records: Sequence[Record]) -> None:
-        """Save, and wait for it as long as a turn's end is held. What takes longer goes on behind."""
+        """Save, and wait for it as long as a turn's end is held. What takes longer goes on behind.
+
+        Who closes a line while it is being answered does not want the rest.
+        """
+        if self._is_closed:
+            return
         task = asyncio.ensure_future(self._save(records))
         self._saves.add(task)
         task.add_done_callback(self._saves.discard)
@@ -141,6 +147,7 @@ class Engine:
             await asyncio.wait(self._saves)
 
     async def close(self) -> None:
+        self._is_closed = True
         await self.settle()
         opening, self._opening, self._store = self._opening, None, None
         if opening is not None:
