@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -101,12 +99,3 @@ def test_the_audit_names_what_would_be_refused(capsys: pytest.CaptureFixture[str
 def test_the_core_needs_no_store() -> None:
     """Nothing was lost and nothing found: the body goes out as it came."""
     assert example(CORE, body=request(), my_records={})["body"] == request()
-
-
-def test_the_library_loads_nothing_of_the_gateway() -> None:
-    """Whoever restores reasoning in a program of their own loads no translation, no continuity and no server."""
-    code = "import sys, thoughtline; print(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    packages = {".".join(name.split(".")[:2]) for name in done.stdout.split() if name.startswith("thoughtline")}
-    assert "thoughtline.replayer" in packages
-    assert packages.isdisjoint(f"thoughtline.{name}" for name in ("continuity", "gateway", "translation", "settings"))

@@ -35,6 +35,9 @@ Json = dict[str, Any]
 MOST_UNDER_WAY = 10_000
 """Calls whose answer has not come. Those that failed leave nothing behind but this."""
 
+LOGGER_SECONDS = 3.0
+"""How long a call whose history lacks a thought waits for streams before it: LiteLLM's first log takes two seconds."""
+
 _PASSED_ON = ("tools", "thinking", "reasoning_effort", "enable_thinking", "extra_body")
 """Members that say whether a model thinks: contracts ask for them."""
 
@@ -78,7 +81,7 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
             return None
         exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
         if streams := self._awaited(exchange, asked):
-            await asyncio.wait(map(asyncio.wrap_future, streams), timeout=self.line.hold_seconds)
+            await asyncio.wait(map(asyncio.wrap_future, streams), timeout=LOGGER_SECONDS)
             exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
         self._keep(kwargs, asked, exchange)
         return None if exchange.body == asked.body else {**kwargs, "messages": _messages(exchange)}
@@ -93,7 +96,7 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
             return
         exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
         if streams := self._awaited(exchange, asked):
-            wait(streams, timeout=self.line.hold_seconds)
+            wait(streams, timeout=LOGGER_SECONDS)
             exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
         self._keep(kwargs, asked, exchange)
         if exchange.body != asked.body:
@@ -135,7 +138,9 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
             if exchange is not None:
                 exchange.cut()
 
-    async def async_log_success_event(self, kwargs: Json, response_obj: Any, start_time: object, end: object) -> None:
+    async def async_log_success_event(
+        self, kwargs: Json, response_obj: Any, start_time: object, end_time: object
+    ) -> None:
         """The whole of a stream."""
         await self._remember(kwargs, _whole(response_obj))
 

@@ -8,6 +8,7 @@ from thoughtline.lessons import Lessons
 from thoughtline.line import Exchange, Line, Report, SyncExchange, remember
 from thoughtline.outgoing import Address, provider_of, read_address
 from thoughtline.preserver import (
+    ReasoningDetails,
     attach_to_tool_calls,
     build_assistant_message_with_reasoning,
     build_google_model_message_with_thinking,
@@ -15,6 +16,7 @@ from thoughtline.preserver import (
     extract_from_stream_chunk,
     extract_from_tool_calls,
     extract_thought_signature_from_part,
+    merge_stream_details,
     preserve_reasoning_content,
     reasoning_request_params,
     requires_reasoning_preservation,
@@ -25,7 +27,13 @@ from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
 from thoughtline.replay.refusals import Correction, Refusal, classify, learn
-from thoughtline.replay.turn_audit import ReplayAudit, ReplayContract, audit_replay
+from thoughtline.replay.turn_audit import (
+    ReplayAudit,
+    ReplayContract,
+    ReplayViolation,
+    audit_replay,
+    replay_contract_of,
+)
 from thoughtline.replayer import ContractBook, Prepared, Replayer
 from thoughtline.sessions import session_of
 from thoughtline.stores import StoreSettings, open_store
@@ -50,6 +58,7 @@ from thoughtline.values.records import Key, Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn, Usage
 from thoughtline.watching import StreamWatch, Watch
 
+ReasoningItem = Reasoning
 Issuer = Target = Destination  # names it had where it stood for a part of this
 
 __all__ = [
@@ -83,8 +92,10 @@ __all__ = [
     "Provenance",
     "Reasoning",
     "ReasoningCodec",
+    "ReasoningDetails",
     "ReasoningEncrypted",
     "ReasoningFormat",
+    "ReasoningItem",
     "ReasoningServerToolCall",
     "ReasoningSummary",
     "ReasoningText",
@@ -92,6 +103,7 @@ __all__ = [
     "Refusal",
     "ReplayAudit",
     "ReplayContract",
+    "ReplayViolation",
     "Replayer",
     "Reply",
     "Report",
@@ -125,6 +137,7 @@ __all__ = [
     "extract_thought_signature_from_part",
     "fold",
     "learn",
+    "merge_stream_details",
     "needs",
     "open_store",
     "plan",
@@ -133,6 +146,7 @@ __all__ = [
     "read_address",
     "reasoning_request_params",
     "remember",
+    "replay_contract_of",
     "requires_reasoning_preservation",
     "resolve",
     "session_of",

@@ -188,11 +188,6 @@ class Line:
         finally:
             _session.reset(token)
 
-    @property
-    def hold_seconds(self) -> float:
-        """How long the end of a turn waits for its record."""
-        return self._settings.replay.hold_ms / 1000
-
     # --- its life -----------------------------------------------------------------------------------------------------
 
     @property
