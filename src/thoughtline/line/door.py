@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +17,7 @@ from thoughtline.line.background import leave_behind, lock, submit, wait_for
 from thoughtline.line.clients import http_clients
 from thoughtline.line.engine import Engine, Report
 from thoughtline.line.exchange import Exchange, SyncExchange
+from thoughtline.line.history import body_of, destination_of
 from thoughtline.line.middleware import middleware_of
 from thoughtline.line.transports import loaded_library, wrap
 from thoughtline.outgoing import Address, Server, read_address, server_of
@@ -26,6 +27,7 @@ from thoughtline.settings import Flags, load_settings
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.identity import Identity
+from thoughtline.values.turns import FormatName
 from thoughtline.watching import log_problem
 
 Headers: TypeAlias = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]
@@ -187,6 +189,18 @@ class Line:
             yield
         finally:
             _session.reset(token)
+
+    def translate_history(
+        self, messages: Sequence[Any], *, to: str, format: FormatName | None = None, key: str = ""
+    ) -> dict[str, Any]:
+        """A history of any format as `to` (`provider/model`) takes it: the members of a request that hold it.
+
+        Seals are removed. What was thought goes along as text where the model takes that, else as a checkpoint. What
+        the history lost is looked for in the store, for the line's tenant or for whoever holds `key`.
+        """
+        destination = destination_of(to, self._settings.providers, format)
+        who = Identity(self._tenant or tenant_of(key), _session.get() or None)
+        return submit(self._engine.translate(body_of(messages), destination, who)).result()
 
     # --- its life -----------------------------------------------------------------------------------------------------
 

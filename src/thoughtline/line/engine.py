@@ -6,10 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from thoughtline.lessons import Lessons
+from thoughtline.line.history import translated
 from thoughtline.opening import contract_book
 from thoughtline.replayer import Prepared, Replayer
 from thoughtline.settings import Settings
@@ -140,6 +142,12 @@ class Engine:
             log_problem("a turn could not be remembered", problem)
             return
         self._count(saved=len(records) if saved is not None else 0)
+
+    async def translate(self, body: bytes, to: Destination, who: Identity) -> dict[str, Any]:
+        """The members of a request that hold a history which another model takes."""
+        replayer, store = await self._ready(), self._store
+        assert store is not None
+        return await translated(replayer, store, self.settings, body=body, to=to, who=who)
 
     async def settle(self) -> None:
         """Wait for what is still being saved."""
