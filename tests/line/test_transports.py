@@ -14,6 +14,7 @@ from typing import Any
 import brotli
 import httpx
 import httpx2
+import openai
 import pytest
 import zstandard
 
@@ -215,6 +216,31 @@ def test_a_server_that_breaks_off(line: Line) -> None:
     with client_of(line, httpx2, server.url) as client, pytest.raises(httpx2.RemoteProtocolError):
         client.post(PATH, content=request(stream=True))
     line.close()
+
+
+def test_an_sdk_that_asks_again(line: Line) -> None:
+    """Each of its tries is prepared alike, and the last answer is remembered."""
+    answers = iter([Answer(b"{}", status=500), Answer(whole()), Answer(whole())])
+    server = Told(lambda body: next(answers))
+    client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="key-of-a-test", http_client=line.http_client())
+    client.chat.completions.create(**json.loads(request()))
+    assert server.bodies[0] == server.bodies[1]
+    client.chat.completions.create(**json.loads(NEXT))
+    assert restored(server.bodies[2]) == [THOUGHT]
+
+
+def test_an_answer_that_is_hardly_read(line: Line) -> None:
+    """`with_streaming_response` may read a line or nothing: the caller's code sees nothing of us."""
+    server = Told(lambda body: streamed())
+    client = line.remember(openai.OpenAI(base_url=f"{server.url}/v1", api_key="key-of-a-test"))
+    asked = json.loads(request(stream=True))
+    with client.chat.completions.with_streaming_response.create(**asked) as answer:
+        assert answer.headers[REPLAY].startswith("restored=0")
+    with client.chat.completions.with_streaming_response.create(**asked) as answer:
+        assert next(answer.iter_lines()).startswith("data: ")
+    with client.chat.completions.with_streaming_response.create(**asked) as answer:
+        assert len(list(answer.iter_lines())) > 3
+    assert restored(next_body(line, server)) == [THOUGHT]
 
 
 def test_an_address_where_nobody_is(line: Line) -> None:

@@ -96,9 +96,10 @@ class Engine:
         try:
             replayer = await self.open()
         except (StoreError, OSError) as error:
-            self._problem = f"{type(error).__name__}: {error}"
-            log.error("the store could not be opened, memory goes on alone: %s", self._problem)
-            self._opening = asyncio.ensure_future(self._open("memory://"))
+            if not self._problem:
+                self._problem = f"{type(error).__name__}: {error}"
+                log.error("the store could not be opened, memory goes on alone: %s", self._problem)
+                self._opening = asyncio.ensure_future(self._open("memory://"))
             return await self.open()
         if time.monotonic() - self._refreshed_at > REFRESH_SECONDS and self._opening is not None:
             self._refreshed_at = time.monotonic()
