@@ -9,14 +9,18 @@ from typing import NamedTuple
 
 from thoughtline.continuity.memory import Memory
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import KnowsKeys
+from thoughtline.gateway.access import KnowsKeys, Visitor
 from thoughtline.gateway.bus import Bus
+from thoughtline.gateway.caching import Cache
+from thoughtline.gateway.choosing import Asked, Choices
 from thoughtline.gateway.disconnect import Abandoned
+from thoughtline.gateway.door import Head
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
@@ -34,6 +38,16 @@ class Signals(NamedTuple):
 
     wake: asyncio.Event
     stopping: asyncio.Event
+
+
+class Caches:
+    """What settings make of raw values: other settings begin with empty ones."""
+
+    def __init__(self) -> None:
+        self.routes: Cache[tuple[str, bytes], Route] = Cache()
+        self.visitors: Cache[Head, Visitor] = Cache()
+        self.choices: Cache[Asked, Choices] = Cache()
+        self.addresses: Cache[tuple[str, str, str, str, bool, bool], str] = Cache()
 
 
 class State(NamedTuple):
@@ -64,6 +78,7 @@ class State(NamedTuple):
     late: LateSaves
     work: InThreads
     abandoned: Abandoned
+    caches: Caches
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -116,6 +131,7 @@ def make_state(
         late=LateSaves(),
         work=work,
         abandoned=Abandoned(),
+        caches=Caches(),
         clock=clock,
     )
 
@@ -131,4 +147,4 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
     replayer = Replayer(state.store, state.lessons, book, state.clock, state.work)
-    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer)
+    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())

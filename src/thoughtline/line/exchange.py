@@ -26,7 +26,7 @@ from thoughtline.line.reading import Reader
 from thoughtline.outgoing import Address
 from thoughtline.replayer import Prepared
 from thoughtline.values.errors import LimitExceeded
-from thoughtline.values.outcome import REPLAY_HEADER, Outcome, replay_words
+from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
 from thoughtline.values.records import Record
 from thoughtline.watching import log_problem
 
@@ -63,7 +63,8 @@ class ExchangeState:
         if self._prepared is None:
             return {}
         is_unread = isinstance(self._prepared.problem, LimitExceeded)
-        return {REPLAY_HEADER: replay_words(self.outcome, self._engine.store_word, is_unread=is_unread)}
+        words = replay_words(counts_of(self.outcome), self._engine.store_word, is_unread)
+        return {REPLAY_HEADER: words.decode()}
 
     @property
     def is_whole(self) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -24,10 +27,12 @@ class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def counted(self) -> dict[str, Any]:
         """Each count by its name."""
-        return {name: getattr(self, name) for name in COUNTED}
+        return dict(zip(COUNTED, counts_of(self), strict=True))
 
 
 COUNTED: tuple[str, ...] = Counts.__struct_fields__
+counts_of: Callable[[Counts], tuple[int, ...]] = attrgetter(*COUNTED)
+"""The counts alone, in that order."""
 
 
 class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
@@ -50,8 +55,9 @@ class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
     finish: str = ""
 
 
-def replay_words(done: Counts, store: str = "ok", *, is_unread: bool = False) -> str:
+@lru_cache(1024)
+def replay_words(counts: tuple[int, ...], store: str, is_unread: bool) -> bytes:
     """The value of `REPLAY_HEADER`: what was done, and how the store is unless it is well."""
-    words = ", ".join([f"{name}={count}" for name, count in done.counted.items()])
+    words = ", ".join([f"{name}={count}" for name, count in zip(COUNTED, counts, strict=True)])
     words += ", unread=1" if is_unread else ""
-    return words if store == "ok" else f"{words}, store={store}"
+    return (words if store == "ok" else f"{words}, store={store}").encode()
