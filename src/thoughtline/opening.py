@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from thoughtline.catalogue import Provider
+from thoughtline.contract_book import ContractBook
 from thoughtline.lessons import Lessons
 from thoughtline.providers import CONTRACTS, DIALECTS, Contract
-from thoughtline.replayer import ContractBook
 from thoughtline.settings import Settings
 
 

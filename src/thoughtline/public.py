@@ -2,11 +2,13 @@
 
 from thoughtline.auditing import audit
 from thoughtline.codecs import OpenRouterReasoningCodec, ReasoningCodec, codec_for
+from thoughtline.contract_book import ContractBook
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.lessons import Lessons
 from thoughtline.line import Exchange, Line, Report, SyncExchange, remember
 from thoughtline.outgoing import Address, provider_of, read_address
+from thoughtline.prepared import Prepared
 from thoughtline.preserver import (
     ReasoningDetails,
     attach_to_tool_calls,
@@ -34,7 +36,7 @@ from thoughtline.replay.turn_audit import (
     audit_replay,
     replay_contract_of,
 )
-from thoughtline.replayer import ContractBook, Prepared, Replayer
+from thoughtline.replayer import Replayer
 from thoughtline.sessions import session_of
 from thoughtline.stores import StoreSettings, open_store
 from thoughtline.values.destination import Destination

@@ -16,16 +16,16 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
+from thoughtline.prepared import Prepared
 from thoughtline.replay.capture import captured_at, end_of
 from thoughtline.replay.keys import Spot
-from thoughtline.replayer import Prepared
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record
-from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
 
 log = logging.getLogger(__name__)
 
@@ -138,9 +138,14 @@ def provenance_of(prepared: Prepared) -> Provenance:
         model_answered=where.model,
         format=where.format,
         dialect=prepared.contract.dialect.name,
-        session=who.session or (prepared.handover.session if prepared.handover else unnamed_session(transcript)),
+        session=who.session or _session_of(prepared, transcript),
         agent=who.agent,
     )
+
+
+def _session_of(prepared: Prepared, transcript: Transcript) -> str:
+    """For people to look at."""
+    return prepared.handover.session if prepared.handover else prepared.begun or unnamed_session(transcript)
 
 
 class StreamWatch(Watch):

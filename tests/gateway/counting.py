@@ -136,6 +136,10 @@ class Client:
         return b"".join(message.get("body", b"") for message in self.sent)
 
     @property
+    def state(self) -> State:
+        return self._app.state
+
+    @property
     def headers(self) -> dict[bytes, bytes]:
         return dict(self.sent[0]["headers"])
 

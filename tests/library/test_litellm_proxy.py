@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -21,18 +22,21 @@ pytest.importorskip("litellm")
 openai = pytest.importorskip("openai")
 
 
+MASTER_KEY = "sk-" + secrets.token_hex(32)
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def upstream() -> Upstream:
     return deepseek()
 
 
-@pytest.fixture
-def proxy(upstream: Upstream, tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def proxy(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a proxy that listens."""
     models = [
         {
@@ -41,10 +45,15 @@ def proxy(upstream: Upstream, tmp_path: Path) -> Iterator[str]:
         }
         for prefix in ("openai", "deepseek")
     ]
-    config, port = tmp_path / "config.yaml", free_port()
+    folder, port = tmp_path_factory.mktemp("proxy"), free_port()
+    config = folder / "config.yaml"
     config.write_text(f"model_list: {json.dumps(models)}\n{blocks(language='yaml')['LiteLLM']}")
     program = [str(Path(sys.executable).parent / "litellm"), "--config", str(config), "--port", str(port)]
-    environment = {**os.environ, "THOUGHTLINE_STORE": f"sqlite:///{tmp_path / 'thoughts.db'}"}
+    environment = {
+        **os.environ,
+        "LITELLM_MASTER_KEY": MASTER_KEY,
+        "THOUGHTLINE_STORE": f"sqlite:///{folder / 'thoughts.db'}",
+    }
     process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     assert process.stdout is not None
     said = []
@@ -73,8 +82,9 @@ def ask(client: Any, model: str, history: list[Any], *, is_streamed: bool) -> An
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_the_proxy(proxy: str, upstream: Upstream, model: str, is_streamed: bool) -> None:
     """A client of the proxy that forgets what was thought is answered ten times, and every thought comes back."""
-    client = openai.OpenAI(base_url=proxy, api_key="virtual", max_retries=0, timeout=60)
-    history: list[Any] = [{"role": "user", "content": OPENING}]
+    client = openai.OpenAI(base_url=proxy, api_key=MASTER_KEY, max_retries=0, timeout=60)
+    opening = OPENING.replace("Weather", f"Weather, {model}, {is_streamed}", 1)
+    history: list[Any] = [{"role": "user", "content": opening}]
     for _ in range(TURNS):
         message = ask(client, model, history, is_streamed=is_streamed)
         calls = [call.model_dump(include={"id", "type", "function"}) for call in message.tool_calls or []]

@@ -36,7 +36,7 @@ from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.secrecy import check_what_goes_up
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.replayer import Prepared
+from thoughtline.prepared import Prepared
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
@@ -71,13 +71,7 @@ class Attempt:
     """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key."""
 
     def __init__(
-        self,
-        incoming: Incoming,
-        target: Target,
-        key: str,
-        *,
-        has_choice: bool = False,
-        is_last: bool = True,
+        self, incoming: Incoming, target: Target, key: str, *, has_choice: bool = False, is_last: bool = True
     ) -> None:
         route, provider = incoming.route, target.provider
         wire = FORMATS[route.format] if route.format is not None else USUAL
@@ -144,8 +138,8 @@ class Attempt:
     def let_go(self) -> None:
         """The answer is on its way to the client: the request need not stay for as long as that takes."""
         self.prepared = None
-        self.body = self.incoming.body = b""
-        self.incoming.headers = {}
+        self.body = b""
+        self.incoming.let_go()
 
     async def ask(self) -> UpstreamResponse:
         """Ask, and heal what is refused. An error that can't be healed is in `refusal`, the first one."""

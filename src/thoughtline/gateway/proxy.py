@@ -41,7 +41,7 @@ from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.replayer import MAX_FINDINGS, Prepared
+from thoughtline.prepared import MAX_FINDINGS, Prepared
 from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from thoughtline.continuity.memory import Memory
+from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import KnowsKeys, Visitor
 from thoughtline.gateway.bus import Bus
@@ -27,7 +28,7 @@ from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
 from thoughtline.opening import contract_book
-from thoughtline.replayer import ContractBook, Replayer
+from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
 from thoughtline.working import InThreads
@@ -103,8 +104,7 @@ def make_state(
     login_code: str = "",
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
-    lessons = Lessons(store, clock)
-    book = contract_book(settings, lessons)
+    book = contract_book(settings, lessons := Lessons(store, clock))
     metrics, work = Metrics(), InThreads()
     together = Path(settings.bus_directory) if settings.bus_directory else None
     journal.measure(metrics)
@@ -113,7 +113,7 @@ def make_state(
         store,
         lessons,
         book=book,
-        replayer=Replayer(store, lessons, book, clock, work),
+        replayer=Replayer(store, lessons, book, clock, work, settings.replay.remembered_bytes),
         memory=Memory(store, clock),
         upstreams=Upstreams(),
         keys=keys,
@@ -146,5 +146,5 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work)
+    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work, settings.replay.remembered_bytes)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())

@@ -13,7 +13,8 @@ from msgspec import Struct
 from thoughtline.lessons import Lessons
 from thoughtline.line.history import translated
 from thoughtline.opening import contract_book
-from thoughtline.replayer import Prepared, Replayer
+from thoughtline.prepared import Prepared
+from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import LayeredStore, Store, open_store
 from thoughtline.values.destination import Destination

@@ -24,7 +24,7 @@ from thoughtline.line.background import submit, wait_for
 from thoughtline.line.engine import Engine
 from thoughtline.line.reading import Reader
 from thoughtline.outgoing import Address
-from thoughtline.replayer import Prepared
+from thoughtline.prepared import Prepared
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
 from thoughtline.values.records import Record

@@ -18,10 +18,11 @@ from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS
+from thoughtline.prepared import Prepared
 from thoughtline.providers import canonical_name
 from thoughtline.replay.capture import capture
 from thoughtline.replay.carrying import Carried
-from thoughtline.replayer import Prepared, Replayer
+from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Store
 from thoughtline.translation import translate_request

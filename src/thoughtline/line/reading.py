@@ -12,7 +12,7 @@ import msgspec
 
 from thoughtline.encodings import Decompressor
 from thoughtline.formats import FORMATS
-from thoughtline.replayer import Prepared
+from thoughtline.prepared import Prepared
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record
