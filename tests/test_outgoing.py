@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from thoughtline import Address, provider_of, read_address
+from thoughtline import AskedAddress, provider_of, read_address
 from thoughtline.addresses import address
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.outgoing import Server, server_of
@@ -33,20 +33,20 @@ def test_what_the_gateway_asks_is_known_by_the_gateways_names(name: str, format:
     [
         (
             "https://api.deepseek.com/chat/completions",
-            Address("openai_chat", "https://api.deepseek.com"),
+            AskedAddress("openai_chat", "https://api.deepseek.com"),
         ),
         (
             "http://127.0.0.1:9/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
-            Address("gemini_generate", "http://127.0.0.1:9", "gemini-3-pro", is_streaming=True),
+            AskedAddress("gemini_generate", "http://127.0.0.1:9", "gemini-3-pro", is_streaming=True),
         ),
         (
             "http://127.0.0.1:9/v1/messages/count_tokens",
-            Address("anthropic_messages", "http://127.0.0.1:9", action="count_tokens"),
+            AskedAddress("anthropic_messages", "http://127.0.0.1:9", action="count_tokens"),
         ),
         ("https://api.deepseek.com/v1/models", None),
     ],
 )
-def test_an_address_says_format_and_model(url: str, told: Address | None) -> None:
+def test_an_address_says_format_and_model(url: str, told: AskedAddress | None) -> None:
     """The base is what an SDK was given."""
     assert read_address("POST", url) == told
     assert read_address("GET", url) is None

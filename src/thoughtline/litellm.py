@@ -23,8 +23,8 @@ from litellm.integrations.custom_logger import CustomLogger
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.formats import USUAL
-from thoughtline.line import Exchange, Line, SyncExchange
-from thoughtline.outgoing import Address, server_of
+from thoughtline.line import AsyncExchange, Line, SyncExchange
+from thoughtline.outgoing import AskedAddress, server_of
 from thoughtline.providers import canonical_name
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
@@ -53,7 +53,7 @@ class _Asked(NamedTuple):
 class _Call(NamedTuple):
     """A call under way. `over` is done when its answer is remembered."""
 
-    exchange: Exchange | SyncExchange
+    exchange: AsyncExchange | SyncExchange
     tenant: str
     is_stream: bool
     over: Future[None]
@@ -102,14 +102,14 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         if exchange.body != asked.body:
             sent["messages"] = _messages(exchange)
 
-    def _awaited(self, exchange: Exchange | SyncExchange, asked: _Asked) -> list[Future[None]]:
+    def _awaited(self, exchange: AsyncExchange | SyncExchange, asked: _Asked) -> list[Future[None]]:
         """What is missing may be in a stream that LiteLLM's loggers are about to get: these are waited for."""
         if not (exchange.outcome.missing or exchange.outcome.blank):
             return []
         tenant = asked.identity.tenant
         return [call.over for call in self._under_way.values() if call.is_stream and call.tenant == tenant]
 
-    def _keep(self, kwargs: Json, asked: _Asked, exchange: Exchange | SyncExchange) -> None:
+    def _keep(self, kwargs: Json, asked: _Asked, exchange: AsyncExchange | SyncExchange) -> None:
         call = _Call(exchange, asked.identity.tenant, bool(kwargs.get("stream")), Future())
         self._under_way[str(kwargs.get("litellm_call_id"))] = call
         while len(self._under_way) > MOST_UNDER_WAY:
@@ -129,10 +129,10 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         exchange = call.exchange if call is not None else None
         try:
             async for chunk in response:
-                if isinstance(exchange, Exchange) and exchange.hear(chunk):
+                if isinstance(exchange, AsyncExchange) and exchange.hear(chunk):
                     await exchange.save()
                 yield chunk
-            if isinstance(exchange, Exchange):
+            if isinstance(exchange, AsyncExchange):
                 await exchange.end()
         finally:
             if exchange is not None:
@@ -156,7 +156,7 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
 
     async def _remember(self, kwargs: Json, body: bytes) -> None:
         call = self._under_way.get(str(kwargs.get("litellm_call_id")))
-        if call is not None and isinstance(call.exchange, Exchange) and body:
+        if call is not None and isinstance(call.exchange, AsyncExchange) and body:
             call.exchange.read(body)
             await call.exchange.end()
             self._settle(kwargs)
@@ -185,7 +185,7 @@ def _asked(kwargs: Json) -> _Asked | None:
             return None
         model = rest if rest and canonical_name(prefix) == name else model
         base = str(kwargs.get("api_base") or kwargs.get("base_url") or (row.base_url if row is not None else ""))
-        server = server_of(Address(USUAL.name, base.rstrip("/").removesuffix("/chat/completions")))
+        server = server_of(AskedAddress(USUAL.name, base.rstrip("/").removesuffix("/chat/completions")))
         key = str(kwargs.get("api_key") or "")
         destination = Destination(server.provider, server.endpoint, model, USUAL.name, account_of(key))
         members = {member: kwargs[member] for member in _PASSED_ON if kwargs.get(member) is not None}
@@ -222,7 +222,7 @@ def _session(kwargs: Json) -> str | None:
     return str(found) if found else None
 
 
-def _messages(exchange: Exchange | SyncExchange) -> list[Any]:
+def _messages(exchange: AsyncExchange | SyncExchange) -> list[Any]:
     messages: list[Any] = msgspec.json.decode(exchange.body)["messages"]
     return messages
 

@@ -19,7 +19,7 @@ UNLISTED = "upstream"
 """What a provider is called of whom only the address is known, as the gateway calls it."""
 
 
-class Address(NamedTuple):
+class AskedAddress(NamedTuple):
     """What an address asks for. `base` is what an SDK was given, `model` empty where only the body names it."""
 
     format: FormatName
@@ -36,7 +36,7 @@ class Server(NamedTuple):
     endpoint: str
 
 
-def read_address(method: str, url: str) -> Address | None:
+def read_address(method: str, url: str) -> AskedAddress | None:
     """The format and the model that an address asks for; None if it is no format's."""
     if method != "POST":
         return None
@@ -50,7 +50,7 @@ def read_address(method: str, url: str) -> Address | None:
         if "any_path_is_a_version" not in wire.quirks and lead and is_version(lead[-1]):
             lead.pop()  # such an SDK writes the version itself
         base = "/".join((f"{parts.scheme}://{parts.netloc}", *lead))
-        return Address(wire.name, base, unquote(found.model), found.is_streaming, found.action)
+        return AskedAddress(wire.name, base, unquote(found.model), found.is_streaming, found.action)
     return None
 
 
@@ -60,7 +60,7 @@ def provider_of(url: str) -> str:
     return found.name if found is not None else UNLISTED
 
 
-def server_of(address: Address, providers: Iterable[Provider] = tuple(PROVIDERS.values())) -> Server:
+def server_of(address: AskedAddress, providers: Iterable[Provider] = tuple(PROVIDERS.values())) -> Server:
     """The provider that has this base for this format; else whoever is at the host, with the base as its endpoint."""
     asked = _compared(address.base)
     for provider in providers:

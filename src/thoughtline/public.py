@@ -6,8 +6,8 @@ from thoughtline.contract_book import ContractBook
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.lessons import Lessons
-from thoughtline.line import Exchange, Line, Report, SyncExchange, remember
-from thoughtline.outgoing import Address, provider_of, read_address
+from thoughtline.line import AsyncExchange, Line, LineReport, SyncExchange, remember
+from thoughtline.outgoing import AskedAddress, provider_of, read_address
 from thoughtline.prepared import Prepared
 from thoughtline.preserver import (
     ReasoningDetails,
@@ -65,7 +65,8 @@ Issuer = Target = Destination  # names it had where it stood for a part of this
 
 __all__ = [
     "FORMATS",
-    "Address",
+    "AskedAddress",
+    "AsyncExchange",
     "Candidate",
     "Contract",
     "ContractBook",
@@ -74,7 +75,6 @@ __all__ = [
     "Destination",
     "Dialect",
     "EncodeError",
-    "Exchange",
     "Fault",
     "Finding",
     "Finish",
@@ -86,6 +86,7 @@ __all__ = [
     "Lessons",
     "LimitExceeded",
     "Line",
+    "LineReport",
     "Needs",
     "OpenRouterReasoningCodec",
     "Plan",
@@ -108,7 +109,6 @@ __all__ = [
     "ReplayViolation",
     "Replayer",
     "Reply",
-    "Report",
     "Seal",
     "StoreSettings",
     "StreamWatch",

@@ -66,8 +66,8 @@ class Answer:
         self.headers = {"content-type": kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
 
 
-def streamed(*pieces: bytes, **headers: str) -> Answer:
-    return Answer(*(pieces or events()), kind="text/event-stream", **headers)
+def streamed() -> Answer:
+    return Answer(*events(), kind="text/event-stream")
 
 
 class Told:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.line.asking import CHUNKS, HEADERS, NEXT, PATH, THOUGHT, events, request, restored, whole
-from thoughtline import Exchange, Line, SyncExchange, ThoughtlineError
+from thoughtline import AsyncExchange, Line, SyncExchange, ThoughtlineError
 
 URL = f"https://api.deepseek.com{PATH}"
 REFUSAL = json.dumps(
@@ -15,7 +15,7 @@ REFUSAL = json.dumps(
 ).encode()
 
 
-async def begin(line: Line, body: bytes, url: str = URL) -> Exchange:
+async def begin(line: Line, body: bytes, url: str = URL) -> AsyncExchange:
     return await line.begin("POST", url, HEADERS, body)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import anthropic
@@ -32,7 +33,7 @@ def test_a_client_remembers(row: Row, way: Way, line: Line) -> None:
     check_whole(upstream, converse(app))
 
 
-DOORS = {
+DOORS: dict[str, Callable[[Line, str], Any]] = {
     "openai-chat": lambda line, url: openai.OpenAI(base_url=f"{url}/v1", api_key=KEY, http_client=line.http_client()),
     "anthropic": lambda line, url: anthropic.Anthropic(base_url=url, api_key=KEY, middleware=[line.anthropic]),
     "google-genai": lambda line, url: genai.Client(api_key=KEY, http_options=line.google(base_url=url)),

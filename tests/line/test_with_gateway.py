@@ -38,11 +38,9 @@ def test_each_finds_the_others_turns(row: Row, first: str, tmp_path: Path) -> No
     store_url = f"sqlite:///{tmp_path / 'thoughts.db'}"
     setup = Setup(upstream.url, row.model, "strips", "whole", row.extra)
     with running({row.simulator: upstream.url}, store_url=store_url) as gateway, Line(store_url, config=config) as line:
-        through: dict[str, Any] = {
-            "gateway": APPS[row.app](setup._replace(base_url=f"{gateway.url}/{row.simulator}")).client,
-            "line": line.remember(APPS[row.app](setup).client),
-        }
         app: Any = APPS[row.app](setup)
+        asked: Any = APPS[row.app](setup._replace(base_url=f"{gateway.url}/{row.simulator}"))
+        through = {"gateway": asked.client, "line": line.remember(app.client)}
         turn = list(through).index(first)
         app.hear(OPENING)
         for step in range(3):

@@ -15,12 +15,12 @@ from thoughtline.credentials import account_of, credentials_of, tenant_of
 from thoughtline.formats.weighing import check_weight
 from thoughtline.line.background import leave_behind, lock, submit, wait_for
 from thoughtline.line.clients import http_clients
-from thoughtline.line.engine import Engine, Report
-from thoughtline.line.exchange import Exchange, SyncExchange
+from thoughtline.line.engine import Engine, LineReport
+from thoughtline.line.exchange import AsyncExchange, SyncExchange
 from thoughtline.line.history import body_of, destination_of
 from thoughtline.line.middleware import middleware_of
 from thoughtline.line.transports import loaded_library, wrap
-from thoughtline.outgoing import Address, Server, read_address, server_of
+from thoughtline.outgoing import AskedAddress, Server, read_address, server_of
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
 from thoughtline.settings import Flags, load_settings
@@ -44,12 +44,12 @@ _session: ContextVar[str] = ContextVar("thoughtline_session", default="")
 class _Asked(NamedTuple):
     """A request of a format, on its way."""
 
-    address: Address
+    address: AskedAddress
     destination: Destination
     identity: Identity
 
 
-class Line:
+class ReplayLine:
     """Remembers what models thought in `store`: the gateway's own, unless another is named.
 
     Without a `tenant`, turns are kept for whoever holds the credential that a request shows. Settings are those of the
@@ -79,11 +79,11 @@ class Line:
 
     # --- for authors of frameworks ------------------------------------------------------------------------------------
 
-    async def begin(self, method: str, url: str, headers: Headers, body: bytes) -> Exchange:
+    async def begin(self, method: str, url: str, headers: Headers, body: bytes) -> AsyncExchange:
         """A request that is about to be sent. What is no request of a known format goes out as it came."""
         asked = self._asked(method, url, headers, body)
         if asked is None:
-            return Exchange(self._engine, body, None)
+            return AsyncExchange(self._engine, body, None)
         return await self.begin_for(asked.destination, asked.identity, body, address=asked.address)
 
     def begin_sync(self, method: str, url: str, headers: Headers, body: bytes) -> SyncExchange:
@@ -94,19 +94,19 @@ class Line:
         return self.begin_for_sync(asked.destination, asked.identity, body, address=asked.address)
 
     async def begin_for(
-        self, destination: Destination, identity: Identity, body: bytes, *, address: Address | None = None
-    ) -> Exchange:
+        self, destination: Destination, identity: Identity, body: bytes, *, address: AskedAddress | None = None
+    ) -> AsyncExchange:
         """A request of which you know yourself where it goes and whose it is."""
         engine = self._engine
         try:
             prepared = await wait_for(submit(engine.prepare(body, destination, identity)))
         except Exception as problem:
             log_problem("a request could not be prepared", problem)
-            return Exchange(engine, body, None)
-        return Exchange(engine, body, prepared, address)
+            return AsyncExchange(engine, body, None)
+        return AsyncExchange(engine, body, prepared, address)
 
     def begin_for_sync(
-        self, destination: Destination, identity: Identity, body: bytes, *, address: Address | None = None
+        self, destination: Destination, identity: Identity, body: bytes, *, address: AskedAddress | None = None
     ) -> SyncExchange:
         """The same for code without a loop."""
         engine = self._engine
@@ -128,7 +128,7 @@ class Line:
             log_problem("a request could not be read", problem)
             return None
 
-    def _recognised(self, address: Address, query: str, headers: dict[bytes, bytes], body: bytes) -> _Asked:
+    def _recognised(self, address: AskedAddress, query: str, headers: dict[bytes, bytes], body: bytes) -> _Asked:
         """As the gateway does: both find each other's turns."""
         shown = credentials_of(headers, query)
         tenant = self._tenant or tenant_of("\0".join(shown))
@@ -143,7 +143,7 @@ class Line:
         account = account_of(shown[0] if shown else "")
         return _Asked(address, Destination(server.provider, server.endpoint, model, address.format, account), identity)
 
-    def _server_of(self, address: Address) -> Server:
+    def _server_of(self, address: AskedAddress) -> Server:
         key = (address.base, address.format)
         found = self._servers.get(key)
         if found is None:
@@ -205,7 +205,7 @@ class Line:
     # --- its life -----------------------------------------------------------------------------------------------------
 
     @property
-    def report(self) -> Report:
+    def report(self) -> LineReport:
         """What this process has done through the line."""
         return self._engine.report
 
@@ -223,7 +223,7 @@ class Line:
             made, self._made = self._made, None
         return submit(made[1].close()) if made is not None and made[0] == os.getpid() else None
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> ReplayLine:
         """Raises if the store can't be opened."""
         submit(self._engine.open()).result()
         return self
@@ -231,7 +231,7 @@ class Line:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def __aenter__(self) -> Line:
+    async def __aenter__(self) -> ReplayLine:
         await wait_for(submit(self._engine.open()))
         return self
 
@@ -239,15 +239,15 @@ class Line:
         await self.aclose()
 
 
-_default: list[Line] = []
+_default: list[ReplayLine] = []
 
 
-def remember(client: Client, line: Line | None = None) -> Client:
+def remember(client: Client, line: ReplayLine | None = None) -> Client:
     """The same client, which remembers from now on: in this line, or in the store that is the gateway's own."""
     if line is None:
         with lock():
             if not _default:
-                _default.append(Line())
+                _default.append(ReplayLine())
             line = _default[0]
     return line.remember(client)
 

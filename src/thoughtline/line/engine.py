@@ -31,7 +31,7 @@ REFRESH_SECONDS = 30.0
 """How often what other processes have learned is looked at."""
 
 
-class Report(Counts, frozen=True, kw_only=True):
+class LineReport(Counts, frozen=True, kw_only=True):
     """What a line has done since it was made: requests, turns saved, and the counts of `x-thoughtline-replay` summed.
 
     `late` are turns whose end did not wait for their record any longer. `store` is `ok`, `degraded`, or `memory` where
@@ -68,8 +68,8 @@ class Engine:
         self._is_closed = False
 
     @property
-    def report(self) -> Report:
-        return Report(**self._counts, store=self.store_word, problem=self._problem)
+    def report(self) -> LineReport:
+        return LineReport(**self._counts, store=self.store_word, problem=self._problem)
 
     @property
     def store_word(self) -> str:
@@ -90,7 +90,9 @@ class Engine:
         await lessons.refresh()
         self._refreshed_at = time.monotonic()
         book = contract_book(self.settings, lessons)
-        return _Open(store, Replayer(store, lessons, book, time.time, self._work), lessons)
+        return _Open(
+            store, Replayer(store, lessons, book, time.time, self._work, self.settings.replay.remembered_bytes), lessons
+        )
 
     async def _ready(self) -> Replayer:
         """A store that a person has to mend is no reason for a request to fail: memory goes on alone, and says so."""
@@ -166,4 +168,5 @@ class Engine:
 
     def _count(self, **more: int) -> None:
         for name, count in more.items():
-            self._counts[name] = self._counts.get(name, 0) + count
+            if count:
+                self._counts[name] = self._counts.get(name, 0) + count

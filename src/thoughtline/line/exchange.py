@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from thoughtline.formats import FORMATS
 from thoughtline.line.background import submit, wait_for
 from thoughtline.line.engine import Engine
-from thoughtline.line.reading import Reader
-from thoughtline.outgoing import Address
+from thoughtline.line.reading import AnswerReader
+from thoughtline.outgoing import AskedAddress
 from thoughtline.prepared import Prepared
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
@@ -38,13 +38,15 @@ _STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/
 class ExchangeState:
     """What both kinds of exchange have. Without `prepared` the request is none of ours, and nothing is done."""
 
-    def __init__(self, engine: Engine, body: bytes, prepared: Prepared | None, address: Address | None = None) -> None:
+    def __init__(
+        self, engine: Engine, body: bytes, prepared: Prepared | None, address: AskedAddress | None = None
+    ) -> None:
         self._engine = engine
         self._body = body
         self._prepared = prepared
         self._is_streaming = address is not None and address.is_streaming
         self._keeps = address is None or address.action == "generate"
-        self._reader: Reader | None = None
+        self._reader: AnswerReader | None = None
         self._has_ended = False
 
     @property
@@ -108,10 +110,10 @@ class ExchangeState:
             if records := self._taken():
                 _in_background(self._engine.save(records))
 
-    def _listen(self, *, is_stream: bool, encoding: str = "") -> Reader | None:
+    def _listen(self, *, is_stream: bool, encoding: str = "") -> AnswerReader | None:
         prepared = self._prepared
         if self._reader is None and self._keeps and prepared is not None and prepared.transcript is not None:
-            self._reader = Reader(prepared, is_stream=is_stream, encoding=encoding)
+            self._reader = AnswerReader(prepared, is_stream=is_stream, encoding=encoding)
             if prepared.healings:
                 _in_background(self._engine.accept(prepared))
             self._prepared = prepared.summary
@@ -143,7 +145,7 @@ class ExchangeState:
         return healed is not None
 
 
-class Exchange(ExchangeState):
+class AsyncExchange(ExchangeState):
     """For code on a loop of asyncio or trio."""
 
     async def heal(self, status: int, answer: bytes) -> bool:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from thoughtline.watching import log_problem
 
 if TYPE_CHECKING:
-    from thoughtline.line.door import Line
+    from thoughtline.line.door import ReplayLine
 
 
-def middleware_of(line: Line) -> Any:
+def middleware_of(line: ReplayLine) -> Any:
     """Of a class that anthropic takes for sync and async clients alike."""
     anthropic = sys.modules.get("anthropic")
     if anthropic is None or not hasattr(anthropic, "Middleware"):
@@ -32,7 +32,7 @@ def _kind(base: type[Any]) -> type[Any]:
 
 
 class _Remembers:
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: ReplayLine) -> None:
         self._line = line
 
     def handle(self, request: Any, call_next: Callable[[Any], Any]) -> Any:

@@ -19,7 +19,7 @@ from thoughtline.values.records import Record
 from thoughtline.watching import MAX_BYTES, StreamWatch, Watch, log_problem
 
 
-class Reader:
+class AnswerReader:
     """An answer, streamed or whole. Each way in says whether a turn has ended that is not saved yet."""
 
     def __init__(self, prepared: Prepared, *, is_stream: bool, encoding: str = "") -> None:

@@ -13,12 +13,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thoughtline.encodings import unpacked
-from thoughtline.line.exchange import Exchange, ExchangeState, SyncExchange
+from thoughtline.line.exchange import AsyncExchange, ExchangeState, SyncExchange
 from thoughtline.outgoing import read_address
 from thoughtline.values.errors import ThoughtlineError
 
 if TYPE_CHECKING:
-    from thoughtline.line.door import Line
+    from thoughtline.line.door import ReplayLine
 
 LIBRARIES = ("httpx2", "httpx")
 MAX_REFUSAL_BYTES = 4 * 2**20
@@ -62,7 +62,7 @@ def transports(library: ModuleType) -> Transports:
     )
 
 
-def wrap(client: Any, line: Line) -> None:
+def wrap(client: Any, line: ReplayLine) -> None:
     """Have a client of either library remember; one that does already stays as it is."""
     library = library_of(client)
     assert library is not None
@@ -72,7 +72,7 @@ def wrap(client: Any, line: Line) -> None:
     client._mounts = {at: _wrapped(inner, kind, line) for at, inner in client._mounts.items()}
 
 
-def _wrapped(inner: Any, kind: type[Any], line: Line) -> Any:
+def _wrapped(inner: Any, kind: type[Any], line: ReplayLine) -> Any:
     return inner if inner is None or isinstance(inner, _Transport) else kind(inner, line)
 
 
@@ -82,7 +82,7 @@ class _Transport:
     library: Any
     stream: type[Any]
 
-    def __init__(self, inner: Any, line: Line) -> None:
+    def __init__(self, inner: Any, line: ReplayLine) -> None:
         self._inner = inner
         self._line = line
 
@@ -179,7 +179,7 @@ class _AsyncTransport(_Transport):
             response = await self._healed(request, exchange, response)
         return self._answer(exchange, response)
 
-    async def _healed(self, request: Any, exchange: Exchange, response: Any) -> Any:
+    async def _healed(self, request: Any, exchange: AsyncExchange, response: Any) -> Any:
         first: _Refusal | None = None
         while response.status_code >= 400:
             refusal = await self._read(response)
@@ -265,7 +265,7 @@ class _SyncStream:
 
 
 class _AsyncStream:
-    def __init__(self, inner: Any, exchange: Exchange | None) -> None:
+    def __init__(self, inner: Any, exchange: AsyncExchange | None) -> None:
         self._inner = inner
         self._exchange = exchange
 
