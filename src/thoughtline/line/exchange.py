@@ -47,6 +47,7 @@ class ExchangeState:
         self._is_streaming = address is not None and address.is_streaming
         self._keeps = address is None or address.action == "generate"
         self._reader: AnswerReader | None = None
+        self._summed: tuple[Prepared | None, Outcome] | None = None
         self._has_ended = False
 
     @property
@@ -57,7 +58,9 @@ class ExchangeState:
     @property
     def outcome(self) -> Outcome:
         """What was done about reasoning."""
-        return self._prepared.outcome if self._prepared is not None else Outcome()
+        if self._summed is None or self._summed[0] is not self._prepared:
+            self._summed = self._prepared, self._prepared.outcome if self._prepared is not None else Outcome()
+        return self._summed[1]
 
     @property
     def headers(self) -> dict[str, str]:
