@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tests.line.asking import CHUNKS, HEADERS, NEXT, PATH, THOUGHT, events, request, restored, whole
-from thoughtline import AsyncExchange, Line, SyncExchange, ThoughtlineError
+from thoughtline import AsyncExchange, Line, SyncExchange, ThoughtlineError, open_store
+from thoughtline.stores import Filter
 
 URL = f"https://api.deepseek.com{PATH}"
 REFUSAL = json.dumps(
@@ -60,15 +61,20 @@ async def test_decoded_chunks_have_a_way_in(line: Line) -> None:
     assert restored((await begin(line, NEXT)).body) == [THOUGHT]
 
 
-async def test_a_stream_that_is_cut_is_marked_so(line: Line) -> None:
-    """What came of it is kept as a turn cut short; a second end changes nothing."""
-    exchange = await begin(line, request(stream=True))
-    exchange.feed(events()[0])
-    exchange.cut()
-    exchange.cut()
-    await exchange.end()
-    await line.aclose()
-    assert line.report.requests == 0, "a closed line counts anew"
+@pytest.mark.parametrize(("pieces", "is_complete"), [(2, False), (3, True)])
+async def test_a_stream_that_is_cut_is_marked_so(store_url: str, pieces: int, is_complete: bool) -> None:
+    """What came of it is kept as a turn cut short, once; one that was whole before stays whole."""
+    async with Line(store_url) as line:
+        exchange = await begin(line, request(stream=True))
+        for piece in events()[:pieces]:
+            exchange.feed(piece)
+        exchange.cut()
+        exchange.cut()
+        await exchange.end()
+    store = await open_store(store_url)
+    kept = (await store.list_entries(Filter())).entries
+    await store.close()
+    assert [entry.record.is_complete for entry in kept] == [is_complete]
 
 
 async def test_a_refusal_is_healed_twice_at_most(line: Line) -> None:
