@@ -173,6 +173,22 @@ def kept_turns(line: Line, server: Told) -> list[str]:
     return restored(next_body(line, server))
 
 
+@both_libraries
+def test_an_answer_that_was_read_before_it_came(line: Line, library: ModuleType) -> None:
+    """A transport of the caller's own, such as a cache, may give answers whole."""
+    packed = {"content-type": "application/json", "content-encoding": "gzip"}
+    bodies: list[bytes] = []
+
+    def answer(request: Any) -> Any:
+        bodies.append(request.content)
+        return library.Response(200, headers=packed, content=gzip.compress(whole()))
+
+    client = line.http_client(library, transport=library.MockTransport(answer), base_url="http://a", headers=HEADERS)
+    assert client.post(PATH, content=request()).content == whole()
+    client.post(PATH, content=NEXT)
+    assert restored(bodies[-1]) == [THOUGHT]
+
+
 def test_a_caller_that_leaves_in_mid_stream(line: Line) -> None:
     """The turn is kept as cut: nothing is raised, and a whole one of the same place is preferred later."""
     server = Told(lambda body: streamed())

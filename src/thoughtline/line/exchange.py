@@ -93,7 +93,10 @@ class ExchangeState:
     def read(self, data: bytes) -> bool:
         """A whole answer."""
         reader = self._listen(is_stream=False)
-        return reader is not None and (reader.feed(data), reader.end())[1]
+        if reader is None:
+            return False
+        reader.feed(data)
+        return reader.end()
 
     def feed(self, data: bytes) -> bool:
         """A piece of an answer, as it came. Whether a turn has ended in it: save that before you show the piece."""

@@ -98,12 +98,17 @@ class _Transport:
             request.method, request.url, headers=headers, content=body, extensions=request.extensions
         )
 
-    def _answer(self, exchange: ExchangeState, response: Any) -> Any:
-        """The answer with our header on it, read on its way to the caller."""
+    def _answer(self, exchange: ExchangeState, response: Any) -> bool:
+        """Put our header on the answer, and read it on its way to the caller. Whether it was read already."""
         response.headers.update(exchange.headers)
+        if response.is_stream_consumed:
+            plain = {"content-type": response.headers.get("content-type", "")}
+            if exchange.answer(response.status_code, plain):
+                exchange.feed(response.content)
+            return True
         if exchange.answer(response.status_code, response.headers):
             response.stream = self.stream(response.stream, exchange)
-        return response
+        return False
 
 
 class _Refusal:
@@ -140,7 +145,9 @@ class _SyncTransport(_Transport):
         response = self._inner.handle_request(self._with_body(request, exchange.body))
         if response.status_code >= 400 and exchange.is_healable:
             response = self._healed(request, exchange, response)
-        return self._answer(exchange, response)
+        if self._answer(exchange, response):
+            exchange.end()
+        return response
 
     def _healed(self, request: Any, exchange: SyncExchange, response: Any) -> Any:
         """The answer to a corrected request; the first refusal, as it came, if nothing helps."""
@@ -177,7 +184,9 @@ class _AsyncTransport(_Transport):
         response = await self._inner.handle_async_request(self._with_body(request, exchange.body))
         if response.status_code >= 400 and exchange.is_healable:
             response = await self._healed(request, exchange, response)
-        return self._answer(exchange, response)
+        if self._answer(exchange, response):
+            await exchange.end()
+        return response
 
     async def _healed(self, request: Any, exchange: AsyncExchange, response: Any) -> Any:
         first: _Refusal | None = None
