@@ -284,7 +284,8 @@ class _History:
     def _own_id(self, number: int) -> str:
         if self._cell.kind == "repeated":
             return _LONG_ID
-        return f"toolu_{number:024x}"
+        is_counted = self._contract.dialect.call_ids == "counted"
+        return f"{number:09x}" if is_counted else f"toolu_{number:024x}"
 
     def _call(self, number: int, name: str | None) -> ToolCall:
         return ToolCall("weather", json.dumps({"city": f"P{number}"}), name)
