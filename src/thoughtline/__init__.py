@@ -10,8 +10,10 @@ put back, take out or report.
 
 from thoughtline.audit import audit
 from thoughtline.codecs import OpenRouterReasoningCodec, ReasoningCodec, codec_for
+from thoughtline.contract_book import ContractBook
 from thoughtline.formats import FORMATS, Wire
 from thoughtline.lessons import Lessons
+from thoughtline.prepared import Prepared
 from thoughtline.preserver import (
     attach_to_tool_calls,
     build_assistant_message_with_reasoning,
@@ -31,7 +33,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
 from thoughtline.replay.refusals import Correction, Refusal, classify, learn
 from thoughtline.replay.turn_audit import ReplayAudit, ReplayContract, audit_replay
-from thoughtline.replayer import ContractBook, Prepared, Replayer
+from thoughtline.replayer import Replayer
 from thoughtline.stores import StoreSettings, open_store
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, Fault, ForeignSeal, LimitExceeded, ThoughtlineError

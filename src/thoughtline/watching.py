@@ -14,16 +14,16 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
+from thoughtline.prepared import Prepared
 from thoughtline.replay.capture import captured_at, end_of
 from thoughtline.replay.keys import Spot
-from thoughtline.replayer import Prepared
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record
-from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
 
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
@@ -49,11 +49,8 @@ class Watch:
         self._started = Started()
         self._has_failed = False
         self.problem: DecodeError | None = None
-
-    @property
-    def has_news(self) -> bool:
+        self.has_news = False
         """Whether a turn has ended whose record was not taken yet."""
-        return len(self._ended) > len(self._taken)
 
     def read_whole(self, body: bytes) -> Reply | None:
         """A response that is one body; None if it can't be read."""
@@ -71,6 +68,7 @@ class Watch:
             self._items[candidate.index] = list(candidate.turn.items)
             self._ended[candidate.index] = candidate.finish
             self._carriers[candidate.index] = candidate.turn.carriers
+        self.has_news = len(self._ended) > len(self._taken)
         return reply
 
     def note(self, events: list[Event]) -> None:
@@ -82,6 +80,7 @@ class Watch:
                 case TurnDone():
                     self._ended[event.choice] = event.finish
                     self._carriers[event.choice] = event.carriers
+                    self.has_news = len(self._ended) > len(self._taken)
                 case Started():
                     self._started = event
                 case Failed():
@@ -102,14 +101,15 @@ class Watch:
         """The records of the turns that have ended since the last time."""
         new = sorted(self._ended.keys() - self._taken)
         self._taken.update(new)
+        self.has_news = False
         if self._spot is None or self.provenance is None or not new:
             return ()
-        candidates = tuple(
+        candidates = [
             Candidate(self._turn(choice), choice, self._ended[choice])
             for choice in new
             if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
-        )
-        reply = Reply(self._format, candidates, b"", self._started.id, self._started.model)
+        ]
+        reply = Reply(self._format, tuple(candidates), b"", self._started.id, self._started.model)
         made = replace(self.provenance, model_answered=reply.model) if reply.model else self.provenance
         return captured_at(self._spot, reply, made, now, outcome)
 
@@ -134,9 +134,14 @@ def provenance_of(prepared: Prepared) -> Provenance:
         model_answered=where.model,
         format=where.format,
         dialect=prepared.contract.dialect.name,
-        session=who.session or (prepared.handover.session if prepared.handover else unnamed_session(transcript)),
+        session=who.session or _session_of(prepared, transcript),
         agent=who.agent,
     )
+
+
+def _session_of(prepared: Prepared, transcript: Transcript) -> str:
+    """For people to look at."""
+    return prepared.handover.session if prepared.handover else prepared.begun or unnamed_session(transcript)
 
 
 class StreamWatch(Watch):
@@ -154,8 +159,11 @@ class StreamWatch(Watch):
         if self._left < 0:
             raise LimitExceeded("a stream that is too long").from_upstream()
         events = self._decoder.feed(data)
-        self.unended_bytes = 0 if events else self.unended_bytes + len(data)
-        self.note(events)
+        if events:
+            self.unended_bytes = 0
+            self.note(events)
+        else:
+            self.unended_bytes += len(data)
         return events
 
     def end(self) -> list[Event]:

@@ -9,22 +9,27 @@ from typing import NamedTuple
 
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
+from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import KnowsKeys
+from thoughtline.gateway.access import KnowsKeys, Visitor
 from thoughtline.gateway.bus import Bus
+from thoughtline.gateway.caching import Cache
+from thoughtline.gateway.choosing import Asked, Choices
 from thoughtline.gateway.disconnect import Abandoned
+from thoughtline.gateway.door import Head
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
 from thoughtline.providers import CONTRACTS, DIALECTS, Contract
-from thoughtline.replayer import ContractBook, Replayer
+from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
 from thoughtline.working import InThreads
@@ -35,6 +40,16 @@ class Signals(NamedTuple):
 
     wake: asyncio.Event
     stopping: asyncio.Event
+
+
+class Caches:
+    """What settings make of raw values: other settings begin with empty ones."""
+
+    def __init__(self) -> None:
+        self.routes: Cache[tuple[str, bytes], Route] = Cache()
+        self.visitors: Cache[Head, Visitor] = Cache()
+        self.choices: Cache[Asked, Choices] = Cache()
+        self.addresses: Cache[tuple[str, str, str, str, bool, bool], str] = Cache()
 
 
 class State(NamedTuple):
@@ -65,6 +80,7 @@ class State(NamedTuple):
     late: LateSaves
     work: InThreads
     abandoned: Abandoned
+    caches: Caches
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -102,8 +118,7 @@ def make_state(
     login_code: str = "",
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
-    lessons = Lessons(store, clock)
-    book = contract_book(settings, lessons)
+    book = contract_book(settings, lessons := Lessons(store, clock))
     metrics, work = Metrics(), InThreads()
     together = Path(settings.bus_directory) if settings.bus_directory else None
     journal.measure(metrics)
@@ -112,7 +127,7 @@ def make_state(
         store,
         lessons,
         book=book,
-        replayer=Replayer(store, lessons, book, clock, work),
+        replayer=Replayer(store, lessons, book, clock, work, settings.replay.remembered_bytes),
         memory=Memory(store, clock),
         upstreams=Upstreams(),
         keys=keys,
@@ -130,6 +145,7 @@ def make_state(
         late=LateSaves(),
         work=work,
         abandoned=Abandoned(),
+        caches=Caches(),
         clock=clock,
     )
 
@@ -144,5 +160,5 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work)
-    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer)
+    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work, settings.replay.remembered_bytes)
+    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())

@@ -28,6 +28,45 @@ class Policy(Struct, frozen=True, gc=False):
     bares_loop: bool = False
     drops: tuple[str, ...] = ()
 
+    @property
+    def corrects(self) -> bool:
+        """Whether a refusal is to be healed by it."""
+        return self.drops_ids or self.pauses_thinking or self.bares_loop or bool(self.drops)
+
+
+class Past(Struct, frozen=True, gc=False):
+    """What a plan has to know of turns that stand before those it is made for, and that were planned before.
+
+    `elements` is how many they are in the wire's list. `carrier` is the member that the last record's reasoning came
+    in. `is_in_loop`: the model has spoken since the last user message.
+    """
+
+    elements: int = 0
+    counts: Counts = Counts()
+    findings: tuple[Finding, ...] = ()
+    filler: str | None = None
+    carrier: str = ""
+    is_in_loop: bool = False
+
+
+NO_PAST = Past()
+
+
+class Trace(Struct, frozen=True, gc=False):
+    """What a plan is made of, turn by turn: for whoever remembers the beginning of a conversation.
+
+    What is planned for `loose` turns depends on what follows; for `loose_in_loop` until the next user message; for
+    `loose_heads` too, where they are the first of a tool loop.
+    """
+
+    counted: tuple[tuple[int, str], ...]
+    findings: tuple[tuple[int, Finding], ...]
+    fillers: dict[int, str]
+    carriers: dict[int, str]
+    loose: frozenset[int]
+    loose_in_loop: frozenset[int]
+    loose_heads: frozenset[int]
+
 
 class Plan(Struct, frozen=True, gc=False):
     """What to change of a request, and what there is to say about it.
