@@ -16,17 +16,16 @@ from thoughtline.addresses import address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
+from thoughtline.credentials import account_of, credentials_of
+from thoughtline.encodings import unpacked
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.paths import Action
-from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.estimating import estimate_body, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
     Headers,
-    credentials_of,
     request_headers,
     translated_headers,
     without_credentials,
@@ -69,7 +68,10 @@ class ErrorResponse(NamedTuple):
 
 
 class Attempt:
-    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key."""
+    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
+
+    `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
+    """
 
     def __init__(
         self, incoming: Incoming, target: Target, key: str, *, has_choice: bool = False, is_last: bool = True
@@ -84,12 +86,10 @@ class Attempt:
         self.has_choice = has_choice
         self.is_generating = route.action == "generate"
         self.is_translated = target.format != route.format
-        # Whether what the caller shows may be seen by this target: no key of ours, and no other provider's.
         self._is_callers = target.is_callers and incoming.caller.key is None
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
-        account = account_of(key or self._credential)
-        self.destination = Destination(provider.name, endpoint, target.model, target.format, account)
+        self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
         self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
         self.is_plain = route.format is not None and "content_in_parts" in wire.quirks and self._takes_plain_content()
         self.body = incoming.body
@@ -107,6 +107,10 @@ class Attempt:
         self.upstream_seconds = 0.0
         self.bytes_up = 0
         self._due = 0.0
+
+    def _account(self) -> str:
+        accounts, shown = self.state.caches.accounts, self.key or self._credential
+        return accounts.get(shown) or accounts.keep(shown, account_of(shown), len(shown))
 
     def _takes_plain_content(self) -> bool:
         """Whether a chat client takes `content` to be text: its request says so, its key, or settings."""

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
@@ -28,7 +27,7 @@ from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
-from thoughtline.providers import CONTRACTS, DIALECTS, Contract
+from thoughtline.opening import contract_book
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
@@ -49,6 +48,7 @@ class Caches:
         self.routes: Cache[tuple[str, bytes], Route] = Cache()
         self.visitors: Cache[Head, Visitor] = Cache()
         self.choices: Cache[Asked, Choices] = Cache()
+        self.accounts: Cache[str, str] = Cache()
         self.addresses: Cache[tuple[str, str, str, str, bool, bool], str] = Cache()
 
 
@@ -93,19 +93,6 @@ class State(NamedTuple):
         if isinstance(self.store, LayeredStore):
             return "ok" if self.store.is_settled else "degraded"
         return "ok"
-
-
-def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
-    """The contracts as the settings have them."""
-    fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
-    kept_in = {name: DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
-    replay = settings.replay
-    return ContractBook(lessons, settings.contracts, fixed, replay.on_miss, kept_in, inherits=replay.miss == "inherit")
-
-
-def _fixed(provider: Provider) -> Contract | None:
-    """The contract that a provider's settings name."""
-    return CONTRACTS[provider.contract] if provider.contract is not None else None
 
 
 def make_state(
