@@ -173,8 +173,9 @@ class ReplayLine:
         """A middleware for `Anthropic(middleware=[…])` and `AsyncAnthropic`."""
         return middleware_of(self)
 
-    def google(self, **options: Any) -> dict[str, Any]:
-        """The `http_options` of `genai.Client`, sync and async; `options` are more of them."""
+    def google(self, **options: Any) -> Any:
+        """The `http_options` of `genai.Client`, sync and async, a dictionary; `options` are more of them. Its type is
+        `HttpOptionsDict`, which can't be named here without the SDK."""
         return {"httpx_client": self.http_client(), "httpx_async_client": self.async_http_client(), **options}
 
     def langchain(self) -> dict[str, Any]:

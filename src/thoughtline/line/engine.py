@@ -89,10 +89,9 @@ class Engine:
         lessons = Lessons(store, time.time)
         await lessons.refresh()
         self._refreshed_at = time.monotonic()
-        book = contract_book(self.settings, lessons)
-        return _Open(
-            store, Replayer(store, lessons, book, time.time, self._work, self.settings.replay.remembered_bytes), lessons
-        )
+        book, remembered = contract_book(self.settings, lessons), self.settings.replay.remembered_bytes
+        replayer = Replayer(store, lessons, book, time.time, work=self._work, remembered_bytes=remembered)
+        return _Open(store, replayer, lessons)
 
     async def _ready(self) -> Replayer:
         """A store that a person has to mend is no reason for a request to fail: memory goes on alone, and says so."""
