@@ -250,7 +250,7 @@ class Exchange:
         if attempt is not None and attempt.prepared is not None:
             conversation = attempt.conversation
             if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
-                if len(attempt.prepared.body) <= LONG_BYTES:
+                if len(attempt.prepared.transcript.body) <= LONG_BYTES:
                     watch = _watch(attempt, attempt.prepared, is_stream=is_stream)
                 else:
                     watch = await state.work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
