@@ -108,7 +108,7 @@ class TurnPlans:
         return Plan(
             tuple(edits),
             tuple(self._members),
-            (*past.findings, *[finding for _, finding in found]),
+            (*past.findings, *map(itemgetter(1), found)),
             Counts(**counts),
             filler=min(fillers, default=None),
         )
