@@ -111,17 +111,19 @@ class Replayer:
         edits: MemberEdits = (),
         recall: Recalls | None = None,
         carried: Carried = NOTHING_CARRIED,
-        cut: Cut | None = None,
+        cuts: Sequence[Cut] | None = None,
     ) -> Prepared:
         """What to send for a request. `model` stands in for the one that the body names, `edits` for other members.
 
-        With `recall`, what other models thought is quoted where this one can't take it natively. `cut` is what
-        `cut_for` found, for those who have asked.
+        With `recall`, what other models thought is quoted where this one can't take it natively. `cuts` is what
+        the method found, for those who have asked.
         """
         original = Original(body, destination, identity, model, edits, carried)
         if recall is not None or not self._conversations.are_kept:
             return await self._whole(original, recall)
-        cut = cut or self.cut_for(self.cuts(body, destination.format, identity.tenant), destination, identity)
+        if cuts is None:
+            cuts = self.cuts(body, destination.format, identity.tenant)
+        cut = self.cut_for(cuts, destination, identity) if cuts else None
         resumed = await self._resumed(original, cut) if cut is not None else None
         return resumed or await self._remembered(await self._whole(original), body)
 
