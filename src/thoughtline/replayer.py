@@ -34,7 +34,7 @@ from thoughtline.replay.known import known_steps, needs_of_all
 from thoughtline.replay.learning import learned_from_answer
 from thoughtline.replay.matching import Found
 from thoughtline.replay.planner import Needs, needs
-from thoughtline.replay.remembering import Conversations, Cut, still_holds, terms_for
+from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
 from thoughtline.resuming import begun, conversation, gone_on, is_worth_remembering
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.values.destination import Destination
@@ -118,8 +118,9 @@ class Replayer:
         With `recall`, what other models thought is quoted where this one can't take it natively. `cuts` is what
         the method found, for those who have asked.
         """
-        original = Original(body, destination, identity, model, edits, carried)
-        if recall is not None or not self._conversations.are_kept:
+        original = Original(body, destination, identity, model=model, edits=edits, carried=carried)
+        is_own = recall is None and not carried.records and carried.call_ids is None
+        if not is_own or not self._conversations.are_kept:
             return await self._whole(original, recall)
         if cuts is None:
             cuts = self.cuts(body, destination.format, identity.tenant)
@@ -166,8 +167,8 @@ class Replayer:
         contract = self._book.contract_for(destination)
         policy = self._book.policy_for(contract)
         for cut in cuts:
-            terms = terms_for(destination, identity, as_asked(contract, cut.short), policy)
-            if cut.conversation.terms == terms:
+            premises = premises_of(destination, identity, as_asked(contract, cut.short), policy)
+            if cut.conversation.premises == premises:
                 return cut
         return None
 
@@ -248,12 +249,11 @@ class Replayer:
         """The request as it should have been, by what the refusal says; None if it is not ours to heal."""
         if prepared.transcript is None or prepared.healings >= MOST_HEALINGS:
             return None
-        if prepared.whole is not None:
-            prepared = await prepared.whole()
         try:
             healed = heal(status, answer, _sent(prepared), self._clock())
             if healed is None:
                 return None
+            prepared = await prepared.whole() if prepared.whole is not None else prepared
             amended = await self._amended(prepared, healed)
             again = await self.work_for(prepared.body)(partial(planned, amended))
         except (DecodeError, EncodeError):

@@ -7,6 +7,8 @@ turns that were cut short.
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -24,6 +26,8 @@ from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
+
+log = logging.getLogger(__name__)
 
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
@@ -190,3 +194,9 @@ class StreamWatch(Watch):
             except DecodeError as problem:
                 self.problem = problem
         return self.has_news
+
+
+def log_problem(what: str, problem: BaseException) -> None:
+    """Without the problem's own words: they might quote content."""
+    where = "".join(traceback.format_tb(problem.__traceback__)[-3:])
+    log.error("%s: %s\n%s", what, type(problem).__name__, where)

@@ -21,11 +21,11 @@ from thoughtline.gateway.checking import checked
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
-from thoughtline.gateway.reading import log_problem
 from thoughtline.gateway.routing import MAX_PATH_BYTES, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State, with_shared
 from thoughtline.values.errors import Declined, SettingsError, StoreError, ThoughtlineError
+from thoughtline.watching import log_problem
 
 log = logging.getLogger(__name__)
 

@@ -16,17 +16,16 @@ from thoughtline.addresses import address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
+from thoughtline.credentials import account_of, credentials_of
+from thoughtline.encodings import unpacked
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.paths import Action
-from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.estimating import estimate_body, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
     Headers,
-    credentials_of,
     request_headers,
     translated_headers,
     without_credentials,

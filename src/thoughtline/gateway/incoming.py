@@ -7,12 +7,12 @@ from functools import partial
 
 from msgspec import Struct
 
+from thoughtline.encodings import unpacked
 from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.access import Caller, admit, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope, read_body
 from thoughtline.gateway.choosing import Asked, Choices, Conversation, choices_of, conversation_of
 from thoughtline.gateway.door import head_of
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.replay.remembering import Cut

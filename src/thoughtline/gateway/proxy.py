@@ -33,7 +33,7 @@ from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.pipeline import Down, down
 from thoughtline.gateway.preparing import prepare
-from thoughtline.gateway.reading import LONG_BYTES, log_problem
+from thoughtline.gateway.reading import LONG_BYTES
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
@@ -46,7 +46,7 @@ from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome
-from thoughtline.watching import StreamWatch, Watch
+from thoughtline.watching import StreamWatch, Watch, log_problem
 
 _STREAMS = {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
 

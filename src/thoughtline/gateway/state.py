@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
@@ -28,7 +27,7 @@ from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
-from thoughtline.providers import CONTRACTS, DIALECTS, Contract
+from thoughtline.opening import contract_book
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
@@ -96,19 +95,6 @@ class State(NamedTuple):
         return "ok"
 
 
-def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
-    """The contracts as the settings have them."""
-    fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
-    kept_in = {name: DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
-    replay = settings.replay
-    return ContractBook(lessons, settings.contracts, fixed, replay.on_miss, kept_in, inherits=replay.miss == "inherit")
-
-
-def _fixed(provider: Provider) -> Contract | None:
-    """The contract that a provider's settings name."""
-    return CONTRACTS[provider.contract] if provider.contract is not None else None
-
-
 def make_state(
     settings: Settings,
     store: Store,
@@ -128,7 +114,7 @@ def make_state(
         store,
         lessons,
         book=book,
-        replayer=Replayer(store, lessons, book, clock, work, settings.replay.remembered_bytes),
+        replayer=Replayer(store, lessons, book, clock, work=work, remembered_bytes=settings.replay.remembered_bytes),
         memory=Memory(store, clock),
         upstreams=Upstreams(),
         keys=keys,
@@ -161,5 +147,6 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work, settings.replay.remembered_bytes)
+    size = settings.replay.remembered_bytes
+    replayer = Replayer(state.store, state.lessons, book, state.clock, work=state.work, remembered_bytes=size)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())
