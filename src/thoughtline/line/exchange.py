@@ -119,7 +119,11 @@ class ExchangeState:
     def _listen(self, *, is_stream: bool, encoding: str = "") -> AnswerReader | None:
         prepared = self._prepared
         if self._reader is None and self._keeps and prepared is not None and prepared.transcript is not None:
-            self._reader = AnswerReader(prepared, is_stream=is_stream, encoding=encoding)
+            try:
+                self._reader = AnswerReader(prepared, is_stream=is_stream, encoding=encoding)
+            except Exception as problem:
+                log_problem("a response could not be read", problem)
+                self._keeps = False
             if prepared.healings:
                 _in_background(self._engine.accept(prepared))
             self._let_go(prepared)
