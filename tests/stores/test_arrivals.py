@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, Clock, found, lineage, sqlite_url, turn, visible
-from thoughtline.stores import Filter, durable_store, sqlite_arrivals, sqlite_work
+from thoughtline.stores import Filter, durable_store, sqlite, sqlite_arrivals, sqlite_work
 from thoughtline.stores.sqlite import SqliteStore
 
 
