@@ -44,7 +44,7 @@ IDLE_SECONDS = 3600.0
 """Agents go on within minutes, people within the hour."""
 
 MOST_NEW_BYTES = 512 * 2**10
-"""A short body is looked at on the loop, within a millisecond; one that is longer is worked through as a whole, aside."""
+"""A short body is looked at on the loop, in a millisecond or two; a longer one is worked through as a whole, aside."""
 
 FINE = 16
 """Steps at the end that have a segment each; so many of those before them share one."""
