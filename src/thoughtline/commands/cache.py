@@ -23,7 +23,7 @@ from rich.table import Table
 from thoughtline.addresses import own_url
 from thoughtline.commands.options import add_config_option, flags_of
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
-from thoughtline.gateway.admin.cache import entry_answer, stats_answer
+from thoughtline.gateway.admin.cache import as_kept, entry_answer, stats_answer
 from thoughtline.gateway.admin_token import admin_token
 from thoughtline.gateway.bus import StoreCounts
 from thoughtline.settings import Settings, data_directory, load_settings
@@ -54,12 +54,12 @@ class StoreCache:
         self._store = store
 
     async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
-        page = await self._store.list_entries(where, limit, cursor)
+        page = await self._store.list_entries(await as_kept(self._store, where), limit, cursor)
         stats = stats_answer(await self._store.stats(), StoreCounts())
         return CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor)
 
     async def clear(self, where: Filter) -> int:
-        return await self._store.delete(where)
+        return await self._store.delete(await as_kept(self._store, where))
 
 
 class GatewayCache:
@@ -239,7 +239,7 @@ def _show_stats(stats: CacheStats) -> None:
     told = {
         "turns": f"{stats.total_entries} ({stats.memory_entries} in memory, {stats.db_entries} on disk)",
         "characters": str(stats.total_chars),
-        "looked up": f"{stats.hits} found, {stats.misses} not; {stats.replays} replayed ({stats.replay_rate})",
+        "put back": f"{stats.hits} turns that needed it, {stats.misses} not ({stats.replay_rate})",
         "oldest": _minute(stats.oldest_entry),
         "newest": _minute(stats.newest_entry),
     }

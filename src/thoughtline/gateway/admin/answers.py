@@ -66,9 +66,10 @@ class Share(AdminAnswer, frozen=True):
 
 
 class CacheStats(AdminAnswer, frozen=True):
-    """What is remembered, and how often it was asked for since the start, all workers of this machine together.
+    """What is remembered, and how often it was of use since the start, all workers of this machine together.
 
-    `replayRate` is the part of the look-ups that gave reasoning back.
+    `hits` are turns that needed reasoning and got their own back, each a replay; `misses` those that did not. A turn
+    whose client kept its reasoning is neither. `replayRate` is `replays` of both.
     """
 
     memory_entries: int
