@@ -10,6 +10,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.settings import (
     ContentTable,
     ContinuitySettings,
+    DebugSettings,
     ReplaySettings,
     ServerSettings,
     StoreTable,
@@ -248,6 +249,7 @@ class SettingsView(AdminAnswer, frozen=True):
     translation: TranslationSettings
     tags: TagsView
     content: ContentTable
+    debug: DebugSettings
     contracts: list[str]
     shared: list[str]
 
