@@ -251,7 +251,7 @@ class Attempt:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
         refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
-        self.refusals.append(_noted(response.status, refusal.plain))
+        self.refusals.append(_noted(response.status, refusal.plain, time.perf_counter() - self.incoming.began))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
@@ -259,7 +259,7 @@ class Attempt:
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
 
 
-def _noted(status: int, body: bytes) -> RefusalNote:
+def _noted(status: int, body: bytes, seconds: float) -> RefusalNote:
     """What is remembered of an error to explain it."""
     said = read_error(status, body)
-    return RefusalNote(status, time.perf_counter(), said.message[:MOST_WORDS], said.code or "", classify(status, body))
+    return RefusalNote(status, seconds, said.message[:MOST_WORDS], said.code or "", classify(status, body))

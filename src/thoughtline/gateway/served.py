@@ -88,6 +88,9 @@ class Served(Struct, frozen=True, gc=False):
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        notes = sum(len(attempt.notes) for attempt in self.attempts)
-        words = sum(len(one.words) for attempt in self.attempts for one in attempt.refusals)
-        return _FIXED_BYTES + _NOTE_BYTES * notes + words
+        size = _FIXED_BYTES
+        for attempt in self.attempts:
+            size += _NOTE_BYTES * len(attempt.notes)
+            for one in attempt.refusals:
+                size += len(one.words)
+        return size

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.journal import Line
@@ -116,7 +114,7 @@ def _noted(attempt: Attempt, began: float) -> AttemptNote:
         upstream_seconds=attempt.upstream_seconds,
         bytes_up=attempt.bytes_up,
         sends=attempt.sends,
-        refusals=tuple([replace(one, seconds=one.seconds - began) for one in attempt.refusals]),
+        refusals=tuple(attempt.refusals),
         was_healed=bool(prepared is not None and prepared.healings),
         contract=prepared.contract if prepared is not None else None,
         corrections=prepared.corrections if prepared is not None else (),
