@@ -260,8 +260,7 @@ class Exchange:
         self._status = response.status
         if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
             self._let_go()
-        if state.journal.is_watched:
-            relay.on_start = self._publish
+        relay.on_start = self._publish
         counts = is_stream or watch is None
         began = time.perf_counter()
         try:
@@ -410,9 +409,7 @@ class Exchange:
     def _leave(self) -> None:
         """What is left of it: its line in the journal, and what explains it."""
         state, served = self._state, self.told(is_over=True)
-        state.recent.end(served)
-        if self._last is not None and self._last.sent is not None:
-            state.recent.keep_bodies(self.id, kept_bodies(self._last))
+        state.recent.end(served, kept_bodies(self._attempts))
         state.journal.tell(served.line)
         if state.journal.is_watched:
             state.journal.publish(row_of(served, state.bus.name))

@@ -122,9 +122,12 @@ def _noted(attempt: Attempt, began: float) -> AttemptNote:
     )
 
 
-def kept_bodies(attempt: Attempt) -> KeptBodies:
-    """What the client sent and what went up, without the keys that are known."""
-    client, upstream = attempt.sent or (b"", b"")
+def kept_bodies(attempts: Sequence[Attempt]) -> KeptBodies | None:
+    """What the client sent and what went up last, without the keys that are known; None where nobody wants them."""
+    if not attempts or attempts[-1].sent is None:
+        return None
+    attempt = attempts[-1]
+    client, upstream = attempts[-1].sent
     for secret in (*attempt.incoming.credentials, attempt.key, attempt.state.admin_token):
         if secret and len(secret) >= 8:
             client, upstream = (body.replace(secret.encode(), b"***") for body in (client, upstream))
