@@ -47,6 +47,7 @@ from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, ThoughtlineError
 from thoughtline.values.outcome import Outcome
+from thoughtline.values.turn_notes import TurnNote
 
 MAX_REFUSAL_BYTES = 4 * 2**20
 """An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""

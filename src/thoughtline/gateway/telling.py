@@ -64,9 +64,9 @@ def line_of(
 def _session(incoming: Incoming, last: Attempt | None) -> str | None:
     """The name by which its turns are kept."""
     named = incoming.identity.session
-    if named or last is None or last.prepared is None:
+    if named or last is None:
         return named
-    return last.session or session_of(last.prepared)
+    return last.session or (session_of(last.prepared) if last.prepared is not None else None)
 
 
 def told(
