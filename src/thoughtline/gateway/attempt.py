@@ -33,6 +33,7 @@ from thoughtline.gateway.headers import (
     without_credentials,
 )
 from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.masking import MASK
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.secrecy import check_what_goes_up
@@ -261,15 +262,18 @@ class Attempt:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
         refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
-        self.refusals.append(_noted(response.status, refusal.plain, time.perf_counter() - self.incoming.began))
+        self.refusals.append(self._noted(response.status, refusal.plain))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
             return None
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
 
-
-def _noted(status: int, body: bytes, seconds: float) -> RefusalNote:
-    """What is remembered of an error to explain it."""
-    said = read_error(status, body)
-    return RefusalNote(status, seconds, said.message[:MOST_WORDS], said.code or "", classify(status, body))
+    def _noted(self, status: int, body: bytes) -> RefusalNote:
+        """What is remembered of an error to explain it, without the keys that it may quote."""
+        said = read_error(status, body)
+        words = said.message[:MOST_WORDS]
+        for secret in filter(None, (self.key, self._credential)):
+            words = words.replace(secret, MASK)
+        seconds = time.perf_counter() - self.incoming.began
+        return RefusalNote(status, seconds, words, said.code or "", classify(status, body))
