@@ -12,7 +12,7 @@ import asyncio
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from thoughtline.catalogue import PROVIDERS
@@ -128,7 +128,7 @@ async def ask(app: Gateway, content: bytes) -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def send(told: dict[str, Any]) -> None:
+    async def send(told: MutableMapping[str, Any]) -> None:
         """Nobody reads it."""
 
     await app(scope, receive, send)

@@ -78,7 +78,22 @@ class ErrorResponse(NamedTuple):
 
 
 class Attempt:
-    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key."""
+    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
+
+    What explains it, when somebody asks, begins as nothing.
+    """
+
+    started_at = 0.0
+    sends = 0
+    status = 0
+    error = ""
+    session: str | None = None
+    refusals: tuple[RefusalNote, ...] = ()
+    sent: KeptBodies | None = None
+    contract: Contract | None = None
+    corrections: tuple[Correction, ...] = ()
+    notes: tuple[TurnNote, ...] = ()
+    was_healed = False
 
     def __init__(
         self,
@@ -121,16 +136,6 @@ class Attempt:
         self.estimate: bytes | None = None
         self.upstream_seconds = 0.0
         self.bytes_up = 0
-        self.started_at = 0.0
-        self.sends = self.status = 0
-        self.error = ""
-        self.session: str | None = None
-        self.refusals: list[RefusalNote] = []
-        self.sent: KeptBodies | None = None
-        self.contract: Contract | None = None
-        self.corrections: tuple[Correction, ...] = ()
-        self.notes: tuple[TurnNote, ...] = ()
-        self.was_healed = False
         self._due = 0.0
 
     def _takes_plain_content(self) -> bool:
@@ -143,11 +148,8 @@ class Attempt:
     def send_instead(self, prepared: Prepared) -> None:
         """What is sent from now on, and what there is to tell of it."""
         self.prepared, self.outcome, self.problem = prepared, prepared.outcome, prepared.problem
-        self.contract, self.corrections, self.was_healed = (
-            prepared.contract,
-            prepared.corrections,
-            prepared.healings > 0,
-        )
+        self.contract, self.corrections = prepared.contract, prepared.corrections
+        self.was_healed = prepared.healings > 0
         self.notes = prepared.plan.notes if prepared.plan is not None else ()
 
     @property
@@ -262,7 +264,7 @@ class Attempt:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
         refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
-        self.refusals.append(self._noted(response.status, refusal.plain))
+        self.refusals = (*self.refusals, self._noted(response.status, refusal.plain))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:

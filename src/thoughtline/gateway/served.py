@@ -6,7 +6,7 @@ It holds no credential, and nothing that was said but a provider's words when it
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -52,13 +52,8 @@ def kept_bodies(client: bytes, upstream: bytes, secrets: Iterable[str]) -> KeptB
     return KeptBodies(client[:MAX_BODY], upstream[:MAX_BODY], max(len(client), len(upstream)) > MAX_BODY)
 
 
-class TokenCounts(NamedTuple):
-    """As the provider counts them."""
-
-    input: int
-    output: int
-    reasoning: int
-    cached: int
+TokenCounts: TypeAlias = tuple[int, int, int, int]
+"""As the provider counts them: input, output, of that reasoning, of the input cached."""
 
 
 class AttemptNote(Struct, frozen=True, gc=False):

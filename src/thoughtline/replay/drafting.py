@@ -446,5 +446,5 @@ class Draft:
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        findings, notes, filler = tuple(self._findings), self._notes.done(), min(self._fillers, default=None)
-        return Plan(tuple(edits), tuple(self._members), findings, Counts(**self._counts), filler, notes)
+        findings, counts, filler = tuple(self._findings), Counts(**self._counts), min(self._fillers, default=None)
+        return Plan(tuple(edits), tuple(self._members), findings, counts, filler=filler, notes=self._notes.done())
