@@ -145,7 +145,7 @@ async def main() -> None:
     spent = Spent()
     for owner, name in ((Recent, "begin"), (Recent, "end"), (proxy, "told")):
         spent.watch(owner, name)
-    for name in ("put", "keep", "put_stripped", "put_unrestored", "lose", "not_find", "done"):
+    for name in ("put", "keep", "put_stripped", "put_unrestored", "lose", "not_find"):
         spent.watch(NotesOfTurns, name)
     for number in range(max(TURNS)):
         upstreams.pieces = [answer(number)]

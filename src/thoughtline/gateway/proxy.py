@@ -33,7 +33,7 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.pipeline import Down, down
 from thoughtline.gateway.preparing import prepare
-from thoughtline.gateway.reading import LONG_BYTES, log_problem
+from thoughtline.gateway.reading import LONG_BYTES
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
@@ -43,12 +43,12 @@ from thoughtline.gateway.stored_responses import keep
 from thoughtline.gateway.telling import line_of, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.replayer import MAX_FINDINGS, Prepared
+from thoughtline.prepared import MAX_FINDINGS, Prepared
 from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome
-from thoughtline.watching import StreamWatch, Watch
+from thoughtline.watching import StreamWatch, Watch, log_problem
 
 _STREAMS = {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
 
@@ -83,7 +83,7 @@ class Exchange:
         self._state.recent.begin(self.id, self)
         try:
             await incoming.take_in()
-            self._disconnect.listen(incoming.receive)
+            self._disconnect.listen(incoming.scope, incoming.receive)
             if route.action == "models":
                 await self._list_models(send)
             elif route.action == "passthrough" or route.format is None:

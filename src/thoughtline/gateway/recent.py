@@ -10,9 +10,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
 
+from thoughtline.gateway.asking import Asking
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.replicas import Replicas
 from thoughtline.gateway.series import DaySeries
 from thoughtline.gateway.served import KeptBodies, Served
+from thoughtline.settings import Settings
 
 MAX_REQUESTS = 1000
 MAX_BYTES = 16 * 2**20
@@ -31,9 +34,12 @@ class Tells(Protocol):
 
 
 class Recent:
-    """Requests by the order in which they ended."""
+    """Requests by the order in which they ended. Those of others are known to `asking` and `replicas`."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings, worker: str) -> None:
+        kept = settings.store
+        self.asking = Asking(settings.bus_directory, worker)
+        self.replicas = Replicas(worker, settings.store_url, (kept.encryption_key, kept.previous_encryption_key))
         self._under_way: dict[str, Tells] = {}
         self._over: deque[Served] = deque()
         self._bytes = self.ended = 0

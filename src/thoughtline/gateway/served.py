@@ -15,7 +15,7 @@ from thoughtline.gateway.journal import Line
 from thoughtline.gateway.masking import MASK
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, Refusal
-from thoughtline.values.turn_notes import TurnNote
+from thoughtline.values.turn_notes import NoteChain
 
 MAX_BODY = 512 * 2**10
 """Bytes of a body that are kept, where bodies are."""
@@ -72,7 +72,7 @@ class AttemptNote(Struct, frozen=True, gc=False):
     was_healed: bool
     contract: Contract | None
     corrections: tuple[Correction, ...]
-    notes: tuple[TurnNote, ...]
+    notes: NoteChain | None
 
 
 class Served(Struct, frozen=True, gc=False):
@@ -99,7 +99,7 @@ class Served(Struct, frozen=True, gc=False):
         """About how many bytes it takes."""
         size = _FIXED_BYTES
         for attempt in self.attempts:
-            size += _NOTE_BYTES * len(attempt.notes)
+            size += _NOTE_BYTES * len(attempt.notes.own) if attempt.notes is not None else 0
             for one in attempt.refusals:
                 size += len(one.words)
         return size
