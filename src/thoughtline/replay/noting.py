@@ -33,12 +33,12 @@ class NotesOfTurns:
         """`elements` stand before these turns in the wire's list."""
         self._turns = turns
         self._elements = elements
-        self._notes: dict[int, TurnNote] = {}
+        self.by_position: dict[int, TurnNote] = {}
         self._lost: dict[int, Reason] = {}
         self._unfound: dict[int, ModelStep] = {}
 
     def put(self, position: int, deed: Deed, why: Reason, record: str = "") -> None:
-        self._notes[position] = TurnNote(self._turns[position].at + self._elements, deed, why, record)
+        self.by_position[position] = TurnNote(self._turns[position].at + self._elements, deed, why, record)
 
     def keep(self, position: int, items: Sequence[Item], evidence: Reason, record: str) -> None:
         """What the client sent is as its model gave it."""
@@ -63,12 +63,8 @@ class NotesOfTurns:
         """Nobody has this step's record: why, is looked into only if it is needed. What the client sent goes up."""
         for position in step.positions:
             self._unfound[position] = step
-            if not step.is_bare and position not in self._notes:
+            if not step.is_bare and position not in self.by_position:
                 self.keep(position, self._turns[position].items, "", "")
-
-    @property
-    def by_position(self) -> dict[int, TurnNote]:
-        return self._notes
 
 
 def why_unfound(step: ModelStep, found: Found, identity: Identity) -> Reason:

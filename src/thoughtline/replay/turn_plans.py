@@ -104,7 +104,7 @@ class TurnPlans:
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        past, found = self._past, sorted(self._findings, key=itemgetter(0))
+        past, found, noted = self._past, sorted(self._findings, key=itemgetter(0)), self._notes.by_position
         fillers = [*self._fillers.values(), *([] if past.filler is None else [past.filler])]
         counts = Counter([what for _, what in self._counted])
         if past is not NO_PAST:
@@ -115,7 +115,7 @@ class TurnPlans:
             (*past.findings, *[finding for _, finding in found]),
             Counts(**counts),
             filler=min(fillers, default=None),
-            notes=chained(past.notes, tuple(self._notes.by_position.values())),
+            notes=chained(past.notes, tuple(noted.values())) if noted else past.notes,
         )
 
     def trace(self) -> Trace | None:
