@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from thoughtline.encodings import unpacked
 from thoughtline.formats.weighing import check_weight, is_light
@@ -25,8 +25,9 @@ from thoughtline.values.identity import Identity
 class Incoming(Struct):
     """Its body is let go of when nobody will be asked with it any more.
 
-    `cuts` are where it begins as requests of late did; `short` is the body without what is remembered of its
-    conversation, with all that stands beside that. `encoding` is left where the body is passed on as it came.
+    `began` is when it came, by the performance counter. `cuts` are where it begins as requests of late did; `short` is
+    the body without what is remembered of its conversation, with all that stands beside that. `encoding` is left where the
+    body is passed on as it came.
     """
 
     state: State
@@ -44,6 +45,7 @@ class Incoming(Struct):
     model: str = ""
     choices: Choices = Choices(())
     conversation: Conversation = Conversation()
+    began: float = field(default_factory=time.perf_counter)
 
     async def take_in(self) -> None:
         """Who asks for what, and who can be asked for it. Raises where that is nobody."""
