@@ -19,11 +19,11 @@ from thoughtline.replay.keys import Spot
 from thoughtline.replayer import Prepared
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, LimitExceeded
-from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
+from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
 from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record
-from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn, Usage
 
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
@@ -48,12 +48,27 @@ class Watch:
         self._taken: set[int] = set()
         self._started = Started()
         self._has_failed = False
+        self.usage: Usage | None = None
         self.problem: DecodeError | None = None
 
     @property
     def has_news(self) -> bool:
         """Whether a turn has ended whose record was not taken yet."""
         return len(self._ended) > len(self._taken)
+
+    @property
+    def answer_id(self) -> str | None:
+        return self._started.id
+
+    @property
+    def answer_model(self) -> str | None:
+        """The model as the answer names it."""
+        return self._started.model
+
+    @property
+    def finishes(self) -> list[Finish]:
+        """Why each choice ended that did."""
+        return [finish for _, finish in sorted(self._ended.items()) if finish is not None]
 
     def read_whole(self, body: bytes) -> Reply | None:
         """A response that is one body; None if it can't be read."""
@@ -66,7 +81,7 @@ class Watch:
         except DecodeError as problem:
             self.problem = problem.from_upstream()
             return None
-        self._started = Started(reply.id, reply.model)
+        self._started, self.usage = Started(reply.id, reply.model), reply.usage
         for candidate in reply.candidates:
             self._items[candidate.index] = list(candidate.turn.items)
             self._ended[candidate.index] = candidate.finish
@@ -84,6 +99,8 @@ class Watch:
                     self._carriers[event.choice] = event.carriers
                 case Started():
                     self._started = event
+                case UsageReported():
+                    self.usage = event.usage
                 case Failed():
                     self._has_failed = True
                 case _:

@@ -18,6 +18,7 @@ from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS
+from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
 from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target
@@ -88,6 +89,7 @@ class Attempt:
         self.names = NO_NAMES
         self.prepared: Prepared | None = None
         self.refusal: ErrorResponse | None = None
+        self.refusal_words = ""
         self.is_rewritten = False
         self.is_streaming = incoming.route.is_streaming
         self.estimate: bytes | None = None
@@ -119,6 +121,11 @@ class Attempt:
     def is_beyond_bounds(self) -> bool:
         """Whether the request was more than is ever read, and went up as it came."""
         return self.prepared is not None and isinstance(self.prepared.problem, LimitExceeded)
+
+    @property
+    def is_mended(self) -> bool:
+        """Whether the provider would have refused the request as the client sent it."""
+        return self.prepared is not None and self.prepared.is_mended
 
     @property
     def is_plain(self) -> bool:
@@ -214,6 +221,8 @@ class Attempt:
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)
         check_what_goes_up(provider.name, url, headers, self.state.admin_token, self.state.keys)
+        if self.incoming.trace is not None:
+            headers = self.incoming.trace.carried(headers, self.destination)
         if self.incoming.encoding:
             headers.append(("content-encoding", self.incoming.encoding))
         self.bytes_up += len(body)
@@ -231,6 +240,8 @@ class Attempt:
         refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
+        if self.state.journal.is_for_people and not self.refusal_words:
+            self.refusal_words = read_error(response.status, refusal.plain).message
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
             return None
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)

@@ -15,6 +15,7 @@ from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import credentials_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
+from thoughtline.gateway.tracing import Trace
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
@@ -41,6 +42,7 @@ class Incoming(Struct):
     model: str = ""
     choices: Choices = Choices(())
     conversation: Conversation = Conversation()
+    trace: Trace | None = None
 
     @property
     def credentials(self) -> list[str]:

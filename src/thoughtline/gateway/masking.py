@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from thoughtline.catalogue import looks_secret
+
 MASK = "***"
 _URL = re.compile(r"(?P<scheme>[\w+.-]+:(?://)?)(?:(?P<who>[^/?#]*)@)?(?P<place>[^?#]*)(?:\?(?P<query>[^#]*))?.*", re.S)
 _PLAIN_OPTIONS = frozenset({"synchronous"})
@@ -27,3 +29,16 @@ def masked_url(url: str) -> str:
 def _masked_option(option: str) -> str:
     name = option.partition("=")[0]
     return option if name in _PLAIN_OPTIONS else f"{name}={MASK}"
+
+
+MAX_SENTENCE = 300
+_READ_CHARS = 4_000
+_SCHEME = re.compile(r"(?i)\b(bearer|basic) \S+")
+_WORD = re.compile(r"[\w.*+/=-]{8,}")
+
+
+def masked_sentence(text: str) -> str:
+    """What a provider said, cut to a line of a terminal, without the keys and seals that it may quote."""
+    said = _SCHEME.sub(rf"\1 {MASK}", " ".join(text[:_READ_CHARS].split()))
+    said = _WORD.sub(lambda word: word[0][:4] + MASK if looks_secret("", word[0]) else word[0], said)
+    return said if len(said) <= MAX_SENTENCE else f"{said[: MAX_SENTENCE - 1]}…"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -28,6 +29,8 @@ _numbers = attrgetter(*OUTCOMES)
 OWN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 UPSTREAM_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+
 Add = Callable[[float], None]
 
 
@@ -41,6 +44,12 @@ class Metrics:
         )
         self._outcomes = Counter(
             "thoughtline_outcomes", "What was done about reasoning.", ("provider", "outcome"), registry=registry
+        )
+        self._avoided = Counter(
+            "thoughtline_refusals_avoided",
+            "Requests answered that would have been refused as their clients sent them.",
+            ("provider",),
+            registry=registry,
         )
         self._handoffs = Counter(
             "thoughtline_handoffs",
@@ -85,6 +94,8 @@ class Metrics:
         if line.upstream_ms:
             upstream(line.upstream_ms / 1000)
         self._count_outcomes(line)
+        if line.avoided:
+            self._avoided.labels(line.provider).inc()
         if line.handoff and line.status == 200:
             self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
         if line.late:
@@ -102,13 +113,16 @@ class Metrics:
         self._seals.set(len(lessons.refused))
 
     def page(self) -> bytes:
-        folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        folder = os.environ.get(FOLDER_VARIABLE)
         if folder is None:
             return generate_latest(_Shown(self._registry))
         _forget_dead(Path(folder))
-        gathered = CollectorRegistry()
-        MultiProcessCollector(gathered)  # type: ignore[no-untyped-call] # it has none
-        return generate_latest(gathered)
+        return generate_latest(_gathered(folder))
+
+    @property
+    def totals(self) -> Totals:
+        """Of this process alone."""
+        return _totals(self._registry)
 
     def _count_outcomes(self, line: Line) -> None:
         for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
@@ -125,6 +139,44 @@ class Metrics:
             self._own.labels(format).observe,
             self._upstream.labels(provider).observe,
         )
+
+
+class Totals(NamedTuple):
+    """What was done from start to end, for a last line of the log."""
+
+    requests: int
+    restored: int
+    healed: int
+    avoided: int
+
+    def __sub__(self, before: Totals) -> Totals:
+        return Totals(*(now - then for now, then in zip(self, before, strict=True)))
+
+
+def totals_of_workers(folder: str) -> Totals:
+    """Of all processes that count in this folder, also of those that are gone."""
+    return _totals(_gathered(folder))
+
+
+def _gathered(folder: str) -> CollectorRegistry:
+    gathered = CollectorRegistry()
+    MultiProcessCollector(gathered, folder)  # type: ignore[no-untyped-call] # it has none
+    return gathered
+
+
+def _totals(registry: CollectorRegistry) -> Totals:
+    samples = [sample for family in registry.collect() for sample in family.samples]
+
+    def total(name: str, **labels: str) -> int:
+        fitting = (one for one in samples if one.name == name and labels.items() <= one.labels.items())
+        return round(sum(one.value for one in fitting))
+
+    return Totals(
+        total("thoughtline_requests_total"),
+        total("thoughtline_outcomes_total", outcome="restored"),
+        total("thoughtline_outcomes_total", outcome="healed"),
+        total("thoughtline_refusals_avoided_total"),
+    )
 
 
 class _Shown(CollectorRegistry):

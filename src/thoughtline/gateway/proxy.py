@@ -57,6 +57,9 @@ class Exchange:
         self._state = state
         headers, query = dict(scope["headers"]), scope["query_string"].decode("latin-1")
         self._incoming = Incoming(state, scope, receive, route=route, headers=headers, query=query)
+        if state.tracing is not None and route.action == "generate":
+            self._incoming.trace = state.tracing.begin(headers)
+        self._watch: Watch | None = None
         self._began = time.perf_counter()
         self._attempts: list[Attempt] = []
         self._failed: Declined | None = None
@@ -65,7 +68,7 @@ class Exchange:
         self._captured = 0
         self._status = 0
         self._relay: Relay | None = None
-        self._code = ""
+        self._code = self._declined_words = ""
         self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late)
         self._is_degraded = False
         self._summed: tuple[Prepared, Outcome] | None = None
@@ -90,7 +93,12 @@ class Exchange:
             await self._decline(Declined(500, "internal", "Something went wrong here.", "The log says where."), send)
         finally:
             self._disconnect.stop()
-            self._state.journal.tell(self._line())
+            self._end(self._line())
+
+    def _end(self, line: Line) -> None:
+        self._state.journal.tell(line, self._refusal_words)
+        if self._incoming.trace is not None:
+            self._incoming.trace.end(line, self._watch)
 
     async def _serve(self, send: Send) -> None:
         incoming, route = self._incoming, self._incoming.route
@@ -241,7 +249,7 @@ class Exchange:
             conversation = attempt.conversation
             if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
                 work = state.replayer.work_for(attempt.prepared.body)
-                watch = await work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
+                watch = self._watch = await work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
                 stages = down(
                     Received(
                         attempt, response, watch, is_stream=is_stream, encoding=_encoding(response), now=state.clock()
@@ -257,6 +265,8 @@ class Exchange:
         began = time.perf_counter()
         try:
             state.journal.stream(1 if counts else 0)
+            if is_stream and state.journal.is_for_people:
+                state.journal.begun(self._line())
             await relay.run(send, partial(self._save, watch, conversation))
         finally:
             state.journal.stream(-1 if counts else 0)
@@ -371,7 +381,7 @@ class Exchange:
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
         declined = as_declined(error)
-        self._code = declined.code
+        self._code, self._declined_words = declined.code, f"{declined} {declined.remedy}"
         if self._relay is not None and self._relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
         self._status = declined.status
@@ -380,6 +390,12 @@ class Exchange:
         if declined.retry_after_seconds is not None:
             headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
+
+    @property
+    def _refusal_words(self) -> str:
+        """What was said to a request that was refused, by us or by the provider; also if it was healed then."""
+        refusals = [attempt.refusal_words for attempt in self._attempts if attempt.refusal_words]
+        return self._declined_words or (refusals[-1] if refusals else "")
 
     def _line(self) -> Line:
         incoming, last, relay, outcome = self._incoming, self._last, self._relay, self._outcome()
@@ -395,6 +411,7 @@ class Exchange:
             format=incoming.route.format or "",
             model=last.target.model if last else "",
             status=self._status,
+            avoided=self._status == 200 and last is not None and last.is_mended,
             session=incoming.identity.session,
             agent=incoming.identity.agent,
             is_streaming=last.is_streaming if last else incoming.route.is_streaming,

@@ -21,6 +21,7 @@ from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
+from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
 from thoughtline.providers import CONTRACTS, DIALECTS, Contract
@@ -67,6 +68,7 @@ class State(NamedTuple):
     abandoned: Abandoned
     clock: Clock = time.time
     envelope_key: bytes = b""
+    tracing: Tracing | None = None
 
     @property
     def is_durable(self) -> bool:
