@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from thoughtline.terminal import LogOptions, Row, counted, duration, is_coloured, printable, row_text
+from thoughtline.terminal import LogOptions, LogRow, counted, duration, is_coloured, printable, row_text
 
 
 class _Screen(io.StringIO):
@@ -51,6 +51,6 @@ def test_counted() -> None:
 @pytest.mark.parametrize(("status", "colour"), [(200, "32"), (404, "33"), (500, "31"), (0, "31")])
 def test_the_status_has_a_colour(status: int, colour: str) -> None:
     """Green, yellow, red."""
-    row = Row(0.0, status, 1.0, subject="m", format="f", words="w")
+    row = LogRow(0.0, status, 1.0, subject="m", format="f", words="w")
     assert f"\x1b[{colour}m{status or '---'}\x1b[0m" in row_text(row, LogOptions("text", is_coloured=True))
     assert "\x1b" not in row_text(row, LogOptions("text"))

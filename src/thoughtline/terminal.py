@@ -41,7 +41,7 @@ def clock_time(at: float) -> str:
     return datetime.fromtimestamp(at).strftime("%H:%M:%S")
 
 
-class Row(NamedTuple):
+class LogRow(NamedTuple):
     """What a line says of a request. One without a `status` got no answer."""
 
     at: float
@@ -55,7 +55,7 @@ class Row(NamedTuple):
     has_begun: bool = False
 
 
-def row_text(row: Row, options: LogOptions) -> str:
+def row_text(row: LogRow, options: LogOptions) -> str:
     """The line: time, status, seconds, whom it went to, format, what was done, id."""
     status = "..." if row.has_begun else str(row.status or "---")
     parts = [
@@ -70,7 +70,7 @@ def row_text(row: Row, options: LogOptions) -> str:
     return "  ".join(part for part in parts if part)
 
 
-def _status_colour(row: Row) -> str:
+def _status_colour(row: LogRow) -> str:
     if row.has_begun:
         return DIM
     if row.has_failed or row.status >= 500 or not row.status:

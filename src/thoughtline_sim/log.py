@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from typing import TextIO
 
-from thoughtline.terminal import LogOptions, Row, counted, duration, row_text
+from thoughtline.terminal import LogOptions, LogRow, counted, duration, row_text
 from thoughtline_sim.reading import JsonObject
 
 _SENTENCE_CHARS = 300
@@ -52,8 +52,8 @@ class SimLog:
         print(text, file=self._out, flush=True)
 
 
-def _row(entry: JsonObject, seconds: float, words: str, *, has_begun: bool = False) -> Row:
-    return Row(
+def _row(entry: JsonObject, seconds: float, words: str, *, has_begun: bool = False) -> LogRow:
+    return LogRow(
         at=entry["at"],
         status=entry["status"],
         seconds=seconds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ from thoughtline.terminal import Level, LogOptions
 ID = "0123456789abcdef"
 
 
-def line(status: int = 200, **more: object) -> Line:
-    told = {
+def line(status: int = 200, **more: Any) -> Line:
+    told: dict[str, Any] = {
         "at": 0.0,
         "request": ID,
         "tenant": "t",
@@ -28,7 +29,7 @@ def line(status: int = 200, **more: object) -> Line:
         "status": status,
         **more,
     }
-    return Line(**told)  # type: ignore[arg-type] # members by name
+    return Line(**told)
 
 
 def words(log: TextLog, told: Line, refusal: str = "") -> str:
@@ -49,7 +50,7 @@ DONE = [
 
 
 @pytest.mark.parametrize(("counts", "expected"), DONE)
-def test_what_was_done(counts: dict[str, object], expected: str) -> None:
+def test_what_was_done(counts: dict[str, Any], expected: str) -> None:
     """In the words of the documentation."""
     assert f"  {expected}  {ID}" in words(TextLog(LogOptions("text")), line(**counts))
 

@@ -15,18 +15,15 @@ from typing import Protocol
 from urllib.parse import urlencode
 
 import msgspec
-from pyreqwest.client import ClientBuilder
-from pyreqwest.exceptions import PyreqwestError
 from rich.console import Console
 from rich.table import Table
 
-from thoughtline.addresses import own_url
+from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.options import add_config_option, flags_of
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import entry_answer, stats_answer
-from thoughtline.gateway.admin_token import admin_token
 from thoughtline.gateway.bus import StoreCounts
-from thoughtline.settings import Settings, data_directory, load_settings
+from thoughtline.settings import Settings, load_settings
 from thoughtline.stores import Filter, Store, durable_store
 from thoughtline.stores.base import MAX_PAGE
 from thoughtline.values.errors import Declined, ThoughtlineError
@@ -65,9 +62,8 @@ class StoreCache:
 class GatewayCache:
     """A running gateway, asked as an administrator."""
 
-    def __init__(self, url: str, token: str) -> None:
-        self._url = url.rstrip("/") + _PATH
-        self._token = token
+    def __init__(self, client: AdminClient) -> None:
+        self._client = client
 
     async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
         query = {**_query(where), "limit": str(limit), **({"cursor": cursor} if cursor else {})}
@@ -78,23 +74,7 @@ class GatewayCache:
         return next(iter(answer.values()))
 
     async def _ask(self, method: str, query: dict[str, str]) -> bytes:
-        async with ClientBuilder().build() as client:
-            request = client.request(method, f"{self._url}?{urlencode(query)}").bearer_auth(self._token)
-            try:
-                response = await request.build().send()
-            except PyreqwestError:
-                raise Declined(
-                    502,
-                    "no_gateway",
-                    f"No gateway answers at {self._url}.",
-                    "Start it, name it with --url, or use --store.",
-                ) from None
-            body = (await response.bytes()).to_bytes()
-        if response.status != 200:
-            raise Declined(
-                response.status, "refused", f"The gateway answers {response.status}.", _remedy(response.status)
-            )
-        return body
+        return await self._client.ask(method, f"{_PATH}?{urlencode(query)}")
 
 
 def _query(where: Filter) -> dict[str, str]:
@@ -108,19 +88,12 @@ def _query(where: Filter) -> dict[str, str]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _remedy(status: int) -> str:
-    return "Give its admin token with --token." if status == 401 else ""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=list(_ACTIONS), help="what to do")
     parser.add_argument(
         "id", nargs="?", metavar="ID", help="for show: a tool call's id, or the beginning of an entry's"
     )
-    parser.add_argument("--url", help="a running gateway (default: the one of the settings)")
-    parser.add_argument(
-        "--token", help="its admin token (default: that of the settings, else the one made at its first start)"
-    )
+    add_gateway_options(parser)
     add_config_option(parser)
     parser.add_argument("--store", metavar="URL", help="look into this store instead of asking a gateway")
     for name in _FILTERS:
@@ -150,8 +123,7 @@ async def _run(settings: Settings, options: argparse.Namespace) -> int:
 @asynccontextmanager
 async def _opened(settings: Settings, options: argparse.Namespace) -> AsyncIterator[Cache]:
     if options.store is None:
-        token = options.token or admin_token(settings, data_directory(os.environ, Path.home()))
-        yield GatewayCache(options.url or own_url(settings.server.host, settings.server.port), token)
+        yield GatewayCache(AdminClient.of(settings, options, ", or use --store"))
         return
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()

@@ -12,7 +12,7 @@ from msgspec import Struct
 from thoughtline.gateway.admin.trail import AdminLine
 from thoughtline.gateway.journal import JsonLog, Line, LogStyle
 from thoughtline.gateway.masking import masked_sentence
-from thoughtline.terminal import BOLD, YELLOW, LogOptions, Row, counted, painted, row_text
+from thoughtline.terminal import BOLD, YELLOW, LogOptions, LogRow, counted, painted, row_text
 
 _WATCHED = ("POST", "PUT", "PATCH", "DELETE")
 """What changes something on the admin side. The dashboard reads there all the time."""
@@ -83,10 +83,12 @@ class TextLog:
             return None
         did = f": {line.done}" if line.done else f": {line.code}" if line.code else ""
         words = f"{line.method} {line.path} by {line.who}{did}"
-        return row_text(Row(line.at, line.status, 0.0, "admin", "", words), self._options).encode()
+        return row_text(
+            LogRow(line.at, line.status, 0.0, subject="admin", format="", words=words), self._options
+        ).encode()
 
     def _row(self, line: Line, words: str, *, has_begun: bool = False) -> bytes:
-        row = Row(
+        row = LogRow(
             at=line.at,
             status=line.status,
             seconds=(line.upstream_ms + line.own_ms) / 1000,

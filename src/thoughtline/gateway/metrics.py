@@ -39,27 +39,15 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self._requests = Counter(
-            "thoughtline_requests", "Requests served.", ("provider", "format", "status"), registry=registry
+        self._requests = _counter("requests", "Requests served.", registry, labels=("provider", "format", "status"))
+        self._outcomes = _counter(
+            "outcomes", "What was done about reasoning.", registry, labels=("provider", "outcome")
         )
-        self._outcomes = Counter(
-            "thoughtline_outcomes", "What was done about reasoning.", ("provider", "outcome"), registry=registry
-        )
-        self._avoided = Counter(
-            "thoughtline_refusals_avoided",
-            "Requests answered that would have been refused as their clients sent them.",
-            ("provider",),
-            registry=registry,
-        )
-        self._handoffs = Counter(
-            "thoughtline_handoffs",
-            "Conversations of a route that went on with another target.",
-            ("route", "checkpoints"),
-            registry=registry,
-        )
-        self._added = Counter(
-            "thoughtline_checkpoint_chars", "Characters of checkpoints sent.", ("route",), registry=registry
-        )
+        avoided = "Requests answered that would have been refused as their clients sent them."
+        self._avoided = _counter("refusals_avoided", avoided, registry, labels=("provider",))
+        handoffs = "Conversations of a route that went on with another target."
+        self._handoffs = _counter("handoffs", handoffs, registry, labels=("route", "checkpoints"))
+        self._added = _counter("checkpoint_chars", "Characters of checkpoints sent.", registry, labels=("route",))
         self._own = Histogram(
             "thoughtline_own_seconds", "Time spent here.", ("format",), buckets=OWN_BUCKETS, registry=registry
         )
@@ -70,9 +58,7 @@ class Metrics:
             buckets=UPSTREAM_BUCKETS,
             registry=registry,
         )
-        self._late = Counter(
-            "thoughtline_store_late", "Saves that took longer than the end of their turn was held.", registry=registry
-        )
+        self._late = _counter("store_late", "Saves that took longer than the end of their turn was held.", registry)
         self._streams = _gauge("thoughtline_streams_open", "Streams that are being passed on.", registry)
         self._served: dict[tuple[str, str, int], tuple[Add, Add, Add]] = {}
         self._done: dict[tuple[str, str], Add] = {}
@@ -204,9 +190,7 @@ class _StoreFigures:
             "hits": "Look-ups that found something.",
             "misses": "Look-ups that found nothing.",
         }
-        self._totals = {
-            name: Counter(f"thoughtline_store_{name}", about, registry=registry) for name, about in names.items()
-        }
+        self._totals = {name: _counter(f"store_{name}", about, registry) for name, about in names.items()}
         self._seen = dict.fromkeys(names, 0)
 
     def observe(self, store: Store) -> None:
@@ -235,6 +219,10 @@ def _forget_dead(folder: Path) -> None:
     for process in {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}:
         if process.isdecimal() and not is_alive(int(process)):
             mark_process_dead(int(process))  # type: ignore[no-untyped-call] # it has none
+
+
+def _counter(name: str, about: str, registry: CollectorRegistry, *, labels: tuple[str, ...] = ()) -> Counter:
+    return Counter(f"thoughtline_{name}", about, labels, registry=registry)
 
 
 def _gauge(name: str, about: str, registry: CollectorRegistry, gathered: str = "livesum") -> Gauge:

@@ -96,7 +96,8 @@ class Exchange:
             self._end(self._line())
 
     def _end(self, line: Line) -> None:
-        self._state.journal.tell(line, self._refusal_words)
+        refusals = [self._declined_words, *(attempt.refusal_words for attempt in reversed(self._attempts))]
+        self._state.journal.tell(line, next(filter(None, refusals), ""))
         if self._incoming.trace is not None:
             self._incoming.trace.end(line, self._watch)
 
@@ -390,12 +391,6 @@ class Exchange:
         if declined.retry_after_seconds is not None:
             headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
-
-    @property
-    def _refusal_words(self) -> str:
-        """What was said to a request that was refused, by us or by the provider; also if it was healed then."""
-        refusals = [attempt.refusal_words for attempt in self._attempts if attempt.refusal_words]
-        return self._declined_words or (refusals[-1] if refusals else "")
 
     def _line(self) -> Line:
         incoming, last, relay, outcome = self._incoming, self._last, self._relay, self._outcome()
