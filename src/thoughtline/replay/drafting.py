@@ -63,7 +63,7 @@ _PAIRS = (Text, ToolCall)
 
 
 class Draft:
-    """A plan in the making."""
+    """A plan in the making. `believed` are records that steps were found to be, and that others speak for."""
 
     def __init__(
         self,
@@ -93,6 +93,7 @@ class Draft:
         self._fillers: set[str] = set()
         self._is_paused = False
         self._used: set[str] = set()
+        self.believed: set[str] = set()
         self._covered: set[int] = set()
         self._names = CallNames()
 
@@ -152,10 +153,8 @@ class Draft:
     # --- one step -----------------------------------------------------------------------------------------------------
 
     def take(self, step: ModelStep, proven: Set[str] = frozenset(), settled: Match | None = None) -> None:
-        """Restore one step from its record, or leave it. `proven` are records that those of later steps followed,
-        `settled` is the record that its lineage names."""
-        used = self._used | proven if proven else self._used
-        match = settled or match_by_evidence(step, self._found, self._identity, used)
+        """Restore one step from its record, or leave it. `settled` is the record that its lineage names."""
+        match = settled or match_by_evidence(step, self._found, self._identity, self.believed)
         if isinstance(match, Ambiguous):
             self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")
         elif match is not None and not self._says_more(step, match.record):
@@ -228,6 +227,7 @@ class Draft:
             self._covered.update(step.positions)
             items = without_thoughts(items)
         self._used.add(record.id)
+        self.believed.add(record.id)
         targets = restored(items, shown, contract=self._contract, made=record.items, format=self._transcript.format)
         for position, own, target in zip(step.positions, shown, targets, strict=True):
             if self._carriers.use(position, record):
@@ -255,9 +255,9 @@ class Draft:
         if self._contract.takes == "text" and self._carriers.at(position) in MOVABLE:
             items = as_text(items, self._contract)
         self._used.update(record.id for record in records)
+        self.believed.update(record.id for record in records)
         wire, shown = self._transcript.format, [self._now(position)]
-        target = restored(items, shown, contract=self._contract, made=items, format=wire)[0]
-        self._replace(position, target)
+        self._replace(position, restored(items, shown, contract=self._contract, made=items, format=wire)[0])
         return True
 
     def _replace(self, position: int, target: tuple[Item, ...]) -> None:

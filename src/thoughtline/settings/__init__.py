@@ -17,6 +17,7 @@ from thoughtline.settings.loading import (
     is_loopback,
     load_settings,
     overlooked_file,
+    own_files,
     settings_file,
 )
 from thoughtline.settings.structs import (
@@ -54,5 +55,6 @@ __all__ = [
     "is_loopback",
     "load_settings",
     "overlooked_file",
+    "own_files",
     "settings_file",
 ]

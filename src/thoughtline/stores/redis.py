@@ -51,7 +51,7 @@ from thoughtline.values.errors import StoreUnavailable
 Command: TypeAlias = tuple[Any, ...]
 Client: TypeAlias = "Redis | RedisCluster"
 
-MIGRATIONS = (Migration(1, "records by key", ()),)
+MIGRATIONS = (Migration(1, "records by key", ()), Migration(2, "changes counted", ()))
 """Redis has no tables to make: a step is a layout that scripts of its number understand."""
 
 STEP = 200
@@ -129,6 +129,10 @@ class RedisStore(DurableStore):
         hits = [Hit(row[0], row[1], row[2:]) for row in rows]
         self._repack(tenant, hits)
         return hits
+
+    async def _changes(self, tenant: str) -> int:
+        (count,) = await self._run([("GET", f"{_prefix(tenant)}g")])
+        return int(count or 0)
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
         start = decode_pair_cursor(cursor)

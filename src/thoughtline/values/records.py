@@ -33,6 +33,11 @@ RecordId = NewType("RecordId", str)
 """The digest of all that a record says: two writers of the same turn write the same record."""
 
 
+def is_lineage(key: Key) -> bool:
+    """Whether a key is the strongest there is, by all that is visible: a record has one at most, before all others."""
+    return key.startswith("lineage-")
+
+
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     """A captured turn.
 
