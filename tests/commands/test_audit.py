@@ -78,7 +78,8 @@ def test_json_lines(audited: Audited) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no JSON object"),
+        ("", "there is nothing in it"),
+        ("[]", "it is no JSON object"),
         ("{}\nnot json\n", "line 2 is no JSON object"),
         ('{"messages": []}\n{"messages": 5}\n', "line 2"),
         ('{"sessionId":"s","projectHash":"h"}\n{"id":"1"}\n', "Gemini CLI"),
@@ -103,8 +104,8 @@ def said(role: str, text: str) -> Json:
     return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
 
 
-THOUGHT: Json = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
-CALLED: Json = {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c1"}
+THOUGHT: Json = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAA" + "Ab3_" * 40}
+CALLED: Json = {"type": "function_call", "id": "fc_1", "name": "shell", "arguments": "{}", "call_id": "c1"}
 RESULT: Json = {"type": "function_call_output", "call_id": "c1", "output": "x"}
 
 
@@ -159,13 +160,11 @@ def block(id: str, **members: Any) -> Json:
 
 
 def thinking(id: str) -> Json:
-    return block(id, type="thinking", thinking="hm", signature="c2lnbmF0dXJl")
+    return block(id, type="thinking", thinking="hm", signature="Erc8" * 40)
 
 
 def call(id: str, name: str) -> Json:
-    return block(id, type="tool_use", id_="", name="Bash", input={}) | {
-        "content": [{"type": "tool_use", "id": name, "name": "Bash", "input": {}}]
-    }
+    return {**block(id), "content": [{"type": "tool_use", "id": name, "name": "Bash", "input": {}}]}
 
 
 def test_a_session_of_claude_code(audited: Audited) -> None:

@@ -16,10 +16,10 @@ from rich.text import Text
 from thoughtline.audit import audit
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.audit_inputs import AuditInput, is_request_id, read_inputs, request_input
-from thoughtline.commands.options import add_config_option, flags_of
+from thoughtline.commands.options import add_config_option
 from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
-from thoughtline.settings import load_settings
+from thoughtline.settings import Flags, load_settings
 from thoughtline.values.errors import DecodeError, ThoughtlineError
 
 CLEAN, FOUND, UNREADABLE = 0, 1, 2
@@ -68,7 +68,7 @@ def _inputs(options: argparse.Namespace) -> list[AuditInput]:
         return read_inputs(sys.stdin.buffer.read())
     if not is_request_id(options.file):
         return read_inputs(Path(options.file).read_bytes())
-    settings = load_settings(options.config, os.environ, flags_of(options), Path.home())
+    settings = load_settings(options.config, os.environ, Flags(), Path.home())
     return [asyncio.run(request_input(AdminClient.of(settings, options), options.file))]
 
 

@@ -43,6 +43,8 @@ def read_inputs(text: bytes) -> list[AuditInput]:
     if _is_object(text):
         return [AuditInput(text, lambda place: position_of(text, place))]
     lines = [(number, line) for number, line in enumerate(text.split(b"\n"), 1) if line.strip()]
+    if not lines:
+        raise DecodeError("there is nothing in it")
     for number, line in lines:
         if not _is_object(line):
             raise DecodeError(f"line {number} is no JSON object" if len(lines) > 1 else "it is no JSON object")
