@@ -39,7 +39,11 @@ class SimLog:
         came = [f"{number} {verdict}" for verdict, number in verdicts.items() if verdict != "none"]
         words = f"reasoning of turns: {', '.join(came)}" if came else ""
         refusal = (entry["refusal"] or "")[:_SENTENCE_CHARS]
-        self._say(row_text(_row(entry, seconds, "; ".join(filter(None, (words, refusal)))), self._options))
+        details = ""
+        if self._options.level == "verbose":
+            details = f"{counted(len(entry['messages']), 'message')} of conversation {entry['conversation'][:8]}"
+        said = "; ".join(filter(None, (words, details, refusal)))
+        self._say(row_text(_row(entry, seconds, said), self._options))
 
     def goodbye(self, seconds: float) -> None:
         if self._options.level == "quiet":

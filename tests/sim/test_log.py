@@ -16,6 +16,7 @@ from thoughtline_sim.log import SimLog
 
 ENTRY = {"at": 0.0, "method": "POST", "path": "/v1/x", "model": "m", "status": 200, "is_streaming": False}
 ENTRY |= {"refusal": None, "verdicts": ["whole", "missing", "none"]}
+ENTRY |= {"messages": [{}, {}], "conversation": "0123456789abcdef"}
 REFUSED = {**ENTRY, "status": 400, "refusal": "thinking is missing"}
 
 
@@ -36,6 +37,11 @@ def test_words() -> None:
     assert "reasoning of turns: 1 whole, 1 missing" in answered
     assert refused.endswith("thinking is missing")
     assert goodbye == "goodbye: 2 requests, refused 1, up 1 min 1 s"
+
+
+def test_verbose() -> None:
+    """Which conversation, and how long it is."""
+    assert "2 messages of conversation 01234567" in told(LogOptions("text", "verbose"))[1]
 
 
 def test_json() -> None:

@@ -51,7 +51,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     )
     level = parser.add_mutually_exclusive_group()
     level.add_argument("--quiet", action="store_true", help="log only what goes wrong")
-    level.add_argument("--verbose", action="store_true", help="words with times, sizes, sessions and findings")
+    level.add_argument("--verbose", action="store_true", help="words with more: sizes, sessions, findings")
 
 
 def log_options(chosen: argparse.Namespace) -> LogOptions:
