@@ -42,8 +42,8 @@ class SimLog:
         details = ""
         if self._options.level == "verbose":
             details = f"{counted(len(entry['messages']), 'message')} of conversation {entry['conversation'][:8]}"
-        said = "; ".join(filter(None, (words, details, refusal)))
-        self._say(row_text(_row(entry, seconds, said), self._options))
+        every = "; ".join(filter(None, (words, details, refusal)))
+        self._say(row_text(_row(entry, seconds, every), self._options))
 
     def goodbye(self, seconds: float) -> None:
         if self._options.level == "quiet":

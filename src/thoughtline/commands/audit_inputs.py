@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.clients.session_files import session_requests, why_untold
+from thoughtline.clients.session_files import SessionRequest, session_requests, why_untold
 from thoughtline.commands.admin_client import AdminClient
 from thoughtline.formats.json_text import span_at
 from thoughtline.values.errors import Declined, DecodeError
@@ -55,11 +55,15 @@ def read_inputs(text: bytes) -> list[AuditInput]:
         return [_of_line(number, line) for number, line in lines]
     if not sessions:
         raise DecodeError("there is no request in this session")
-    return [AuditInput(one.body, lambda place, one=one: (one.line_of(place), 1), format=one.format) for one in sessions]
+    return [_of_session(one) for one in sessions]
 
 
 def _of_line(number: int, line: bytes) -> AuditInput:
     return AuditInput(line, lambda place: (number, position_of(line, place)[1]))
+
+
+def _of_session(request: SessionRequest) -> AuditInput:
+    return AuditInput(request.body, lambda place: (request.line_of(place), 1), format=request.format)
 
 
 def _is_object(text: bytes) -> bool:
