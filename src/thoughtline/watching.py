@@ -48,8 +48,8 @@ class Watch:
         self._taken: set[int] = set()
         self._started = Started()
         self._has_failed = False
-        self.usage: Usage | None = None
         self.problem: DecodeError | None = None
+        self.usage: Usage | None = None
 
     @property
     def has_news(self) -> bool:
@@ -81,7 +81,8 @@ class Watch:
         except DecodeError as problem:
             self.problem = problem.from_upstream()
             return None
-        self._started, self.usage = Started(reply.id, reply.model), reply.usage
+        self._started = Started(reply.id, reply.model)
+        self.usage = reply.usage
         for candidate in reply.candidates:
             self._items[candidate.index] = list(candidate.turn.items)
             self._ended[candidate.index] = candidate.finish
@@ -99,10 +100,10 @@ class Watch:
                     self._carriers[event.choice] = event.carriers
                 case Started():
                     self._started = event
-                case UsageReported():
-                    self.usage = event.usage
                 case Failed():
                     self._has_failed = True
+                case UsageReported():
+                    self.usage = event.usage
                 case _:
                     pass
 
@@ -138,6 +139,13 @@ def _spot(prepared: Prepared, made: Provenance) -> Spot:
     return end or end_of(prepared.transcript, made)
 
 
+def session_of(prepared: Prepared) -> str | None:
+    """What the client says, else a name made of how the conversation began."""
+    if prepared.identity.session or prepared.transcript is None:
+        return prepared.identity.session
+    return prepared.handover.session if prepared.handover else unnamed_session(prepared.transcript)
+
+
 def provenance_of(prepared: Prepared) -> Provenance:
     """Where the answer to a request comes from, and whose it is; as long as it says no other, of the model asked."""
     where, who, transcript = prepared.destination, prepared.identity, prepared.transcript
@@ -151,7 +159,7 @@ def provenance_of(prepared: Prepared) -> Provenance:
         model_answered=where.model,
         format=where.format,
         dialect=prepared.contract.dialect.name,
-        session=who.session or (prepared.handover.session if prepared.handover else unnamed_session(transcript)),
+        session=session_of(prepared),
         agent=who.agent,
     )
 

@@ -85,6 +85,7 @@ def test_an_answer_is_a_span(traced: Traced, is_streaming: bool) -> None:
     assert known["gen_ai.usage.input_tokens"] > 0
     assert known["gen_ai.usage.output_tokens"] > known["gen_ai.usage.reasoning.output_tokens"] > 0
     assert known.get("gen_ai.request.stream", False) is is_streaming
+    assert ("gen_ai.response.time_to_first_chunk" in known) is is_streaming
     assert known["server.address"] == "127.0.0.1"
     assert known["http.response.status_code"] == 200
     assert known["thoughtline.request"] == answer.headers["x-thoughtline-request"]

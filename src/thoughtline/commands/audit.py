@@ -16,7 +16,6 @@ from rich.text import Text
 from thoughtline.audit import audit
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.audit_inputs import AuditInput, is_request_id, read_inputs, request_input
-from thoughtline.commands.options import add_config_option
 from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
 from thoughtline.settings import Flags, load_settings
@@ -45,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=list(FORMATS), help="the wire format, where the body does not tell")
     parser.add_argument("--json", action="store_true", help="findings as JSON, one object")
     add_gateway_options(parser)
-    add_config_option(parser)
 
 
 def run(options: argparse.Namespace) -> int:

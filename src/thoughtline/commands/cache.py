@@ -12,16 +12,15 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlencode
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
-from thoughtline.commands.options import add_config_option, flags_of
+from thoughtline.commands.options import flags_of
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
-from thoughtline.gateway.admin.cache import entry_answer, stats_answer
+from thoughtline.gateway.admin.cache import as_kept, entry_answer, stats_answer
 from thoughtline.gateway.bus import StoreCounts
 from thoughtline.settings import Settings, load_settings
 from thoughtline.stores import Filter, Store, durable_store
@@ -51,30 +50,27 @@ class StoreCache:
         self._store = store
 
     async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
-        page = await self._store.list_entries(where, limit, cursor)
+        page = await self._store.list_entries(await as_kept(self._store, where), limit, cursor)
         stats = stats_answer(await self._store.stats(), StoreCounts())
         return CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor)
 
     async def clear(self, where: Filter) -> int:
-        return await self._store.delete(where)
+        return await self._store.delete(await as_kept(self._store, where))
 
 
 class GatewayCache:
     """A running gateway, asked as an administrator."""
 
-    def __init__(self, client: AdminClient) -> None:
-        self._client = client
+    def __init__(self, gateway: AdminClient) -> None:
+        self._gateway = gateway
 
     async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
         query = {**_query(where), "limit": str(limit), **({"cursor": cursor} if cursor else {})}
-        return msgspec.json.decode(await self._ask("GET", query), type=CachePage)
+        return msgspec.json.decode(await self._gateway.ask("GET", _PATH, query), type=CachePage)
 
     async def clear(self, where: Filter) -> int:
-        answer = msgspec.json.decode(await self._ask("DELETE", _query(where)), type=dict[str, int])
+        answer = msgspec.json.decode(await self._gateway.ask("DELETE", _PATH, _query(where)), type=dict[str, int])
         return next(iter(answer.values()))
-
-    async def _ask(self, method: str, query: dict[str, str]) -> bytes:
-        return await self._client.ask(method, f"{_PATH}?{urlencode(query)}")
 
 
 def _query(where: Filter) -> dict[str, str]:
@@ -94,7 +90,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "id", nargs="?", metavar="ID", help="for show: a tool call's id, or the beginning of an entry's"
     )
     add_gateway_options(parser)
-    add_config_option(parser)
     parser.add_argument("--store", metavar="URL", help="look into this store instead of asking a gateway")
     for name in _FILTERS:
         parser.add_argument(
@@ -123,7 +118,7 @@ async def _run(settings: Settings, options: argparse.Namespace) -> int:
 @asynccontextmanager
 async def _opened(settings: Settings, options: argparse.Namespace) -> AsyncIterator[Cache]:
     if options.store is None:
-        yield GatewayCache(AdminClient.of(settings, options, ", or use --store"))
+        yield GatewayCache(AdminClient.of(settings, options))
         return
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()
@@ -211,7 +206,7 @@ def _show_stats(stats: CacheStats) -> None:
     told = {
         "turns": f"{stats.total_entries} ({stats.memory_entries} in memory, {stats.db_entries} on disk)",
         "characters": str(stats.total_chars),
-        "looked up": f"{stats.hits} found, {stats.misses} not; {stats.replays} replayed ({stats.replay_rate})",
+        "put back": f"{stats.hits} turns that needed it, {stats.misses} not ({stats.replay_rate})",
         "oldest": _minute(stats.oldest_entry),
         "newest": _minute(stats.newest_entry),
     }

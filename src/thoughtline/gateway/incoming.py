@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.weighing import check_weight
@@ -26,7 +27,7 @@ from thoughtline.values.identity import Identity
 class Incoming(Struct):
     """Filled by the first stages. Its body is let go of when nobody will be asked with it any more.
 
-    `encoding` is left where the body is passed on as it came.
+    `began` is when it came, by the performance counter. `encoding` is left where the body is passed on as it came.
     """
 
     state: State
@@ -42,7 +43,12 @@ class Incoming(Struct):
     model: str = ""
     choices: Choices = Choices(())
     conversation: Conversation = Conversation()
+    began: float = field(default_factory=time.perf_counter)
     trace: Trace | None = None
+
+    def __post_init__(self) -> None:
+        if self.state.tracing is not None and self.route.action == "generate":
+            self.trace = self.state.tracing.begin(self.headers)
 
     @property
     def credentials(self) -> list[str]:

@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from thoughtline.gateway.admin.trail import AdminLine
 from thoughtline.gateway.journal import JsonLog, Line, LogStyle
-from thoughtline.gateway.masking import masked_sentence
+from thoughtline.gateway.masking import masked_words
 from thoughtline.terminal import BOLD, YELLOW, LogOptions, LogRow, counted, painted, row_text
 
 _WATCHED = ("POST", "PUT", "PATCH", "DELETE")
 """What changes something on the admin side. The dashboard reads there all the time."""
 
+MAX_SENTENCE = 300
 _NO_PROBLEM = frozenset({"goodbye", "settings reloaded", "worker serves"})
 
 
@@ -61,7 +62,7 @@ class TextLog:
         if self._is_quiet and not has_failed(line):
             return None
         words = ", ".join([*done_words(line), *trouble_words(line)])
-        sentence = masked_sentence(refusal)
+        sentence = masked_words(refusal, MAX_SENTENCE)
         said = f"{words}: {sentence}" if words and sentence else words or sentence
         if self._is_verbose:
             said = "  ".join(part for part in (said, f"[{_details(line)}]") if part)

@@ -31,14 +31,19 @@ def _masked_option(option: str) -> str:
     return option if name in _PLAIN_OPTIONS else f"{name}={MASK}"
 
 
-MAX_SENTENCE = 300
-_READ_CHARS = 4_000
-_SCHEME = re.compile(r"(?i)\b(bearer|basic) \S+")
+KEYS = re.compile(r"(?i)(bearer\s+|\b(?:sk|tl|xai|pplx|csk|nvapi)-|\b(?:gsk|hf|fw)_|\bAIza)[\w.*+/=-]{6,}")
+"""How the keys of providers and ours begin, and what a bearer shows."""
+
 _WORD = re.compile(r"[\w.*+/=-]{8,}")
 
 
-def masked_sentence(text: str) -> str:
-    """What a provider said, cut to a line of a terminal, without the keys and seals that it may quote."""
-    said = _SCHEME.sub(rf"\1 {MASK}", " ".join(text[:_READ_CHARS].split()))
+def masked_words(text: str, most: int) -> str:
+    """The beginning of what somebody said, on one line, without the keys and seals that it may quote."""
+    said = KEYS.sub(rf"\1{MASK}", " ".join(text[: 4 * most].split()))
     said = _WORD.sub(lambda word: word[0][:4] + MASK if looks_secret("", word[0]) else word[0], said)
-    return said if len(said) <= MAX_SENTENCE else f"{said[: MAX_SENTENCE - 1]}…"
+    return said if len(said) <= most else f"{said[: most - 1]}…"
+
+
+def masked_body(body: bytes) -> str:
+    """A body without what looks like a key."""
+    return KEYS.sub(rf"\1{MASK}", body.decode("utf-8", "replace"))

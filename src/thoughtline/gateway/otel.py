@@ -75,13 +75,15 @@ class OtelTrace:
         propagate.inject(ours, set_span_in_context(self._span, self._parent))
         return [*(pair for pair in headers if pair[0].lower() not in ours), *ours.items()]
 
-    def end(self, line: Line, watch: Watch | None) -> None:
+    def end(self, line: Line, watch: Watch | None, first_byte_seconds: float | None) -> None:
         if line.route != "generate":
             return
         span = self._span or self._start(line.model, {"gen_ai.provider.name": _provider_name(line.provider)})
         span.set_attributes(_line_attributes(line))
         if watch is not None:
             span.set_attributes(_answer_attributes(watch))
+        if line.is_streaming and first_byte_seconds is not None:
+            span.set_attribute("gen_ai.response.time_to_first_chunk", first_byte_seconds)
         if line.model:
             span.update_name(f"{OPERATION} {line.model}")
         error = line.code or (str(line.status) if line.status >= 400 or not line.status else "")

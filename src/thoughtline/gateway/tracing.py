@@ -24,8 +24,8 @@ class Trace(Protocol):
     def carried(self, headers: UpHeaders, target: Destination) -> UpHeaders:
         """The headers that go up to a target: whoever is traced there is a child of this exchange."""
 
-    def end(self, line: Line, watch: Watch | None) -> None:
-        """It is over; `watch` has read the answer."""
+    def end(self, line: Line, watch: Watch | None, first_byte_seconds: float | None) -> None:
+        """It is over; `watch` has read the answer, whose first byte went down so long after it began."""
 
 
 class Tracing(Protocol):

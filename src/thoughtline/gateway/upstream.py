@@ -81,6 +81,12 @@ class UpstreamResponse:
     def header(self, name: str) -> str:
         return next((value for key, value in self.headers if key.lower() == name), "")
 
+    @property
+    def encoding(self) -> str:
+        """How its body is compressed; empty if it is not."""
+        found = self.header("content-encoding").lower()
+        return "" if found == "identity" else found
+
     async def read(self) -> bytes | None:
         """The next piece as it came, or None after the last."""
         if self._ahead:

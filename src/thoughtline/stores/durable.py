@@ -60,7 +60,7 @@ class DurableStore(ABC):
         if not digests:
             return {}
         hits = await self._find(tenant, digests, self._clock())
-        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+        return unpack_found(tenant, digests, hits, self._packer, self.counters)
 
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()

@@ -154,10 +154,10 @@ class LayeredStore:
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         if self._can_read:
             try:
-                return self.counters.count(await self._in_time(lambda: self._find_fresh(tenant, keys)))
+                return await self._in_time(lambda: self._find_fresh(tenant, keys))
             except StoreError as error:
                 self._fail_read(error)
-        return self.counters.count(self._find_here(tenant, keys, self._clock()))
+        return self._find_here(tenant, keys, self._clock())
 
     async def generation(self, tenant: str) -> Generation:
         """While the durable store fails, what it was: memory goes on with what it has."""

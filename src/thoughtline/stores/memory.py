@@ -61,7 +61,7 @@ class MemoryStore:
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()
-        return self.counters.count(self.index.find(tenant, keys, now))
+        return self.index.find(tenant, keys, now)
 
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()
