@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.gateway.managing import TOKEN, Managed, managed
 from thoughtline.cli import main
+from thoughtline.settings import DebugSettings, Settings
 
 Json = dict[str, Any]
 CALL: Json = {"id": "c1", "type": "function", "function": {"name": "shell", "arguments": "{}"}}
@@ -216,73 +214,51 @@ def test_a_session_that_is_not_as_known(audited: Audited) -> None:
 # a request of a gateway
 
 
-@contextlib.contextmanager
-def gateway(answers: dict[str, Json]) -> Iterator[str]:
-    """An admin API that has these answers by path, for whoever shows the token."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            is_known = self.path in answers
-            status = 401 if self.headers["authorization"] != "Bearer token" else 200 if is_known else 404
-            body = json.dumps(answers.get(self.path, {})).encode()
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Not here."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
-def request_view(body: str | None, **more: Any) -> dict[str, Json]:
-    tried = [{"format": "openai_chat", "isTranslated": False}]
-    bodies = None if body is None else {"client": body, "upstream": None, "isCut": False, **more}
-    told = {"provider": "deepseek", "model": "deepseek-v4-pro", "tried": tried, "bodies": bodies, "other": 1}
-    return {f"/api/requests/{ID}": told}
-
-
-def by_id(url: str, capsys: pytest.CaptureFixture[str], token: str = "token") -> tuple[int, str]:
-    status = main(["audit", ID, "--json", "--url", url, "--token", token])
+def by_id(id: str, url: str, capsys: pytest.CaptureFixture[str], token: str = TOKEN) -> tuple[int, str]:
+    status = main(["audit", id, "--json", "--url", url, "--token", token])
     told = capsys.readouterr()
     return status, told.out or told.err
 
 
+def sent(gateway: Managed, text: str = "hi") -> str:
+    """The id of a request whose turn has no reasoning."""
+    history = [{"role": "user", "content": text}, *chat(None)["messages"][1:]]
+    return gateway.send(history).headers["x-thoughtline-request"]
+
+
+KEEPS = Settings(debug=DebugSettings(keep_bodies=True))
+
+
 def test_a_request_by_its_id(capsys: pytest.CaptureFixture[str]) -> None:
-    """The body that a gateway kept, for the provider that it went to."""
-    with gateway(request_view(json.dumps(chat(None), indent=1))) as url:
-        status, told = by_id(url, capsys)
+    """As the client sent it, for the provider that it went to: what the gateway has filled in is missing there."""
+    with managed(KEEPS) as gateway:
+        status, told = by_id(sent(gateway), gateway.url, capsys)
     (finding,) = json.loads(told)["findings"]
-    assert (status, finding["rule"]) == (1, "missing")
-    assert finding["line"] > 1
+    assert (status, finding["rule"], finding["place"]) == (1, "missing", "/messages/1")
 
 
-WRONG = [
-    (request_view(None), "token", "[debug] keep_bodies"),
-    (request_view("{", isCut=True), "token", "longer than what is kept"),
-    ({}, "token", f"No request {ID} is remembered"),
-    ({}, "other", "--token"),
-]
-
-
-@pytest.mark.parametrize(("answers", "token", "told"), WRONG, ids=["no bodies", "cut", "unknown", "closed"])
-def test_what_a_gateway_can_not_give(
-    answers: dict[str, Json], token: str, told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Status 2, with the remedy."""
-    with gateway(answers) as url:
-        status, words = by_id(url, capsys, token)
+def test_without_bodies_it_says_how_to_keep_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are not kept unless asked for."""
+    with managed() as gateway:
+        status, told = by_id(sent(gateway), gateway.url, capsys)
     assert status == 2
-    assert told in words
+    assert "[debug] keep_bodies" in told
+
+
+def test_what_a_gateway_can_not_give(capsys: pytest.CaptureFixture[str]) -> None:
+    """A request that nobody knows, one that is too long, a wrong token."""
+    with managed(KEEPS) as gateway:
+        long = sent(gateway, "x" * 600_000)
+        for name, token, words in [
+            (ID, TOKEN, f"No request {ID} is remembered"),
+            (long, TOKEN, "longer than what is kept"),
+            (long, "other", "--token"),
+        ]:
+            status, told = by_id(name, gateway.url, capsys, token)
+            assert status == 2
+            assert words in told
 
 
 def test_no_gateway(capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody is there."""
-    with gateway({}) as url:
-        pass
-    assert "No gateway answers" in by_id("http://127.0.0.1:1", capsys)[1]
-    assert url
+    assert "No gateway answers" in by_id(ID, "http://127.0.0.1:1", capsys)[1]
