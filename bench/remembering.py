@@ -37,6 +37,7 @@ class Answered:
     """A response that is there."""
 
     tells_length = False
+    encoding = ""
 
     def __init__(self, headers: list[tuple[str, str]], pieces: list[bytes]) -> None:
         self.status, self.headers, self._pieces = 200, headers, pieces[::-1]

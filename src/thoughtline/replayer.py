@@ -147,15 +147,6 @@ class Prepared(Struct, frozen=True, gc=False):
         return self.plan.counts if self.plan else Counts()
 
     @property
-    def is_mended(self) -> bool:
-        """Whether it would have been refused as the client sent it: it was once, or its contract says so."""
-        counts, contract = self.counts, self.contract
-        if contract.kind == "forbidden":
-            return bool(self.healings or counts.stripped)
-        done = counts.restored or counts.inherited or counts.blank or counts.stripped
-        return bool(self.healings or (contract.is_strict and done))
-
-    @property
     def missed(self) -> int:
         """How many turns needed reasoning and did not get their own back."""
         done = self.counts

@@ -21,8 +21,8 @@ from pyreqwest.http import HeaderMap
 from tests.gateway.world import moved
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.gateway import upstream
-from thoughtline.gateway.access import NoKeys
 from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.state import State, make_state
 from thoughtline.settings import Settings
@@ -163,7 +163,8 @@ def with_gateway(
     settings = replace(Settings(), providers={**PROVIDERS, "deepseek": moved("deepseek", "http://127.0.0.1:9/v1")})
 
     async def opened() -> State:
-        return make_state(settings, await open_store("memory://", settings.store), NoKeys(), Journal())
+        store = await open_store("memory://", settings.store)
+        return make_state(settings, store, await ClientKeys.load(store), Journal())
 
     async def run() -> Result:
         app = Gateway(opened)

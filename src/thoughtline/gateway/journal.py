@@ -158,11 +158,6 @@ class Journal:
         self.is_heard_elsewhere = False
         self.on_listening: Callable[[], None] = lambda: None
 
-    @property
-    def is_for_people(self) -> bool:
-        """Whether somebody may read the log as it comes: then words are worth making."""
-        return self._log is not None and self._style.is_for_people
-
     def tell(self, line: Line, refusal: str = "") -> None:
         """A request is over. `refusal` is what was said to it if it was refused: for people alone."""
         for follow in self._followers:
@@ -170,10 +165,10 @@ class Journal:
         if self._log is not None:
             self._write(self._style.request(line, refusal))
 
-    def begun(self, line: Line) -> None:
-        """A stream begins: for the log alone."""
-        if self._log is not None:
-            self._write(self._style.begun(line))
+    def begun(self, make_line: Callable[[], Line]) -> None:
+        """A stream begins: for a log that people read, and so made only there."""
+        if self._log is not None and self._style.is_for_people:
+            self._write(self._style.begun(make_line()))
 
     @property
     def is_watched(self) -> bool:

@@ -53,7 +53,7 @@ class TextLog:
         self._is_verbose = options.level == "verbose"
 
     def begun(self, line: Line) -> bytes | None:
-        if self._is_quiet:
+        if self._is_quiet or not line.is_streaming:
             return None
         words = ", ".join(["streaming", *done_words(line)])
         return self._row(line, words, has_begun=True)

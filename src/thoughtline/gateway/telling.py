@@ -9,12 +9,9 @@ from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.relay import Relay
-from thoughtline.gateway.served import AttemptNote, KeptBodies, Served
+from thoughtline.gateway.served import AttemptNote, Served
 from thoughtline.values.outcome import Outcome
 from thoughtline.watching import session_of
-
-MAX_BODY = 512 * 2**10
-"""Bytes of a body that are kept, where bodies are."""
 
 _MAX_PATH = 300
 _MAX_AGENT = 200
@@ -33,7 +30,6 @@ def line_of(
 ) -> Line:
     """An exchange as its line in the journal."""
     last = attempts[-1] if attempts else None
-    problem = last.prepared.problem if last and last.prepared else None
     return Line(
         **outcome.counted,
         at=incoming.state.clock(),
@@ -62,16 +58,16 @@ def line_of(
         store=store,
         late=relay.saving.late if relay else 0,
         code=code,
-        note=relay.note if relay and relay.note else "unread" if problem else "",
+        note=(relay.note if relay else "") or ("unread" if last and last.problem else ""),
     )
 
 
 def _session(incoming: Incoming, last: Attempt | None) -> str | None:
     """The name by which its turns are kept."""
     named = incoming.identity.session
-    if named or last is None or last.prepared is None:
+    if named or last is None:
         return named
-    return last.session or session_of(last.prepared)
+    return last.session or (session_of(last.prepared) if last.prepared is not None else None)
 
 
 def told(
@@ -95,7 +91,7 @@ def told(
         seconds=seconds,
         first_byte_seconds=first_byte,
         path=incoming.scope["path"][:_MAX_PATH],
-        user_agent=incoming.headers.get(b"user-agent", b"")[:_MAX_AGENT].decode("latin-1"),
+        user_agent=_user_agent(incoming),
         client_key=key.id if key is not None else "",
         message=message,
         tokens=relay.tokens if relay is not None else None,
@@ -103,11 +99,17 @@ def told(
     )
 
 
+def _user_agent(incoming: Incoming) -> str:
+    for name, value in incoming.scope["headers"]:
+        if name == b"user-agent":
+            return str(value[:_MAX_AGENT], "latin-1")
+    return ""
+
+
 def _noted(attempt: Attempt, began: float) -> AttemptNote:
-    prepared = attempt.prepared
     return AttemptNote(
         attempt.target,
-        attempt.endpoint,
+        attempt.destination.endpoint,
         attempt.is_translated,
         status=attempt.status,
         error=attempt.error,
@@ -116,20 +118,8 @@ def _noted(attempt: Attempt, began: float) -> AttemptNote:
         bytes_up=attempt.bytes_up,
         sends=attempt.sends,
         refusals=tuple(attempt.refusals),
-        was_healed=bool(prepared is not None and prepared.healings),
-        contract=prepared.contract if prepared is not None else None,
-        corrections=prepared.corrections if prepared is not None else (),
-        notes=prepared.plan.notes if prepared is not None and prepared.plan is not None else (),
+        was_healed=attempt.was_healed,
+        contract=attempt.contract,
+        corrections=attempt.corrections,
+        notes=attempt.notes,
     )
-
-
-def kept_bodies(attempts: Sequence[Attempt]) -> KeptBodies | None:
-    """What the client sent and what went up last, without the keys that are known; None where nobody wants them."""
-    if not attempts or attempts[-1].sent is None:
-        return None
-    attempt = attempts[-1]
-    client, upstream = attempts[-1].sent
-    for secret in (*attempt.incoming.credentials, attempt.key, attempt.state.admin_token):
-        if secret and len(secret) >= 8:
-            client, upstream = (body.replace(secret.encode(), b"***") for body in (client, upstream))
-    return KeptBodies(client[:MAX_BODY], upstream[:MAX_BODY], max(len(client), len(upstream)) > MAX_BODY)

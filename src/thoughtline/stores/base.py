@@ -206,6 +206,9 @@ class Store(Protocol):
         record was deleted, pushed out or has expired, or a lineage has got another one; and in every `PERIOD`, so that
         who remembers what was found comes to use it. What others did counts within `STALE_SECONDS`."""
 
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        """Those of the keys whose records have expired, as far as they are not cleaned away yet."""
+
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         """Newest first. Pages are stable: a record that was there before the first is seen once."""
 

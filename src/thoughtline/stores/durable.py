@@ -70,6 +70,11 @@ class DurableStore(ABC):
             self._counted[tenant] = (now, changes)
         return changes, period(now, self._settings.ttl_seconds)
 
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        digests, now = {key_digest(tenant, key): key for key in keys}, self._clock()
+        hits = await self._find(tenant, digests, 0.0) if digests else []  # as if no time had passed: nothing is renewed
+        return frozenset(digests[one] for hit in hits if hit.expires_at <= now for one in hit.digests)
+
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit = checked_limit(limit)
         rows = await self._page(columns(where), cursor, limit + 1)

@@ -195,6 +195,9 @@ class LayeredStore:
                     found[key] = newest_first(list({record.id: record for record in (*records, *waiting)}.values()))
         return found
 
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        return await self._read(lambda store: store.expired(tenant, keys))
+
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         return await self._read(lambda store: store.list_entries(where, limit, cursor))
 

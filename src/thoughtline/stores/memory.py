@@ -63,6 +63,9 @@ class MemoryStore:
         now = self._clock()
         return self.index.find(tenant, keys, now)
 
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        return self.index.expired(tenant, keys, self._clock())
+
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()
         self.index.drop_expired(now)

@@ -70,7 +70,7 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def reasoning_chars(self) -> int:
         """How many characters of reasoning the turn holds, readable or encrypted; seals on other items not counted."""
-        return sum(_reasoning_chars(item) for item in reasoning_of(self.items))
+        return sum([_reasoning_chars(item) for item in reasoning_of(self.items)])
 
 
 def _reasoning_chars(item: Reasoning) -> int:
