@@ -227,7 +227,7 @@ def test_a_turn_whose_time_is_over(tmp_path: Path) -> None:
     simulators = {"deepseek": served("deepseek").url}
     with running(simulators, settings, f"sqlite:///{tmp_path}/kept.db", clock=lambda: now[0]) as one:
         gateway = Managed(one, Pauses())
-        one.state.store._durable._clock = one.state.store._front._clock = lambda: now[0]  # type: ignore[attr-defined]
+        one.state.store._durable._clock = one.state.store._front._clock = lambda: now[0]  # type: ignore[attr-defined] # of a layered store
         (answer,) = gateway.ask("list the files")
         now[0] += 8 * 86400
         view = explained(gateway, gateway.send([USER, *followed({**answer, "reasoning_content": None})]))

@@ -10,9 +10,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
 
+from thoughtline.gateway.asking import Asking
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.replicas import Replicas
 from thoughtline.gateway.series import DaySeries
 from thoughtline.gateway.served import KeptBodies, Served
+from thoughtline.settings import Settings
 
 MAX_REQUESTS = 1000
 MAX_BYTES = 16 * 2**20
@@ -31,9 +34,12 @@ class Tells(Protocol):
 
 
 class Recent:
-    """Requests by the order in which they ended."""
+    """Requests by the order in which they ended. Those of others are known to `asking` and `replicas`."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings, worker: str) -> None:
+        kept = settings.store
+        self.asking = Asking(settings.bus_directory, worker)
+        self.replicas = Replicas(worker, settings.store_url, (kept.encryption_key, kept.previous_encryption_key))
         self._under_way: dict[str, Tells] = {}
         self._over: deque[Served] = deque()
         self._bytes = self.ended = 0
@@ -46,18 +52,22 @@ class Recent:
         self._under_way[id] = request
 
     def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
-        self._under_way.pop(served.id, None)
+        line, agents = served.line, self.agents
+        self._under_way.pop(line.request, None)
         self._over.append(served)
         self.ended += 1
         self._bytes += served.size
         while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
             self._bytes -= self._over.popleft().size
-        self.series.count(served.line)
-        _see(self.agents, served.user_agent, served.line)
+        self.series.count(line)
+        if served.user_agent in agents:
+            agents[served.user_agent] = line.at
+        else:
+            _see(agents, served.user_agent, line)
         if served.client_key:
-            _see(self.keys, served.client_key, served.line)
+            _see(self.keys, served.client_key, line)
         if bodies is not None:
-            self._keep(served.id, bodies)
+            self._keep(line.request, bodies)
 
     def _keep(self, id: str, bodies: KeptBodies) -> None:
         self._bodies[id] = bodies

@@ -82,7 +82,7 @@ class Relay:
     def tokens(self) -> TokenCounts | None:
         """As the provider counts them, if it has told."""
         usage = self.watch.usage if self.watch is not None else None
-        return None if usage is None else TokenCounts(usage.input, usage.output, usage.reasoning, usage.cached)
+        return None if usage is None else (usage.input, usage.output, usage.reasoning, usage.cached)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
