@@ -15,6 +15,7 @@ from thoughtline.gateway.choosing import Asked, Choices, Conversation, choices_o
 from thoughtline.gateway.door import head_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
+from thoughtline.gateway.tracing import Trace
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
@@ -46,6 +47,11 @@ class Incoming(Struct):
     choices: Choices = Choices(())
     conversation: Conversation = Conversation()
     began: float = field(default_factory=time.perf_counter)
+    trace: Trace | None = None
+
+    def __post_init__(self) -> None:
+        if self.state.tracing is not None and self.route.action == "generate":
+            self.trace = self.state.tracing.begin(self.headers)
 
     async def take_in(self) -> None:
         """Who asks for what, and who can be asked for it. Raises where that is nobody."""

@@ -43,6 +43,7 @@ def line_of(
         format=incoming.route.format or "",
         model=last.target.model if last else "",
         status=status,
+        avoided=status == 200 and last is not None and last.is_mended,
         session=incoming.identity.session or (last.session or _session(last) if last else None),
         agent=incoming.identity.agent,
         is_streaming=last.is_streaming if last else incoming.route.is_streaming,
