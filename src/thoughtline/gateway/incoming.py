@@ -27,8 +27,8 @@ class Incoming(Struct):
     """Its body is let go of when nobody will be asked with it any more.
 
     `began` is when it came, by the performance counter. `cuts` are where it begins as requests of late did; `short` is
-    the body without what is remembered of its conversation, with all that stands beside that. `encoding` is left where the
-    body is passed on as it came.
+    the body without what is remembered of its conversation, with all that stands beside that. `encoding` is left where
+    the body is passed on as it came.
     """
 
     state: State
