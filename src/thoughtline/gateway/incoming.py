@@ -15,7 +15,7 @@ from thoughtline.gateway.choosing import Asked, Choices, Conversation, choices_o
 from thoughtline.gateway.door import head_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
-from thoughtline.gateway.tracing import Trace
+from thoughtline.gateway.tracing import ExchangeTrace
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
@@ -47,7 +47,7 @@ class Incoming(Struct):
     choices: Choices = Choices(())
     conversation: Conversation = Conversation()
     began: float = field(default_factory=time.perf_counter)
-    trace: Trace | None = None
+    trace: ExchangeTrace | None = None
 
     def __post_init__(self) -> None:
         if self.state.tracing is not None and self.route.action == "generate":

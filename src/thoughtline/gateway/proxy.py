@@ -40,7 +40,7 @@ from thoughtline.gateway.saving import Hold
 from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
-from thoughtline.gateway.telling import line_of, told
+from thoughtline.gateway.telling import SoFar, line_of, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.prepared import MAX_FINDINGS, Prepared
@@ -276,7 +276,7 @@ class Exchange:
         try:
             if counts:
                 state.journal.stream(1)
-                state.journal.begun(self._line)
+                state.journal.begun(lambda: self.told().line)
             await relay.run(send, partial(self._save, watch, conversation))
         finally:
             if counts:
@@ -398,10 +398,7 @@ class Exchange:
             self._incoming,
             self._attempts,
             relay=self._relay,
-            status=self._status,
-            captured=self._captured,
-            store=self._store_word,
-            code=self._code,
+            so_far=SoFar(self._status, self._captured, self._store_word, self._code),
         )
         return told(
             line,

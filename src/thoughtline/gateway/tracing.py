@@ -18,7 +18,7 @@ _ASKS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "O
 UpHeaders = list[tuple[str, str]]
 
 
-class Trace(Protocol):
+class ExchangeTrace(Protocol):
     """One exchange."""
 
     def carried(self, headers: UpHeaders, target: Destination) -> UpHeaders:
@@ -31,7 +31,7 @@ class Trace(Protocol):
 class Tracing(Protocol):
     """Makes traces, and sends them."""
 
-    def begin(self, headers: Mapping[bytes, bytes]) -> Trace:
+    def begin(self, headers: Mapping[bytes, bytes]) -> ExchangeTrace:
         """An exchange begins; the client's headers may name what it is a part of."""
 
     def close(self) -> None:
