@@ -72,6 +72,12 @@ class Prepared(Struct, frozen=True, gc=False):
         return self.plan.counts if self.plan else Counts()
 
     @property
+    def missed(self) -> int:
+        """How many turns needed reasoning and did not get their own back."""
+        notes = self.plan.notes if self.plan is not None else None
+        return notes.missed if notes is not None else 0
+
+    @property
     def outcome(self) -> Outcome:
         planned = self.plan.findings if self.plan else ()
         quotation = self.quotation

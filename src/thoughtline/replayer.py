@@ -192,7 +192,7 @@ class Replayer:
             return None
         prepared, segments = done
         self._conversations.go_on(cut, segments, self._clock())
-        self._store.counters.replays += prepared.counts.restored
+        self._store.counters.tell(prepared.counts.restored, prepared.missed)
         return replace(prepared, whole=partial(self._whole, original))
 
     async def _remember(self, prepared: Prepared, body: bytes) -> None:
@@ -235,7 +235,7 @@ class Replayer:
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
             body = FORMATS[transcript.format].bodies.encode_request(transcript, contract.dialect)
             return replace(prepared, body=body, problem=problem)
-        self._store.counters.replays += prepared.counts.restored
+        self._store.counters.tell(prepared.counts.restored, prepared.missed)
         return prepared
 
     async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from thoughtline.encodings import unpacked
 from thoughtline.formats.weighing import check_weight, is_light
@@ -15,6 +15,7 @@ from thoughtline.gateway.choosing import Asked, Choices, Conversation, choices_o
 from thoughtline.gateway.door import head_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
+from thoughtline.gateway.tracing import ExchangeTrace
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
@@ -25,8 +26,9 @@ from thoughtline.values.identity import Identity
 class Incoming(Struct):
     """Its body is let go of when nobody will be asked with it any more.
 
-    `cuts` are where it begins as requests of late did; `short` is the body without what is remembered of its
-    conversation, with all that stands beside that. `encoding` is left where the body is passed on as it came.
+    `began` is when it came, by the performance counter. `cuts` are where it begins as requests of late did; `short` is
+    the body without what is remembered of its conversation, with all that stands beside that. `encoding` is left where
+    the body is passed on as it came.
     """
 
     state: State
@@ -44,6 +46,12 @@ class Incoming(Struct):
     model: str = ""
     choices: Choices = Choices(())
     conversation: Conversation = Conversation()
+    began: float = field(default_factory=time.perf_counter)
+    trace: ExchangeTrace | None = None
+
+    def __post_init__(self) -> None:
+        if self.state.tracing is not None and self.route.action == "generate":
+            self.trace = self.state.tracing.begin(self.headers)
 
     async def take_in(self) -> None:
         """Who asks for what, and who can be asked for it. Raises where that is nobody."""

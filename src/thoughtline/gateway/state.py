@@ -21,10 +21,12 @@ from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.recent import Recent
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
+from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
 from thoughtline.opening import contract_book
@@ -80,9 +82,11 @@ class State(NamedTuple):
     late: LateSaves
     work: InThreads
     abandoned: Abandoned
+    recent: Recent
     caches: Caches
     clock: Clock = time.time
     envelope_key: bytes = b""
+    tracing: Tracing | None = None
 
     @property
     def is_durable(self) -> bool:
@@ -106,9 +110,8 @@ def make_state(
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     book = contract_book(settings, lessons := Lessons(store, clock))
-    metrics, work = Metrics(), InThreads()
-    together = Path(settings.bus_directory) if settings.bus_directory else None
-    journal.measure(metrics)
+    journal.measure(metrics := Metrics())
+    together, work = Path(settings.bus_directory) if settings.bus_directory else None, InThreads()
     return State(
         settings,
         store,
@@ -124,7 +127,7 @@ def make_state(
         loaded=settings,
         shared=SettingsPatch(),
         metrics=metrics,
-        bus=Bus(settings.bus_directory, journal, store.counters),
+        bus=(bus := Bus(settings.bus_directory, journal, store.counters)),
         models=ModelLists(clock),
         signals=Signals(asyncio.Event(), asyncio.Event()),
         health=TargetHealth(),
@@ -132,6 +135,7 @@ def make_state(
         late=LateSaves(),
         work=work,
         abandoned=Abandoned(),
+        recent=Recent(settings, bus.name),
         caches=Caches(),
         clock=clock,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from thoughtline.replay.remembering import Lookups, Segment, Span, list_span
 from thoughtline.replay.scopes import is_said_by_user
 from thoughtline.values.items import reasoning_of
 from thoughtline.values.outcome import Counts
+from thoughtline.values.turn_notes import chained
 from thoughtline.values.turns import Transcript
 
 T = TypeVar("T")
@@ -151,6 +153,7 @@ class _Pasts:
         self._findings = deque(trace.findings)
         self._fillers = deque(sorted(trace.fillers.items()))
         self._carriers = deque(sorted(trace.carriers.items()))
+        self._notes = deque(sorted(trace.notes.items(), key=itemgetter(0)))
 
     def before(self, position: int, is_in_loop: bool) -> Past:
         past = self._past
@@ -164,6 +167,7 @@ class _Pasts:
             (*past.findings, *_taken(self._findings, position)),
             filler=min(fillers, default=None),
             carrier=carriers[-1] if carriers else past.carrier,
+            notes=chained(past.notes, tuple(_taken(self._notes, position))),
         )
         return replace(self._past, elements=past.elements + self._turns[position].at, is_in_loop=is_in_loop)
 
