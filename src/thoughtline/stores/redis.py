@@ -26,6 +26,7 @@ from thoughtline.stores.base import (
     Deletion,
     Filter,
     Note,
+    Saved,
     SessionSummary,
     Stats,
 )
@@ -109,7 +110,7 @@ class RedisStore(DurableStore):
         except _FAILURES as error:
             raise _unavailable(error) from error
 
-    async def _save(self, rows: list[Row], now: float) -> None:
+    async def _save(self, rows: list[Row], now: float) -> Saved:
         groups: dict[str, list[Row]] = {}
         for row in rows:
             groups.setdefault(row.tenant, []).append(row)
@@ -121,6 +122,7 @@ class RedisStore(DurableStore):
         *_, marks = await self._run(commands)
         if marks:
             await self._undo(rows, marks, now)
+        return Saved.DURABLE
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         ttl = self._settings.ttl_seconds
