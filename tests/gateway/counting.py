@@ -25,13 +25,14 @@ from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.state import State, make_state
-from thoughtline.settings import Settings
+from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import open_store
 
 Result = TypeVar("Result")
 Calls = Counter[tuple[str, str]]
 """By file and function."""
 
+REPLAY = ReplaySettings()
 HEADERS = (
     (b"host", b"127.0.0.1:4000"),
     (b"accept", b"application/json"),
@@ -105,7 +106,7 @@ class Client:
     """Asks an application as a server would."""
 
     def __init__(self, app: Gateway, path: str) -> None:
-        self._app = app
+        self.app = app
         self._path = path
         self.sent: list[Any] = []
 
@@ -132,12 +133,12 @@ class Client:
         async def send(message: Any) -> None:
             self.sent.append(message)
 
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
         return b"".join(message.get("body", b"") for message in self.sent)
 
     @property
     def state(self) -> State:
-        return self._app.state
+        return self.app.state
 
     @property
     def headers(self) -> dict[bytes, bytes]:
@@ -161,10 +162,16 @@ class Client:
 
 
 def with_gateway(
-    provider: MadeUp, use: Callable[[Client], Awaitable[Result]], path: str = "/deepseek/v1/chat/completions"
+    provider: MadeUp,
+    use: Callable[[Client], Awaitable[Result]],
+    path: str = "/deepseek/v1/chat/completions",
+    *,
+    replay: ReplaySettings = REPLAY,
 ) -> Result:
     """Do something with a gateway that remembers in memory and asks this provider."""
-    settings = replace(Settings(), providers={**PROVIDERS, "deepseek": moved("deepseek", "http://127.0.0.1:9/v1")})
+    settings = replace(
+        Settings(), replay=replay, providers={**PROVIDERS, "deepseek": moved("deepseek", "http://127.0.0.1:9/v1")}
+    )
 
     async def opened() -> State:
         store = await open_store("memory://", settings.store)

@@ -22,6 +22,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.gateway.state import State
 from thoughtline.replay.detection import as_asked
 from thoughtline.replay.keys import frame_of, walk
+from thoughtline.settings import ReplaySettings
 from thoughtline.stores import Filter
 from thoughtline.translation import CallIds, Sealer, translate_request
 from thoughtline.translation.calls import rule_of
@@ -70,6 +71,8 @@ CLIENTS: dict[FormatName, str] = {
     "ollama_chat": "/api/chat",
     "bedrock_converse": "/model/{model}/converse",
 }
+_NOTHING_REMEMBERED = ReplaySettings(remembered_bytes=0)
+"""Every request is worked through as if its conversation had not been here before."""
 _RESULT = "def load(path):\n    return open(path).read()\n" * 12
 _LONG_ID = "call_" + "0123456789abcdef" * 3
 
@@ -136,7 +139,7 @@ def with_cell(cell: Cell, messages: int, use: Callable[[Asker], Awaitable[Result
         asker = Asker(client, history.body())
         return await use(asker)
 
-    return with_gateway(AnyProvider(), run, cell.path)
+    return with_gateway(AnyProvider(), run, cell.path, replay=_NOTHING_REMEMBERED)
 
 
 def calls_of(cell: Cell, messages: int) -> int:
@@ -284,7 +287,8 @@ class _History:
     def _own_id(self, number: int) -> str:
         if self._cell.kind == "repeated":
             return _LONG_ID
-        return f"toolu_{number:024x}"
+        is_counted = self._contract.dialect.call_ids == "counted"
+        return f"{number:09x}" if is_counted else f"toolu_{number:024x}"
 
     def _call(self, number: int, name: str | None) -> ToolCall:
         return ToolCall("weather", json.dumps({"city": f"P{number}"}), name)

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.stores.places import SETTINGS, START, Clock, found, lineage, sqlite_url, turn, visible
-from thoughtline.stores import Filter, durable_store, sqlite, sqlite_arrivals
+from thoughtline.stores import Filter, durable_store, sqlite, sqlite_arrivals, sqlite_work
 from thoughtline.stores.sqlite import SqliteStore
 
 
@@ -31,7 +31,7 @@ class File:
         self.clock = Clock()
         self.written: list[str] = []
         self._opened: list[SqliteStore] = []
-        for module, name in ((sqlite_arrivals, "append"), (sqlite.work, "save")):
+        for module, name in ((sqlite_arrivals, "append"), (sqlite_work, "save")):
             monkeypatch.setattr(module, name, self._noted(getattr(module, name)))
 
     async def open(self, **settings: Any) -> SqliteStore:

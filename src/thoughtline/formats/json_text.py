@@ -339,15 +339,15 @@ def array(values: Iterable[Json]) -> bytes:
 
 def object_of(values: Iterable[tuple[str, Json | None]]) -> bytes:
     """An object of values that are JSON text already; those that are None are left out."""
-    named = [_name(key) + bytes(value) for key, value in values if value is not None]
+    named = [
+        (_short_name(key) if len(key) <= _SHORT_NAME else encode(key) + b":") + bytes(value)
+        for key, value in values
+        if value is not None
+    ]
     return b"{" + b",".join(named) + b"}"
-
-
-def _name(key: str) -> bytes:
-    """A key with its colon. Nearly all are names that a format has for its members."""
-    return _short_name(key) if len(key) <= _SHORT_NAME else encode(key) + b":"
 
 
 @lru_cache(maxsize=1024)
 def _short_name(key: str) -> bytes:
+    """A key with its colon. Nearly all are names that a format has for its members."""
     return encode(key) + b":"

@@ -64,7 +64,7 @@ class DurableStore(ABC):
         if not digests:
             return {}
         hits = await self._find(tenant, digests, self._clock())
-        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+        return unpack_found(tenant, digests, hits, self._packer, self.counters)
 
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()
@@ -75,6 +75,11 @@ class DurableStore(ABC):
                 self._counted.clear()
             self._counted[tenant] = (now, changes)
         return changes, period(now, self._settings.ttl_seconds)
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        digests, now = {key_digest(tenant, key): key for key in keys}, self._clock()
+        hits = await self._find(tenant, digests, 0.0) if digests else []  # as if no time had passed: nothing is renewed
+        return frozenset(digests[one] for hit in hits if hit.expires_at <= now for one in hit.digests)
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit = checked_limit(limit)

@@ -153,10 +153,10 @@ class LayeredStore:
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         if self._can_read:
             try:
-                return self.counters.count(await self._in_time(lambda: self._find_fresh(tenant, keys)))
+                return await self._in_time(lambda: self._find_fresh(tenant, keys))
             except StoreError as error:
                 self._fail_read(error)
-        return self.counters.count(self._find_here(tenant, keys, self._clock()))
+        return self._find_here(tenant, keys, self._clock())
 
     async def generation(self, tenant: str) -> Generation:
         """While the durable store fails, what it was: memory goes on with what it has."""
@@ -191,6 +191,9 @@ class LayeredStore:
                 if waiting := self._waiting.find(tenant, key, now - self._settings.ttl_seconds):
                     found[key] = newest_first(list({record.id: record for record in (*records, *waiting)}.values()))
         return found
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        return await self._read(lambda store: store.expired(tenant, keys))
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         return await self._read(lambda store: store.list_entries(where, limit, cursor))

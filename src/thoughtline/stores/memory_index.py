@@ -123,6 +123,13 @@ class MemoryIndex:
                 found[key] = _use_several(held, now, until) if held else ()
         return found
 
+    def expired(self, tenant: str, keys: Iterable[Key], now: float) -> frozenset[Key]:
+        """The keys whose records are still here, and have expired."""
+        shelf = self._shelves.get(tenant)
+        here = {key: shelf.by_key.get(key) for key in keys} if shelf is not None else {}
+        held = {key: tuple(one) if isinstance(one, dict) else (one,) for key, one in here.items() if one is not None}
+        return frozenset(key for key, some in held.items() if all(one.expires_at <= now for one in some))
+
     def drop(self, place: Place) -> None:
         held = self._at(place)
         if held is not None:
