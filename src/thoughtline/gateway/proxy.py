@@ -276,6 +276,7 @@ class Exchange:
         began = time.perf_counter()
         try:
             if counts:
+                response.forget_head()
                 state.journal.stream(1)
                 state.journal.begun(lambda: self.told().line)
             await relay.run(send, partial(self._save, watch, conversation))

@@ -65,7 +65,7 @@ class UpstreamResponse:
         pool.under_way += 1
         self._request = request
         self._reader = response.body_reader
-        self._ahead: deque[bytes] = deque()
+        self._ahead: list[bytes] = []
         self._is_over = False
         self._is_cut = False
         self.status = response.status
@@ -94,10 +94,14 @@ class UpstreamResponse:
         """The first of this name. The client gives names in lower case."""
         return self._first.get(name, "")
 
+    def forget_head(self) -> None:
+        """Who passes it on has it: it need not stay for as long as the body takes."""
+        self.headers, self._first = [], {}
+
     async def read(self) -> bytes | None:
         """The next piece as it came, or None after the last."""
         if self._ahead:
-            return self._ahead.popleft()
+            return self._ahead.pop(0)
         if self._is_cut:
             raise UpstreamCut
         if self._is_over:
