@@ -48,9 +48,7 @@ from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome
-from thoughtline.watching import StreamWatch, Watch, log_problem
-
-_STREAMS = {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
+from thoughtline.watching import STREAM_TYPES, StreamWatch, Watch, log_problem
 
 
 class Exchange:
@@ -430,7 +428,7 @@ class Exchange:
 def _is_stream(attempt: Attempt | None, response: UpstreamResponse) -> bool:
     """By what the answer says of itself; where that is nothing, by what was asked for."""
     kind = response.kind
-    if kind in _STREAMS:
+    if kind in STREAM_TYPES:
         return True
     is_asked = attempt is not None and attempt.is_streaming
     return is_asked and (
