@@ -32,6 +32,7 @@ Result = TypeVar("Result")
 Calls = Counter[tuple[str, str]]
 """By file and function."""
 
+_REPLAY = ReplaySettings()
 HEADERS = (
     (b"host", b"127.0.0.1:4000"),
     (b"accept", b"application/json"),
@@ -165,7 +166,7 @@ def with_gateway(
     use: Callable[[Client], Awaitable[Result]],
     path: str = "/deepseek/v1/chat/completions",
     *,
-    replay: ReplaySettings = ReplaySettings(),
+    replay: ReplaySettings = _REPLAY,
 ) -> Result:
     """Do something with a gateway that remembers in memory and asks this provider."""
     settings = replace(
