@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -83,7 +83,7 @@ class Habit(NamedTuple):
     strips: bool = True
     marks: bool = False
     indent: bool = False
-    list_first: bool = False
+    list_at: Literal["first", "middle", "last"] = "middle"
     thinks: bool = True
     has_tools: bool = True
     system: str = ""
@@ -220,7 +220,8 @@ def written(turns: list[Turn], model: Model, habit: Habit, contract: Contract) -
     if wire.name not in ("gemini_generate", "bedrock_converse"):
         beside["model"] = model.name
     listed = {wire.list_member: messages}
-    body = {**listed, **beside} if habit.list_first else {**beside, **listed, "user": f"noise {habit.noise}"}
+    behind = {"user": f"noise {habit.noise}"} if habit.list_at == "middle" else {}
+    body = {**listed, **beside} if habit.list_at == "first" else {**beside, **listed, **behind}
     return json.dumps(body, indent=2 if habit.indent else None, ensure_ascii=False).encode()
 
 

@@ -27,7 +27,7 @@ HABITS = st.builds(
     strips=st.booleans(),
     marks=st.booleans(),
     indent=st.sampled_from((False, False, False, True)),
-    list_first=st.booleans(),
+    list_at=st.sampled_from(("first", "middle", "last")),
     thinks=st.sampled_from((True, True, True, False)),
     has_tools=st.sampled_from((True, True, True, False)),
     system=st.sampled_from(("", "Be brief.", "Be long.")),
@@ -196,7 +196,7 @@ def test_what_stands_beside_the_list_may_change() -> None:
     world = World()
     talk = held(world, 4)
     assert is_resumed(world, talk, Habit(noise=2))
-    assert is_resumed(world, talk, Habit(list_first=True))
+    assert is_resumed(world, talk, Habit(list_at="first"))
 
 
 @pytest.mark.parametrize("habit", [Habit(thinks=False), Habit(has_tools=False), Habit(indent=True)], ids=str)

@@ -40,15 +40,20 @@ def _audit(options: argparse.Namespace) -> int:
 
 
 def _add_sim_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.commands.options import add_log_options
+
     parser.add_argument("name", nargs="?", metavar="NAME", help="which provider; --list names them")
     parser.add_argument("--list", action="store_true", help="name the simulators, their profiles and what they are")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8700, help="port to listen on (default: 8700)")
     parser.add_argument("--profile", help="which of the provider's contracts; the first one listed if not given")
+    add_log_options(parser)
 
 
 def _run_sim(chosen: argparse.Namespace) -> int:
+    from thoughtline.commands.options import log_options
     from thoughtline_sim.app import serve
+    from thoughtline_sim.log import SimLog
     from thoughtline_sim.simulators import SIMULATORS
 
     if chosen.list:
@@ -66,16 +71,19 @@ def _run_sim(chosen: argparse.Namespace) -> int:
         row.name,
         chosen.profile,
         chosen.host,
-        chosen.port,
-        lambda url: print(f"{row.name} on {url} (a page to look at)"),
+        port=chosen.port,
+        tell=lambda url: print(f"{row.name} on {url} (a page to look at)"),
+        log=SimLog(log_options(chosen)),
     )
     return 0
 
 
 def _serve_arguments(parser: argparse.ArgumentParser) -> None:
-    from thoughtline.commands.options import add_server_options
+    from thoughtline.commands.options import add_log_options, add_server_options
 
     add_server_options(parser)
+    parser.add_argument("--sim", metavar="NAME", help="play the provider, strictly, instead of asking a real one")
+    add_log_options(parser)
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -111,8 +119,10 @@ def _tokens(text: str) -> int:
 
 
 def _setting(text: str) -> str:
-    """A value that can stand in any client's file: without blanks, quotes and what else would need escaping there."""
-    if not re.fullmatch(r"[\w.:/@+~-]+", text):
+    """A value that can stand in any client's file."""
+    from thoughtline.clients import SETTABLE
+
+    if not re.fullmatch(SETTABLE, text):
         raise argparse.ArgumentTypeError(f"{text!r} can't stand in a settings file")
     return text
 
@@ -158,6 +168,18 @@ def _cache(options: argparse.Namespace) -> int:
     from thoughtline.commands import cache as cache_command
 
     return cache_command.run(options)
+
+
+def _explain_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.commands import explain as explain_command
+
+    explain_command.add_arguments(parser)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from thoughtline.commands import explain as explain_command
+
+    return explain_command.run(options)
 
 
 def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
@@ -231,6 +253,7 @@ COMMANDS: tuple[Command, ...] = (
         _add_doctor_arguments,
         _run_doctor,
     ),
+    Command("explain", "say what happened to a request, and why", _explain_arguments, _explain),
     Command("cache", "look at what is remembered, or forget it", _cache_arguments, _cache),
     Command(
         "keys", "make, list and revoke the gateway's own client keys, or do without", _add_keys_arguments, _run_keys

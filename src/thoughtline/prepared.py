@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -72,22 +72,10 @@ class Prepared(Struct, frozen=True, gc=False):
         return self.plan.counts if self.plan else Counts()
 
     @property
-    def summary(self) -> Prepared:
-        """What there is to tell of it, without what was said in it: that may be long, and is sent."""
-        plan = replace(self.plan, edits=(), member_edits=()) if self.plan else None
-        carried = Carried(findings=self.carried.findings)
-        return replace(
-            self,
-            body=b"",
-            transcript=None,
-            needed=None,
-            found={},
-            plan=plan,
-            carried=carried,
-            handover=None,
-            trace=None,
-            whole=None,
-        )
+    def missed(self) -> int:
+        """How many turns needed reasoning and did not get their own back."""
+        notes = self.plan.notes if self.plan is not None else None
+        return notes.missed if notes is not None else 0
 
     @property
     def outcome(self) -> Outcome:
@@ -95,12 +83,16 @@ class Prepared(Struct, frozen=True, gc=False):
         quotation = self.quotation
         findings = (*self.carried.findings, *planned, *(quotation.findings if quotation else ()))
         quotes = len(quotation.quotes) if quotation else 0
-        done = {**self.counts.counted, "healed": 1 if self.healings else 0, "checkpoints": quotes}
+        counts = self.plan.counts.counted if self.plan else {}
         return Outcome(
-            **done,
+            **{**counts, "healed": 1 if self.healings else 0, "checkpoints": quotes},
             added_chars=len(quotation.text) if quotation else 0,
-            findings=tuple((finding.rule, finding.place) for finding in findings[:MAX_FINDINGS]),
+            findings=_told(findings[:MAX_FINDINGS]) if findings else (),
         )
+
+
+def _told(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    return tuple([(finding.rule, finding.place) for finding in findings])
 
 
 def edited(transcript: Transcript, original: Original) -> Transcript:

@@ -12,8 +12,17 @@ from thoughtline.formats.weighing import decode_bounded
 from thoughtline.prepared import Original, Prepared, edited, planned
 from thoughtline.replay.planner import needs
 from thoughtline.replay.plans import NO_PAST, Past, Policy
-from thoughtline.replay.remembering import Conversation, Cut, Segment, conversation_of, said_beside, terms_for
-from thoughtline.replay.segments import Worked, segments_of, settles_all, uses_again
+from thoughtline.replay.remembering import (
+    Cut,
+    KnownConversation,
+    Segment,
+    Span,
+    conversation_of,
+    found_list,
+    premises_of,
+    said_beside,
+)
+from thoughtline.replay.segments import Worked, segments_of, settles_all
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, EncodeError
 
@@ -23,10 +32,10 @@ FEWEST_STEPS = 8
 
 def begun(original: Original, cut: Cut) -> Prepared | None:
     """The end of a conversation whose beginning is remembered, read and walked."""
-    terms = cut.conversation.terms
-    contract, identity = terms.contract, original.identity
+    premises = cut.conversation.premises
+    contract, identity = premises.contract, original.identity
     try:
-        transcript = decode_bounded(cut.short, terms.destination.format, contract.dialect)
+        transcript = decode_bounded(cut.short, premises.destination.format, contract.dialect)
     except DecodeError:
         return None
     if not cut.fits(transcript):
@@ -36,7 +45,7 @@ def begun(original: Original, cut: Cut) -> Prepared | None:
         identity,
         b"",
         contract=contract,
-        policy=Policy(terms.ladder, terms.refused),
+        policy=Policy(premises.ladder, premises.refused),
         transcript=edited(transcript, original),
         needed=needs(transcript, contract, identity, cut.standing),
         carried=original.carried,
@@ -48,39 +57,40 @@ def gone_on(prepared: Prepared, cut: Cut, body: bytes) -> tuple[Prepared, list[S
     """With its plan made and carried out, and what of it can be remembered."""
     needed = prepared.needed
     assert needed is not None
-    if not settles_all(needed, prepared.found) or uses_again(needed, cut.looked_up):
+    if not settles_all(needed, prepared.found):
         return None
     try:
         whole = planned(prepared, cut.past)
     except EncodeError:
         return None
-    segments = _segments(whole, cut.past)
+    segments = _segments(whole, cut.listed, cut.past)
     return None if segments is None else (replace(whole, body=cut.joined(body, whole.body)), segments)
 
 
-def _segments(prepared: Prepared, past: Past = NO_PAST) -> list[Segment] | None:
+def _segments(prepared: Prepared, listed: Span, past: Past = NO_PAST) -> list[Segment] | None:
     transcript, needed, trace = prepared.transcript, prepared.needed, prepared.trace() if prepared.trace else None
     if transcript is None or needed is None or trace is None:
         return None
-    return segments_of(Worked(transcript, needed, trace, prepared.body, prepared.contract.dialect, past))
+    dialect = prepared.contract.dialect
+    return segments_of(Worked(transcript, needed, trace, sent=prepared.body, dialect=dialect, listed=listed, past=past))
 
 
 def is_worth_remembering(prepared: Prepared) -> bool:
-    needed, carried = prepared.needed, prepared.carried
-    if needed is None or len(needed.steps) < FEWEST_STEPS or prepared.problem is not None:
-        return False
-    return not carried.records and carried.call_ids is None
+    """A conversation that is long enough, and could be written."""
+    needed = prepared.needed
+    return needed is not None and len(needed.steps) >= FEWEST_STEPS and prepared.problem is None
 
 
-def conversation(prepared: Prepared, body: bytes) -> Conversation | None:
+def conversation(prepared: Prepared, body: bytes) -> KnownConversation | None:
     """What can be remembered of a request that was worked through as a whole."""
     transcript, needed, who = prepared.transcript, prepared.needed, prepared.identity
     if transcript is None or needed is None or transcript.has_lone_surrogates:
         return None
-    segments = _segments(prepared) if settles_all(needed, prepared.found) else None
-    if not segments:
+    listed = found_list(body, transcript.format) if settles_all(needed, prepared.found) else None
+    segments = _segments(prepared, listed) if listed is not None else None
+    if listed is None or not segments:
         return None
     begun = "" if who.session is not None else unnamed_session(transcript)
-    terms = terms_for(prepared.destination, who, prepared.contract, prepared.policy)
+    premises = premises_of(prepared.destination, who, prepared.contract, prepared.policy)
     said = said_beside(transcript, prepared.contract)
-    return conversation_of(body, terms, said, segments, begun)
+    return conversation_of(body, listed[0], premises, said=said, begun=begun).with_segments(tuple(segments))

@@ -7,6 +7,8 @@ turns that were cut short.
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -19,11 +21,13 @@ from thoughtline.replay.capture import captured_at, end_of
 from thoughtline.replay.keys import Spot
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, LimitExceeded
-from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
+from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
 from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record
-from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Transcript, Turn
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn, Usage
+
+log = logging.getLogger(__name__)
 
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
@@ -49,8 +53,23 @@ class Watch:
         self._started = Started()
         self._has_failed = False
         self.problem: DecodeError | None = None
+        self.usage: Usage | None = None
         self.has_news = False
         """Whether a turn has ended whose record was not taken yet."""
+
+    @property
+    def answer_id(self) -> str | None:
+        return self._started.id
+
+    @property
+    def answer_model(self) -> str | None:
+        """The model as the answer names it."""
+        return self._started.model
+
+    @property
+    def finishes(self) -> list[Finish]:
+        """Why each choice ended that did."""
+        return [finish for _, finish in sorted(self._ended.items()) if finish is not None]
 
     def read_whole(self, body: bytes) -> Reply | None:
         """A response that is one body; None if it can't be read."""
@@ -64,6 +83,7 @@ class Watch:
             self.problem = problem.from_upstream()
             return None
         self._started = Started(reply.id, reply.model)
+        self.usage = reply.usage
         for candidate in reply.candidates:
             self._items[candidate.index] = list(candidate.turn.items)
             self._ended[candidate.index] = candidate.finish
@@ -85,6 +105,8 @@ class Watch:
                     self._started = event
                 case Failed():
                     self._has_failed = True
+                case UsageReported():
+                    self.usage = event.usage
                 case _:
                     pass
 
@@ -121,6 +143,15 @@ def _spot(prepared: Prepared, made: Provenance) -> Spot:
     return end or end_of(prepared.transcript, made)
 
 
+def session_of(prepared: Prepared) -> str | None:
+    """What the client says, else a name made of how the conversation began."""
+    if prepared.identity.session or prepared.transcript is None:
+        return prepared.identity.session
+    if prepared.handover is not None:
+        return prepared.handover.session
+    return prepared.begun or unnamed_session(prepared.transcript)
+
+
 def provenance_of(prepared: Prepared) -> Provenance:
     """Where the answer to a request comes from, and whose it is; as long as it says no other, of the model asked."""
     where, who, transcript = prepared.destination, prepared.identity, prepared.transcript
@@ -134,14 +165,9 @@ def provenance_of(prepared: Prepared) -> Provenance:
         model_answered=where.model,
         format=where.format,
         dialect=prepared.contract.dialect.name,
-        session=who.session or _session_of(prepared, transcript),
+        session=session_of(prepared),
         agent=who.agent,
     )
-
-
-def _session_of(prepared: Prepared, transcript: Transcript) -> str:
-    """For people to look at."""
-    return prepared.handover.session if prepared.handover else prepared.begun or unnamed_session(transcript)
 
 
 class StreamWatch(Watch):
@@ -190,3 +216,9 @@ class StreamWatch(Watch):
             except DecodeError as problem:
                 self.problem = problem
         return self.has_news
+
+
+def log_problem(what: str, problem: BaseException) -> None:
+    """Without the problem's own words: they might quote content."""
+    where = "".join(traceback.format_tb(problem.__traceback__)[-3:])
+    log.error("%s: %s\n%s", what, type(problem).__name__, where)

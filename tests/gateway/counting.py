@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 Calls = Counter[tuple[str, str]]
 """By file and function."""
 
-_REPLAY = ReplaySettings()
+REPLAY = ReplaySettings()
 HEADERS = (
     (b"host", b"127.0.0.1:4000"),
     (b"accept", b"application/json"),
@@ -106,7 +106,7 @@ class Client:
     """Asks an application as a server would."""
 
     def __init__(self, app: Gateway, path: str) -> None:
-        self._app = app
+        self.app = app
         self._path = path
         self.sent: list[Any] = []
 
@@ -133,12 +133,12 @@ class Client:
         async def send(message: Any) -> None:
             self.sent.append(message)
 
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
         return b"".join(message.get("body", b"") for message in self.sent)
 
     @property
     def state(self) -> State:
-        return self._app.state
+        return self.app.state
 
     @property
     def headers(self) -> dict[bytes, bytes]:
@@ -166,7 +166,7 @@ def with_gateway(
     use: Callable[[Client], Awaitable[Result]],
     path: str = "/deepseek/v1/chat/completions",
     *,
-    replay: ReplaySettings = _REPLAY,
+    replay: ReplaySettings = REPLAY,
 ) -> Result:
     """Do something with a gateway that remembers in memory and asks this provider."""
     settings = replace(

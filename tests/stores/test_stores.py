@@ -288,6 +288,19 @@ async def test_a_clock_that_goes_back_loses_nothing(anywhere: Place) -> None:
     assert await store.delete(Filter()) == 3
 
 
+async def test_what_has_expired_is_known_until_it_is_cleaned_away(anywhere: Place) -> None:
+    """Its key finds nothing, and is told apart from one that never was; asking does not bring it back."""
+    store = await anywhere.open()
+    await store.save([turn(1)])
+    assert await store.expired("tenant", [lineage(1), lineage(2)]) == frozenset()
+    anywhere.clock.advance(8 * DAY)
+    known = frozenset() if "redis" in anywhere.url else frozenset({lineage(1)})
+    for _ in range(2):
+        assert await store.expired("tenant", [lineage(1), lineage(2)]) == known
+        assert await found(store, 1) == ()
+    assert await store.expired("other", [lineage(1)]) == frozenset()
+
+
 async def test_stats_tell_what_there_is(anywhere: Place) -> None:
     """Entries and characters in memory and on disk, by provider and by model, the ends, and what was done."""
     store = await anywhere.open()
@@ -299,14 +312,14 @@ async def test_stats_tell_what_there_is(anywhere: Place) -> None:
     ]
     await store.save(records)
     await store.find("tenant", [lineage(1), lineage(2), lineage(8)])
-    store.counters.replays += 1
+    store.counters.tell(restored=2, missed=1)
     stats = await store.stats()
     chars = sum(record.reasoning_chars for record in records)
     first, second, third = (record.reasoning_chars for record in records)
     assert stats.by_provider == {"deepseek": Share(2, first + third), "kimi": Share(1, second)}
     assert stats.by_model == {"deepseek-v4": Share(2, first + third), "k2": Share(1, second)}
     assert (stats.oldest_at, stats.newest_at) == (START + 1, START + 3)
-    assert (stats.hits, stats.misses, stats.replays, stats.replay_rate) == (2, 1, 1, 1 / 3)
+    assert (stats.hits, stats.misses, stats.replays, stats.replay_rate) == (2, 1, 2, 2 / 3)
     assert (stats.total_entries, stats.total_chars) == (3, chars)
     in_memory = anywhere.is_layered or anywhere.url.startswith("memory")
     assert (stats.memory_entries, stats.memory_chars) == ((3, chars) if in_memory else (0, 0))

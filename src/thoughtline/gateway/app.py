@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from thoughtline.gateway import shared_settings
+from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.admission import Connections
@@ -21,11 +22,11 @@ from thoughtline.gateway.checking import checked
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
-from thoughtline.gateway.reading import log_problem
 from thoughtline.gateway.routing import MAX_PATH_BYTES, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State, with_shared
 from thoughtline.values.errors import Declined, SettingsError, StoreError, ThoughtlineError
+from thoughtline.watching import log_problem
 
 log = logging.getLogger(__name__)
 
@@ -105,8 +106,13 @@ class Gateway:
         state = await self._make_state()
         self.state = state._replace(envelope_key=await envelope_key(state.settings, state.store))
         self.state.bus.open()
+        await self.state.recent.asking.open(self._answer)
         await self.refresh()
         self._refreshing = asyncio.ensure_future(self._refresh())
+
+    async def _answer(self, question: bytes) -> bytes:
+        """To another worker."""
+        return await recent.answer(self.state, question)
 
     def leave(self) -> None:
         """No new request will come: whoever only listens is sent away, so that nobody waits for them."""
@@ -118,10 +124,13 @@ class Gateway:
             self._refreshing.cancel()
         self.state.journal.flush()
         self.state.bus.close()
+        await self.state.recent.asking.close()
         self.state.limits.counts.close()
         self.state.work.close()
         await self.state.upstreams.close()
         await self.state.store.close()
+        if self.state.tracing is not None:
+            await asyncio.to_thread(self.state.tracing.close)
 
     async def refresh(self) -> None:
         """Take what others have learned and set, and the keys they made and revoked; or stay with what we know."""
@@ -130,6 +139,7 @@ class Gateway:
             await self.state.lessons.refresh()
             shared = await shared_settings.load(self.state.store)
             key = await envelope_key(self.state.settings, self.state.store, self.state.envelope_key)
+            await recent.share(self.state)
         except StoreError as error:
             log.warning("what other replicas did is not known: %s", error)
             return

@@ -16,36 +16,44 @@ from thoughtline.addresses import address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
+from thoughtline.credentials import account_of, credentials_of
+from thoughtline.encodings import unpacked
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS, USUAL
+from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
-from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.estimating import estimate_body, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
     Headers,
-    credentials_of,
     request_headers,
     translated_headers,
     without_credentials,
 )
 from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.masking import MASK
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.secrecy import check_what_goes_up
+from thoughtline.gateway.served import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.prepared import Prepared
+from thoughtline.providers import Contract
+from thoughtline.replay.refusals import Correction, classify
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, ThoughtlineError
 from thoughtline.values.outcome import Outcome
+from thoughtline.values.turn_notes import NoteChain
 
 MAX_REFUSAL_BYTES = 4 * 2**20
 """An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""
+
+MOST_WORDS = 2000
+"""Characters of a provider's error that are remembered."""
 
 _REFUSALS = frozenset({400, 404, 413, 422})
 """What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
@@ -69,7 +77,23 @@ class ErrorResponse(NamedTuple):
 
 
 class Attempt:
-    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key."""
+    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
+
+    `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
+    What explains it, when somebody asks, begins as nothing.
+    """
+
+    started_at = 0.0
+    sends = 0
+    status = 0
+    error = ""
+    session: str | None = None
+    refusals: tuple[RefusalNote, ...] = ()
+    sent: KeptBodies | None = None
+    contract: Contract | None = None
+    corrections: tuple[Correction, ...] = ()
+    notes: NoteChain | None = None
+    was_healed = False
 
     def __init__(
         self, incoming: Incoming, target: Target, key: str, *, has_choice: bool = False, is_last: bool = True
@@ -84,12 +108,10 @@ class Attempt:
         self.has_choice = has_choice
         self.is_generating = route.action == "generate"
         self.is_translated = target.format != route.format
-        # Whether what the caller shows may be seen by this target: no key of ours, and no other provider's.
         self._is_callers = target.is_callers and incoming.caller.key is None
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
-        account = account_of(key or self._credential)
-        self.destination = Destination(provider.name, endpoint, target.model, target.format, account)
+        self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
         self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
         self.is_plain = route.format is not None and "content_in_parts" in wire.quirks and self._takes_plain_content()
         self.body = incoming.body
@@ -108,6 +130,10 @@ class Attempt:
         self.bytes_up = 0
         self._due = 0.0
 
+    def _account(self) -> str:
+        accounts, shown = self.state.caches.accounts, self.key or self._credential
+        return accounts.get(shown) or accounts.keep(shown, account_of(shown), len(shown))
+
     def _takes_plain_content(self) -> bool:
         """Whether a chat client takes `content` to be text: its request says so, its key, or settings."""
         key, header = self.incoming.caller.key, self.incoming.headers.get(CONTENT_HEADER, b"")
@@ -118,6 +144,19 @@ class Attempt:
     def send_instead(self, prepared: Prepared) -> None:
         """What is sent from now on, and what there is to tell of it."""
         self.prepared, self.outcome, self.problem = prepared, prepared.outcome, prepared.problem
+        self.contract, self.corrections = prepared.contract, prepared.corrections
+        self.was_healed = prepared.healings > 0
+        self.notes = prepared.plan.notes if prepared.plan is not None else None
+
+    @property
+    def is_mended(self) -> bool:
+        """Whether it would have been refused as the client sent it: the provider has, or its contract says so."""
+        done, contract = self.outcome, self.contract
+        if done.healed or contract is None:
+            return bool(done.healed)
+        if contract.kind == "forbidden":
+            return bool(done.stripped)
+        return contract.is_strict and bool(done.restored or done.inherited or done.blank or done.stripped)
 
     @property
     def sealer(self) -> Sealer:
@@ -209,14 +248,23 @@ class Attempt:
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)
         check_what_goes_up(provider.name, url, headers, self.state.admin_token, self.state.keys)
+        if self.incoming.trace is not None:
+            headers = self.incoming.trace.carried(headers, self.destination)
         if self.incoming.encoding:
             headers.append(("content-encoding", self.incoming.encoding))
         self.bytes_up += len(body)
+        self.sends += 1
+        if self.state.settings.debug.keep_bodies:
+            shown = credentials_of(self.incoming.headers, self.incoming.query)
+            self.sent = kept_bodies(self.incoming.body, body, (*shown, key, self.state.admin_token or ""))
         began = time.perf_counter()
+        self.started_at = self.started_at or began
         self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
         try:
             caller = self.incoming.caller.tenant
-            return await self.state.upstreams.send(provider, method, url, headers, body, caller=caller)
+            response = await self.state.upstreams.send(provider, method, url, headers, body, caller=caller)
+            self.status = response.status
+            return response
         finally:
             self.upstream_seconds += time.perf_counter() - began
 
@@ -224,8 +272,18 @@ class Attempt:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
         refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
+        self.refusals = (*self.refusals, self._noted(response.status, refusal.plain))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
             return None
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
+
+    def _noted(self, status: int, body: bytes) -> RefusalNote:
+        """What is remembered of an error to explain it, without the keys that it may quote."""
+        said = read_error(status, body)
+        words = said.message[:MOST_WORDS]
+        for secret in filter(None, (self.key, self._credential)):
+            words = words.replace(secret, MASK)
+        seconds = time.perf_counter() - self.incoming.began
+        return RefusalNote(status, seconds, words, said.code or "", classify(status, body))

@@ -1,4 +1,5 @@
-"""What happened, one line for each request: for the log, for whoever listens at `/api/events`, for the counters.
+"""What happened, one line for each request: for the log and for the counters. Whoever listens at `/api/events` gets
+rows, which are made only while somebody does.
 
 A line names the route, the model and what was done. It holds no content and no credential.
 """
@@ -14,17 +15,18 @@ from typing import BinaryIO, Protocol
 import msgspec
 from msgspec import Struct
 
+from thoughtline.gateway.admin.request_answers import RequestRow
 from thoughtline.values.outcome import Counts
 
 MAX_WAITING = 256
-"""Lines that a slow listener may be behind; then it loses the oldest, and is told how many."""
-MAX_RECENT = 500
+"""Rows that a slow listener may be behind; then it loses the oldest, and is told how many."""
 _FLUSH_SECONDS = 0.2
 
 
 class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
     """One request. Times are in milliseconds; `at` is in seconds since the epoch.
 
+    `avoided`: it was answered, and would have been refused as the client sent it.
     `via` is the route that led to the target, `handoff` the target that made the turn before if it was another one,
     `added_chars` those of the checkpoints. `code` is our own error's, if the answer was one. `store` is `ok`, `slow` if
     the answer's end did not wait until its turn was saved, or `degraded`; `late` is how many saves were not waited for.
@@ -39,6 +41,7 @@ class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
     format: str
     model: str
     status: int
+    avoided: bool = False
     session: str | None = None
     agent: str | None = None
     is_streaming: bool = False
@@ -59,29 +62,29 @@ class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
 
 
 class Listener:
-    """Somebody who follows the lines as they come."""
+    """Somebody who follows the requests as they come."""
 
     def __init__(self) -> None:
-        self._lines: deque[Line] = deque(maxlen=MAX_WAITING)
-        self._has_lines = asyncio.Event()
+        self._rows: deque[RequestRow] = deque(maxlen=MAX_WAITING)
+        self._has_rows = asyncio.Event()
         self.lost = 0
 
-    def tell(self, line: Line) -> None:
-        if len(self._lines) == MAX_WAITING:
+    def tell(self, row: RequestRow) -> None:
+        if len(self._rows) == MAX_WAITING:
             self.lost += 1
-        self._lines.append(line)
-        self._has_lines.set()
+        self._rows.append(row)
+        self._has_rows.set()
 
     def take_lost(self) -> int:
-        """How many lines were lost since the last time."""
+        """How many rows were lost since the last time."""
         lost, self.lost = self.lost, 0
         return lost
 
-    async def next(self) -> Line:
-        while not self._lines:
-            self._has_lines.clear()
-            await self._has_lines.wait()
-        return self._lines.popleft()
+    async def next(self) -> RequestRow:
+        while not self._rows:
+            self._has_rows.clear()
+            await self._has_rows.wait()
+        return self._rows.popleft()
 
 
 class Meter(Protocol):
@@ -94,38 +97,113 @@ class Meter(Protocol):
         """A stream has begun (1) or ended (-1)."""
 
 
-class Journal:
-    """Lines in; a log, a short memory and listeners out."""
+class LogStyle(Protocol):
+    """How the log is written: the bytes of a line, or None where it is left out."""
 
-    def __init__(self, log: BinaryIO | None = None, count: Callable[[Line], None] | None = None) -> None:
+    is_for_people: bool
+
+    def request(self, line: Line, refusal: str) -> bytes | None:
+        """A request is over. `refusal` is what was said to it if it was refused, in words."""
+
+    def begun(self, line: Line) -> bytes | None:
+        """A stream begins."""
+
+    def event(self, event: str, detail: str) -> bytes | None:
+        """Something that is no request."""
+
+    def note(self, line: Struct) -> bytes | None:
+        """A line of another kind."""
+
+
+class JsonLog:
+    """A line of JSON each."""
+
+    is_for_people = False
+
+    def __init__(self) -> None:
+        self._encoder = msgspec.json.Encoder()
+
+    def request(self, line: Line, refusal: str) -> bytes | None:
+        return self._encoder.encode(line)
+
+    def begun(self, line: Line) -> bytes | None:
+        return None
+
+    def event(self, event: str, detail: str) -> bytes | None:
+        return self._encoder.encode({"event": event, "detail": detail})
+
+    def note(self, line: Struct) -> bytes | None:
+        return self._encoder.encode(line)
+
+
+class Journal:
+    """Lines in, a log and counters out; rows in, listeners out.
+
+    `is_watched`: somebody listens, here or at another worker, and rows are worth making. `on_listening` is called when
+    somebody comes or goes.
+    """
+
+    def __init__(
+        self,
+        log: BinaryIO | None = None,
+        count: Callable[[Line], None] | None = None,
+        style: LogStyle | None = None,
+    ) -> None:
         self._log = log
+        self._style = style or JsonLog()
         self._followers: tuple[Callable[[Line], None], ...] = (count,) if count is not None else ()
         self._meter: Meter | None = None
         self._unwritten: list[bytes] = []
         self._listeners: set[Listener] = set()
-        self._encoder = msgspec.json.Encoder()
-        self.recent: deque[Line] = deque(maxlen=MAX_RECENT)
+        self._passes_on: Callable[[RequestRow], None] | None = None
+        self.is_watched = self._is_heard_elsewhere = False
+        self.on_listening: Callable[[], None] = lambda: None
 
-    def tell(self, line: Line) -> None:
-        self.recent.append(line)
+    def tell(self, line: Line, refusal: str = "") -> None:
+        """A request is over. `refusal` is what was said to it if it was refused: for people alone."""
         for follow in self._followers:
             follow(line)
+        if self._log is not None:
+            self._write(self._style.request(line, refusal))
+
+    def begun(self, make_line: Callable[[], Line]) -> None:
+        """A stream begins: for a log that people read, and so made only there."""
+        if self._log is not None and self._style.is_for_people:
+            self._write(self._style.begun(make_line()))
+
+    def note_listeners(self, *, are_elsewhere: bool) -> None:
+        """Whether somebody listens at another worker."""
+        self._is_heard_elsewhere = are_elsewhere
+        self.is_watched = bool(self._listeners) or are_elsewhere
+
+    def publish(self, row: RequestRow) -> None:
+        """A request has begun, streams or is over: for whoever listens, here and at other workers."""
         for listener in self._listeners:
-            listener.tell(line)
-        self.note(line)
+            listener.tell(row)
+        if self._passes_on is not None:
+            self._passes_on(row)
+
+    def pass_on(self, passes_on: Callable[[RequestRow], None]) -> None:
+        """Call this with every row of this process."""
+        self._passes_on = passes_on
 
     def say(self, event: str, detail: str = "") -> None:
         """Something that is not a request: for the log alone."""
-        if self._log is not None:
-            self._unwritten.append(self._encoder.encode({"event": event, "detail": detail}))
+        if self._log is not None and (text := self._style.event(event, detail)) is not None:
+            self._unwritten.append(text)
             self.flush()
 
     def note(self, line: Struct) -> None:
         """A line of another kind: for the log alone."""
         if self._log is not None:
-            if not self._unwritten:
-                asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self.flush)
-            self._unwritten.append(self._encoder.encode(line))
+            self._write(self._style.note(line))
+
+    def _write(self, text: bytes | None) -> None:
+        if text is None:
+            return
+        if not self._unwritten:
+            asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self.flush)
+        self._unwritten.append(text)
 
     def flush(self) -> None:
         """Write what is not written yet. Lines are gathered for a moment: a system call each would cost too much."""
@@ -152,12 +230,12 @@ class Journal:
         if change and self._meter is not None:
             self._meter.stream(change)
 
-    def hear(self, lines: Iterable[Line], lost: int) -> None:
-        """Lines of another worker: for listeners alone, its own log and counters have them."""
+    def hear(self, rows: Iterable[RequestRow], lost: int) -> None:
+        """Rows of another worker."""
         for listener in self._listeners:
             listener.lost += lost
-            for line in lines:
-                listener.tell(line)
+            for row in rows:
+                listener.tell(row)
 
     @property
     def listeners(self) -> int:
@@ -166,10 +244,16 @@ class Journal:
     def listen(self) -> Listener:
         listener = Listener()
         self._listeners.add(listener)
+        self._listeners_changed()
         return listener
 
     def leave(self, listener: Listener) -> None:
         self._listeners.discard(listener)
+        self._listeners_changed()
+
+    def _listeners_changed(self) -> None:
+        self.note_listeners(are_elsewhere=self._is_heard_elsewhere)
+        self.on_listening()
 
 
 def standard_log() -> BinaryIO:

@@ -27,18 +27,20 @@ from thoughtline.gateway.choosing import Target, keys_to_ask_with, named_provide
 from thoughtline.gateway.disconnect import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
+from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.headers import Headers, header_value, replay_header, response_headers, with_findings
 from thoughtline.gateway.incoming import Incoming
-from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.pipeline import Down, down
 from thoughtline.gateway.preparing import prepare
-from thoughtline.gateway.reading import LONG_BYTES, log_problem
+from thoughtline.gateway.reading import LONG_BYTES
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
+from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
+from thoughtline.gateway.telling import SoFar, line_of, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.prepared import MAX_FINDINGS, Prepared
@@ -46,7 +48,7 @@ from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome
-from thoughtline.watching import StreamWatch, Watch
+from thoughtline.watching import StreamWatch, Watch, log_problem
 
 _STREAMS = {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
 
@@ -67,7 +69,7 @@ class Exchange:
         self._captured = 0
         self._status = 0
         self._relay: Relay | None = None
-        self._code = ""
+        self._code = self._message = ""
         self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late, type(state.store) is MemoryStore)
         self._is_degraded = False
         self._holds_stream = False
@@ -78,9 +80,10 @@ class Exchange:
     async def run(self, send: Send) -> None:
         """Serve it. Whatever goes wrong before the first byte becomes an error in the client's own words."""
         incoming, route = self._incoming, self._incoming.route
+        self._state.recent.begin(self.id, self)
         try:
             await incoming.take_in()
-            self._disconnect.listen(incoming.receive)
+            self._disconnect.listen(incoming.scope, incoming.receive)
             if route.action == "models":
                 await self._list_models(send)
             elif route.action == "passthrough" or route.format is None:
@@ -102,7 +105,7 @@ class Exchange:
             self._disconnect.stop()
             if self._holds_stream and incoming.caller.key is not None:
                 self._state.limits.end_stream(incoming.caller.key)
-            self._state.journal.tell(self._line())
+            self._leave()
 
     async def _converse(self, send: Send) -> None:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
@@ -132,6 +135,8 @@ class Exchange:
         if attempt.estimate is not None:
             await self._pass_estimate(attempt.estimate, send)
             return True
+        if self._state.journal.is_watched:
+            self._publish()
         try:
             response = await attempt.ask()
         except Declined as error:
@@ -181,6 +186,7 @@ class Exchange:
     def _declined(self, attempt: Attempt, error: Declined) -> bool:
         """Asking failed, and the client has seen nothing of it: the next target is asked, if there is one."""
         failure = failure_of_error(error.code)
+        attempt.error = error.code
         self._note_failure(attempt, failure)
         if attempt.is_last or failure is None:
             raise error
@@ -254,6 +260,7 @@ class Exchange:
                     watch = _watch(attempt, attempt.prepared, is_stream=is_stream)
                 else:
                     watch = await state.work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
+                attempt.session = watch.provenance.session if watch.provenance is not None else None
                 stages = down(attempt, response, watch, is_stream=is_stream, now=state.clock())
                 if attempt.is_rewritten:
                     headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
@@ -262,11 +269,14 @@ class Exchange:
         if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
             for one in self._attempts:
                 one.let_go()
+        if state.journal.is_watched:
+            relay.on_start = self._publish
         counts = is_stream or watch is None
         began = time.perf_counter()
         try:
             if counts:
                 state.journal.stream(1)
+                state.journal.begun(lambda: self.told().line)
             await relay.run(send, partial(self._save, watch, conversation))
         finally:
             if counts:
@@ -371,7 +381,7 @@ class Exchange:
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
         declined = as_declined(error)
-        self._code = declined.code
+        self._code, self._message = declined.code, f"{declined} {declined.remedy}".rstrip()
         if self._relay is not None and self._relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
         self._status = declined.status
@@ -381,40 +391,38 @@ class Exchange:
             headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
-    def _line(self) -> Line:
-        incoming, last, relay, outcome = self._incoming, self._last, self._relay, self._outcome()
-        bytes_up = 0
-        for attempt in self._attempts:
-            bytes_up += attempt.bytes_up
-        return Line(
-            **outcome.counted,
-            at=self._state.clock(),
-            request=self.id,
-            tenant=incoming.caller.tenant,
-            method=incoming.scope["method"],
-            route=incoming.route.action,
-            provider=last.target.provider.name if last else "",
-            format=incoming.route.format or "",
-            model=last.target.model if last else "",
-            status=self._status,
-            session=incoming.identity.session,
-            agent=incoming.identity.agent,
-            is_streaming=last.is_streaming if last else incoming.route.is_streaming,
-            via=outcome.route,
-            handoff=outcome.handoff,
-            added_chars=outcome.added_chars,
-            findings=outcome.findings,
-            captured=self._captured,
-            upstream_ms=outcome.upstream_ms,
-            own_ms=outcome.own_ms,
-            bytes_up=bytes_up,
-            bytes_down=relay.bytes_down if relay else 0,
-            attempts=len(self._attempts),
-            store=self._store_word,
-            late=relay.saving.late if relay else 0,
-            code=self._code,
-            note=(relay.note if relay else "") or ("unread" if last and last.problem else ""),
+    def told(self, *, is_over: bool = False) -> Served:
+        """All there is to say of it by now."""
+        line = line_of(
+            self._outcome(),
+            self._incoming,
+            self._attempts,
+            relay=self._relay,
+            so_far=SoFar(self._status, self._captured, self._store_word, self._code),
         )
+        return told(
+            line,
+            self._incoming,
+            self._attempts,
+            relay=self._relay,
+            began=self._began,
+            message=self._message,
+            is_over=is_over,
+        )
+
+    def _publish(self) -> None:
+        """Tell whoever listens how far it is."""
+        self._state.journal.publish(row_of(self.told(), self._state.bus.name))
+
+    def _leave(self) -> None:
+        """What is left of it: its line in the journal, and what explains it."""
+        state, served = self._state, self.told(is_over=True)
+        state.recent.end(served, self._last.sent if self._last is not None else None)
+        state.journal.tell(served.line, served.refusal)
+        if self._incoming.trace is not None:
+            self._incoming.trace.end(served.line, self._relay.watch if self._relay else None, served.first_byte_seconds)
+        if state.journal.is_watched:
+            state.journal.publish(row_of(served, state.bus.name))
 
 
 def _is_stream(attempt: Attempt | None, response: UpstreamResponse) -> bool:

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
@@ -22,13 +21,15 @@ from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.recent import Recent
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
+from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
-from thoughtline.providers import CONTRACTS, DIALECTS, Contract
+from thoughtline.opening import contract_book
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
@@ -49,6 +50,7 @@ class Caches:
         self.routes: Cache[tuple[str, bytes], Route] = Cache()
         self.visitors: Cache[Head, Visitor] = Cache()
         self.choices: Cache[Asked, Choices] = Cache()
+        self.accounts: Cache[str, str] = Cache()
         self.addresses: Cache[tuple[str, str, str, str, bool, bool], str] = Cache()
 
 
@@ -80,9 +82,11 @@ class State(NamedTuple):
     late: LateSaves
     work: InThreads
     abandoned: Abandoned
+    recent: Recent
     caches: Caches
     clock: Clock = time.time
     envelope_key: bytes = b""
+    tracing: Tracing | None = None
 
     @property
     def is_durable(self) -> bool:
@@ -93,19 +97,6 @@ class State(NamedTuple):
         if isinstance(self.store, LayeredStore):
             return "ok" if self.store.is_settled else "degraded"
         return "ok"
-
-
-def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
-    """The contracts as the settings have them."""
-    fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
-    kept_in = {name: DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
-    replay = settings.replay
-    return ContractBook(lessons, settings.contracts, fixed, replay.on_miss, kept_in, inherits=replay.miss == "inherit")
-
-
-def _fixed(provider: Provider) -> Contract | None:
-    """The contract that a provider's settings name."""
-    return CONTRACTS[provider.contract] if provider.contract is not None else None
 
 
 def make_state(
@@ -119,15 +110,14 @@ def make_state(
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     book = contract_book(settings, lessons := Lessons(store, clock))
-    metrics, work = Metrics(), InThreads()
-    together = Path(settings.bus_directory) if settings.bus_directory else None
-    journal.measure(metrics)
+    journal.measure(metrics := Metrics())
+    together, work = Path(settings.bus_directory) if settings.bus_directory else None, InThreads()
     return State(
         settings,
         store,
         lessons,
         book=book,
-        replayer=Replayer(store, lessons, book, clock, work, settings.replay.remembered_bytes),
+        replayer=Replayer(store, lessons, book, clock, work=work, remembered_bytes=settings.replay.remembered_bytes),
         memory=Memory(store, clock),
         upstreams=Upstreams(),
         keys=keys,
@@ -137,7 +127,7 @@ def make_state(
         loaded=settings,
         shared=SettingsPatch(),
         metrics=metrics,
-        bus=Bus(settings.bus_directory, journal, store.counters),
+        bus=(bus := Bus(settings.bus_directory, journal, store.counters)),
         models=ModelLists(clock),
         signals=Signals(asyncio.Event(), asyncio.Event()),
         health=TargetHealth(),
@@ -145,6 +135,7 @@ def make_state(
         late=LateSaves(),
         work=work,
         abandoned=Abandoned(),
+        recent=Recent(settings, bus.name),
         caches=Caches(),
         clock=clock,
     )
@@ -160,5 +151,6 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work, settings.replay.remembered_bytes)
+    size = settings.replay.remembered_bytes
+    replayer = Replayer(state.store, state.lessons, book, state.clock, work=state.work, remembered_bytes=size)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())

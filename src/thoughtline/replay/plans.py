@@ -10,6 +10,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.values.destination import Destination
 from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Key, Record
+from thoughtline.values.turn_notes import NoteChain, TurnNote
 from thoughtline.values.turns import Transcript, Turn
 
 
@@ -47,6 +48,7 @@ class Past(Struct, frozen=True, gc=False):
     filler: str | None = None
     carrier: str = ""
     is_in_loop: bool = False
+    notes: NoteChain | None = None
 
 
 NO_PAST = Past()
@@ -66,12 +68,13 @@ class Trace(Struct, frozen=True, gc=False):
     loose: frozenset[int]
     loose_in_loop: frozenset[int]
     loose_heads: frozenset[int]
+    notes: dict[int, TurnNote] = {}
 
 
 class Plan(Struct, frozen=True, gc=False):
     """What to change of a request, and what there is to say about it.
 
-    `filler` is the least that stands for reasoning in it, if anything does.
+    `filler` is the least that stands for reasoning in it, if anything does. `notes` say of each turn what was done.
     """
 
     edits: tuple[tuple[int, Turn], ...]
@@ -79,6 +82,7 @@ class Plan(Struct, frozen=True, gc=False):
     findings: tuple[Finding, ...]
     counts: Counts
     filler: str | None = None
+    notes: NoteChain | None = None
 
     def apply(self, transcript: Transcript) -> Transcript:
         """The request with the plan carried out; the very same one if there is nothing to do."""

@@ -41,6 +41,7 @@ FEW = 4
 """A conversation that went back no more than so many segments was edited at its end; otherwise it is a branch."""
 
 IDLE_SECONDS = 3600.0
+"""Agents go on within minutes, people within the hour."""
 
 FINE = 16
 """Steps at the end that have a segment each; so many of those before them share one."""
@@ -55,6 +56,9 @@ Lookups: TypeAlias = tuple[tuple[Key, str | None], ...]
 
 Index: TypeAlias = tuple[str, FormatName, int, bytes]
 """Tenant and format, and a sample of how a conversation begins: where the model speaks first, and what stands there."""
+
+Span: TypeAlias = tuple[int, int]
+"""Where a list stands: behind its opening bracket, and behind its closing one."""
 
 
 class Segment(Struct, frozen=True, eq=False, gc=False):
@@ -74,7 +78,7 @@ class Segment(Struct, frozen=True, eq=False, gc=False):
         return len(self.client) + sent + _SEGMENT_BYTES + _KEY_BYTES * len(self.looked_up)
 
 
-class Terms(NamedTuple):
+class Premises(NamedTuple):
     """For whom, and by which rules, a conversation was worked through."""
 
     destination: Destination
@@ -103,17 +107,17 @@ def said_beside(transcript: Transcript, contract: Contract) -> Said:
     return Said(transcript.thinking, transcript.has_tools, stored, includes, frame)
 
 
-class Conversation(Struct, frozen=True, eq=False, gc=False):
+class KnownConversation(Struct, frozen=True, eq=False, gc=False):
     """One that was sent. `begun` names it where no client does, `size` is what it takes in memory."""
 
     index: Index
-    terms: Terms
+    premises: Premises
     said: Said
     segments: tuple[Segment, ...]
     begun: str
     size: int
 
-    def with_segments(self, segments: tuple[Segment, ...]) -> Conversation:
+    def with_segments(self, segments: tuple[Segment, ...]) -> KnownConversation:
         segments = _thinned(segments)
         return replace(self, segments=segments, size=sum([segment.size for segment in segments]))
 
@@ -126,30 +130,30 @@ class Conversation(Struct, frozen=True, eq=False, gc=False):
         return len(self.segments)
 
 
-def terms_for(destination: Destination, identity: Identity, contract: Contract, policy: Policy) -> Terms:
-    return Terms(destination, identity, contract, policy.ladder, policy.refused)
+def premises_of(destination: Destination, identity: Identity, contract: Contract, policy: Policy) -> Premises:
+    return Premises(destination, identity, contract, policy.ladder, policy.refused)
 
 
-def conversation_of(
-    body: bytes, terms: Terms, said: Said, segments: Sequence[Segment], begun: str
-) -> Conversation | None:
-    """One that was worked through from its beginning; None where it could not be found again."""
-    wire = terms.destination.format
-    listed, found = list_span(body, wire), _LISTS[wire].search(body)
-    if listed is None or found is None or found.end() != listed[0]:
-        return None
-    index = index_of(body, listed[0], wire, terms.identity.tenant)
-    return Conversation(index, terms, said, (), begun, 0).with_segments(tuple(segments))
+def found_list(body: bytes, format: FormatName) -> Span | None:
+    """Where the conversation's list stands; None where it could not be found again without reading the body."""
+    listed, found = list_span(body, format), _LISTS[format].search(body)
+    return listed if listed is not None and found is not None and found.end() == listed[0] else None
+
+
+def conversation_of(body: bytes, start: int, premises: Premises, *, said: Said, begun: str) -> KnownConversation:
+    """One that was worked through from its beginning; its list begins at `start`."""
+    index = index_of(body, start, premises.destination.format, premises.identity.tenant)
+    return KnownConversation(index, premises, said, (), begun=begun, size=0)
 
 
 class Cut(NamedTuple):
-    """A body that begins as a conversation did. Its list begins at `start`, and `short` is it without `segments`: what
-    stands beside the list can be read from that, and whether it is JSON at all."""
+    """A body that begins as a conversation did. `short` is it without `segments`, and `listed` where the list stands in
+    that: what stands beside it can be read from there, and whether it is JSON at all."""
 
-    conversation: Conversation
+    conversation: KnownConversation
     segments: tuple[Segment, ...]
-    start: int
     short: bytes
+    listed: Span
 
     @property
     def past(self) -> Past:
@@ -170,16 +174,16 @@ class Cut(NamedTuple):
         if first is None or first.role != "assistant" or transcript.has_lone_surrogates:
             return False
         is_bounded = self.past.elements + len(transcript.turns) <= MAX_TURNS
-        return is_bounded and said_beside(transcript, self.conversation.terms.contract) == self.conversation.said
+        return is_bounded and said_beside(transcript, self.conversation.premises.contract) == self.conversation.said
 
     def joined(self, body: bytes, short: bytes) -> bytes:
         """What to send: what went up for the segments, within what was made of the short body."""
         is_same = all(segment.sent is segment.client for segment in self.segments)
         if is_same and short == self.short:
             return body
-        start = self.start
+        start = self.listed[0]
         if not short.startswith(self.short[:start]):
-            found = list_span(short, self.conversation.terms.destination.format)
+            found = list_span(short, self.conversation.premises.destination.format)
             assert found is not None
             start = found[0]
         return b"".join([short[:start], *[segment.sent for segment in self.segments], short[start:]])
@@ -194,7 +198,7 @@ def still_holds(looked_up: list[tuple[Key, str | None]], found: Found) -> bool:
     return True
 
 
-def list_span(body: bytes, format: FormatName) -> tuple[int, int] | None:
+def list_span(body: bytes, format: FormatName) -> Span | None:
     """Where the conversation's list stands, behind its bracket; None if it is no list, or there are several."""
     lists = [member for member in member_spans(body) if member.key == FORMATS[format].list_member]
     if len(lists) != 1 or body[lists[0].value_start : lists[0].value_start + 1] != b"[":
@@ -219,17 +223,14 @@ class Conversations:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
+        self.are_kept = max_bytes > 0
         self._size = 0
-        self._alike: dict[Index, list[Conversation]] = {}
-        self._used_at: dict[Conversation, float] = {}
+        self._alike: dict[Index, list[KnownConversation]] = {}
+        self._used_at: dict[KnownConversation, float] = {}
 
     @property
     def size(self) -> int:
         return self._size
-
-    @property
-    def are_kept(self) -> bool:
-        return self._max_bytes > 0
 
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
         """Where a body begins as conversations did, the longest first."""
@@ -241,12 +242,12 @@ class Conversations:
         cuts = [cut for conversation in alike if (cut := _cut(body, start, conversation)) is not None]
         return tuple(sorted(cuts, key=lambda cut: len(cut.short)))
 
-    def begin(self, new: Conversation, body: bytes, now: float) -> None:
+    def begin(self, new: KnownConversation, body: bytes, now: float) -> None:
         """Keep a conversation that was worked through as a whole."""
-        found = _LISTS[new.terms.destination.format].search(body)
+        found = _LISTS[new.premises.destination.format].search(body)
         assert found is not None
         for old in self._alike.get(new.index, [])[:]:
-            if old.terms == new.terms and old.said == new.said:
+            if old.premises == new.premises and old.said == new.said:
                 self._go_past(old, old.shared(body, found.end()))
         self._put(new, now)
 
@@ -260,12 +261,12 @@ class Conversations:
         self._go_past(old, len(cut.segments))
         self._put(old.with_segments((*cut.segments, *segments)), now)
 
-    def _go_past(self, old: Conversation, shared: int) -> None:
+    def _go_past(self, old: KnownConversation, shared: int) -> None:
         """A conversation was gone on with, and is no longer needed. A branch of it leaves it as it was."""
         if len(old.segments) - shared <= FEW:
             self.drop(old)
 
-    def _put(self, new: Conversation, now: float) -> None:
+    def _put(self, new: KnownConversation, now: float) -> None:
         if new.size > self._max_bytes:
             return
         alike = self._alike.setdefault(new.index, [])
@@ -282,7 +283,7 @@ class Conversations:
         self._used_at.clear()
         self._size = 0
 
-    def drop(self, conversation: Conversation) -> None:
+    def drop(self, conversation: KnownConversation) -> None:
         if conversation not in self._used_at:
             return
         del self._used_at[conversation]
@@ -308,7 +309,8 @@ def _together(some: Sequence[Segment]) -> Segment:
     is_same = all(segment.sent is segment.client for segment in some)
     sent = client if is_same else b"".join([segment.sent for segment in some])
     looked_up = tuple([one for segment in some for one in segment.looked_up])
-    return Segment(client, sent, looked_up, some[-1].standing, some[-1].past, total(some), len(some))
+    last = some[-1]
+    return Segment(client, sent, looked_up, last.standing, past=last.past, weight=total(some), steps=len(some))
 
 
 def total(some: Sequence[Segment]) -> Weight:
@@ -318,20 +320,20 @@ def total(some: Sequence[Segment]) -> Weight:
     return weight
 
 
-def _cut(body: bytes, start: int, conversation: Conversation) -> Cut | None:
+def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None:
     segments = conversation.segments[: conversation.shared(body, start)]
     end = start + sum([len(segment.client) for segment in segments])
     short = body[:start] + body[end:]
-    if not segments or not _is_listed(short, start, conversation.index[1]):
+    if not segments or not total(segments).plus(weight_of(short)).is_read:
         return None
-    is_read = total(segments).plus(weight_of(short)).is_read
-    return Cut(conversation, segments, start, short) if is_read else None
+    listed = _listed(short, start, conversation.index[1])
+    return Cut(conversation, segments, short, listed) if listed is not None else None
 
 
-def _is_listed(short: bytes, start: int, format: FormatName) -> bool:
-    """Whether it was the conversation's list that was cut, and a message follows: so far that was not read."""
+def _listed(short: bytes, start: int, format: FormatName) -> Span | None:
+    """Where the list stands, if it was the conversation's that was cut, and a message follows: that is read here."""
     try:
         found = list_span(short, format) if short[start : start + 1] == b"{" else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, DecodeError):
-        return False
-    return found is not None and found[0] == start
+        return None
+    return found if found is not None and found[0] == start else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -20,24 +21,26 @@ from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.matching import Found, Match
 from thoughtline.replay.planner import Needs, keys_of
 from thoughtline.replay.plans import NO_PAST, Past, Trace
-from thoughtline.replay.remembering import Lookups, Segment, list_span
+from thoughtline.replay.remembering import Lookups, Segment, Span, list_span
 from thoughtline.replay.scopes import is_said_by_user
 from thoughtline.values.items import reasoning_of
 from thoughtline.values.outcome import Counts
-from thoughtline.values.records import Key
+from thoughtline.values.turn_notes import chained
 from thoughtline.values.turns import Transcript
 
 T = TypeVar("T")
 
 
 class Worked(NamedTuple):
-    """A request, or the end of one, that was worked through: what came, and what was made of it."""
+    """A request, or the end of one, that was worked through: what came, with its list at `listed`, and what was made
+    of it."""
 
     transcript: Transcript
     needed: Needs
     trace: Trace
     sent: bytes
     dialect: Dialect
+    listed: Span
     past: Past = NO_PAST
 
 
@@ -46,12 +49,6 @@ def settles_all(needed: Needs, found: Found) -> bool:
     settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
     pairs = zip(needed.steps, settled, strict=True)
     return all(_is_settled(step, match) if match is not None else _is_unknown(step, found) for step, match in pairs)
-
-
-def uses_again(needed: Needs, looked_up: list[tuple[Key, str | None]]) -> bool:
-    """Whether a step's record is one of those that were used before it: the plan looks at that."""
-    names = {name for _, name in looked_up}
-    return any(match.record.id in names for match in needed.settled or () if match is not None)
 
 
 def _is_settled(step: ModelStep, match: Match) -> bool:
@@ -66,10 +63,11 @@ def _is_unknown(step: ModelStep, found: Found) -> bool:
 def segments_of(worked: Worked) -> list[Segment] | None:
     """One up to each model step, but for one that stands first; None where what was sent has other turns."""
     needed, turns = worked.needed, worked.transcript.turns
-    as_sent = _as_sent(worked)
-    if len(as_sent.turns) != len(turns):
+    as_sent, body = _as_sent(worked), worked.transcript.body
+    sent_at = worked.listed if worked.sent is body else list_span(worked.sent, as_sent.format)
+    if sent_at is None or len(as_sent.turns) != len(turns):
         return None
-    came, sent = _Elements(worked.transcript.body, worked.transcript), _Elements(worked.sent, as_sent)
+    came, sent = _Elements(body, worked.transcript, worked.listed), _Elements(worked.sent, as_sent, sent_at)
     pasts = _Pasts(worked)
     segments: list[Segment] = []
     taken = 0
@@ -87,8 +85,8 @@ def segments_of(worked: Worked) -> list[Segment] | None:
                 own if own == there else there,
                 tuple([one for at in range(taken, number) for one in _lookups(needed, at)]),
                 step.standing,
-                pasts.before(position, is_in_loop),
-                weight_of(own),
+                past=pasts.before(position, is_in_loop),
+                weight=weight_of(own),
             )
         )
         taken = number
@@ -130,12 +128,11 @@ def _marks(worked: Worked) -> Iterator[tuple[int, bool]]:
 class _Elements:
     """The list of a body, taken from turn to turn."""
 
-    def __init__(self, body: bytes, transcript: Transcript) -> None:
+    def __init__(self, body: bytes, transcript: Transcript, listed: Span) -> None:
         self._body = body
         self._turns = transcript.turns
-        found = list_span(body, transcript.format)
-        self._at = found[0] if found is not None else 0
-        self._spans = element_spans(body, found[0] - 1, found[1]) if found is not None else []
+        self._at = listed[0]
+        self._spans = element_spans(body, listed[0] - 1, listed[1])
 
     def up_to(self, position: int) -> bytes | None:
         """From where the last one ended to the start of a turn; None if there is no such turn."""
@@ -156,6 +153,7 @@ class _Pasts:
         self._findings = deque(trace.findings)
         self._fillers = deque(sorted(trace.fillers.items()))
         self._carriers = deque(sorted(trace.carriers.items()))
+        self._notes = deque(sorted(trace.notes.items(), key=itemgetter(0)))
 
     def before(self, position: int, is_in_loop: bool) -> Past:
         past = self._past
@@ -169,6 +167,7 @@ class _Pasts:
             (*past.findings, *_taken(self._findings, position)),
             filler=min(fillers, default=None),
             carrier=carriers[-1] if carriers else past.carrier,
+            notes=chained(past.notes, tuple(_taken(self._notes, position))),
         )
         return replace(self._past, elements=past.elements + self._turns[position].at, is_in_loop=is_in_loop)
 

@@ -13,12 +13,14 @@ from thoughtline.providers.refusals import RuleCode
 from thoughtline.replay.call_names import CallNames
 from thoughtline.replay.carriers import Carriers
 from thoughtline.replay.findings import Finding, place_of
+from thoughtline.replay.noting import NotesOfTurns
 from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace
 from thoughtline.replay.scopes import DEPEND_ON_THE_END, after_last_user, has_calls, required_turns
 from thoughtline.replay.weaving import filler_of, is_filler
 from thoughtline.values.destination import Destination
 from thoughtline.values.items import REASONING_KINDS, Item, ReasoningEncrypted, ReasoningText, ToolCall
 from thoughtline.values.outcome import Counts
+from thoughtline.values.turn_notes import chained
 from thoughtline.values.turns import Transcript
 
 
@@ -48,6 +50,7 @@ class TurnPlans:
         self._loose_in_loop: set[int] = set()
         self._is_paused = False
         self._names = CallNames()
+        self._notes = NotesOfTurns(transcript.turns, past.elements)
 
     def _required_turns(self) -> frozenset[int]:
         """In a tool loop that was begun before, its first turn stands before."""
@@ -63,6 +66,7 @@ class TurnPlans:
     def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
         self._items[position] = items
         self._count("stripped", position)
+        self._notes.put_stripped(position, rule)
         self._find(rule, position, why)
 
     def _carries(self, position: int, items: tuple[Item, ...]) -> bool:
@@ -100,7 +104,7 @@ class TurnPlans:
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        past, found = self._past, sorted(self._findings, key=itemgetter(0))
+        past, found, noted = self._past, sorted(self._findings, key=itemgetter(0)), self._notes.by_position
         fillers = [*self._fillers.values(), *([] if past.filler is None else [past.filler])]
         counts = Counter([what for _, what in self._counted])
         if past is not NO_PAST:
@@ -108,9 +112,10 @@ class TurnPlans:
         return Plan(
             tuple(edits),
             tuple(self._members),
-            (*past.findings, *[finding for _, finding in found]),
+            (*past.findings, *map(itemgetter(1), found)),
             Counts(**counts),
             filler=min(fillers, default=None),
+            notes=chained(past.notes, tuple(noted.values())) if noted else past.notes,
         )
 
     def trace(self) -> Trace | None:
@@ -127,6 +132,7 @@ class TurnPlans:
             loose=frozenset([at for at in self._items if carriers.is_borrowed(at, self._now(at))]),
             loose_in_loop=self._all_loose_in_loop(),
             loose_heads=frozenset(filter(self._is_loose, self._assistant if is_head else ())),
+            notes=self._notes.by_position,
         )
 
     def _all_loose_in_loop(self) -> frozenset[int]:

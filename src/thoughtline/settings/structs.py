@@ -6,13 +6,12 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from thoughtline.catalogue import ContentWord, ContinuityWord, Provider, TagWord
+from thoughtline.catalogue import ContentWord, ContinuityMode, ContinuityWord, Provider, TagMode
 from thoughtline.providers import Contract, Rung
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.options import MissingTools
 from thoughtline.values.setting import setting
 
-ContinuityMode = Literal["handoff", "always"]
 CheckpointCount = Annotated[int, setting("how many checkpoints are quoted", ge=1, le=100)]
 
 
@@ -143,7 +142,7 @@ class TagsTable(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     """`[tags]`."""
 
     mode: Annotated[
-        TagWord | None,
+        TagMode | None,
         setting(
             "thinking tags in visible text: leave them, remove the markers, or move the text into the reasoning field; "
             "if unset, markers where continuity is on"
@@ -161,6 +160,14 @@ class ContentTable(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
             "in `reasoning_content`"
         ),
     ] = "native"
+
+
+class DebugSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[debug]`."""
+
+    keep_bodies: Annotated[
+        bool, setting("keep the last 50 requests in memory, as clients sent them and as they went up, for admins")
+    ] = False
 
 
 class RouteSettings(Struct, frozen=True):
@@ -191,8 +198,9 @@ class Settings(Struct, frozen=True):
     replay: ReplaySettings = ReplaySettings()
     continuity: ContinuitySettings = ContinuitySettings()
     translation: TranslationSettings = TranslationSettings()
-    tags: TagWord | None = None
+    tags: TagMode | None = None
     content: ContentWord = "native"
+    debug: DebugSettings = DebugSettings()
     contracts: dict[str, Contract] = {}
     bus_directory: str | None = None
 

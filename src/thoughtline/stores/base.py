@@ -18,7 +18,7 @@ Clock: TypeAlias = Callable[[], float]
 Found: TypeAlias = dict[Key, tuple[Record, ...]]
 """For each key asked for, its records, newest first; every key is there."""
 
-Generation: TypeAlias = tuple[int, int]
+Generation: TypeAlias = tuple[int, ...]
 """What has changed, counted, and the number of the period. Only whether two are equal means anything."""
 
 MAX_PER_KEY = 16
@@ -141,7 +141,7 @@ class Stats(Struct, frozen=True):
 
     @property
     def replay_rate(self) -> float:
-        """Replays for each look-up of a key."""
+        """The part of the turns that needed reasoning and got their own back."""
         asked = self.hits + self.misses
         return self.replays / asked if asked else 0.0
 
@@ -156,16 +156,17 @@ class StoreHealth(Struct, frozen=True):
 
 
 class Counters:
-    """What a store has done since it was opened. `replays` is told by who restores."""
+    """What a store has done since it was opened. Who restores tells how many turns needed reasoning: `hits` got their
+    own back, `misses` did not; each hit is a replay."""
 
     def __init__(self) -> None:
         self.hits = self.misses = self.replays = self.unreadable = 0
 
-    def count(self, found: Found) -> Found:
-        misses = list(found.values()).count(())
-        self.misses += misses
-        self.hits += len(found) - misses
-        return found
+    def tell(self, restored: int, missed: int) -> None:
+        """What became of the turns of one request."""
+        self.hits += restored
+        self.replays += restored
+        self.misses += missed
 
     def into(self, stats: Stats) -> Stats:
         return replace(
@@ -204,6 +205,9 @@ class Store(Protocol):
         """Equal to what it was before: all that `find` told this tenant by lineage still holds. It differs where a
         record was deleted, pushed out or has expired, or a lineage has got another one; and in every `PERIOD`, so that
         who remembers what was found comes to use it. What others did counts within `STALE_SECONDS`."""
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        """Those of the keys whose records have expired, as far as they are not cleaned away yet."""
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         """Newest first. Pages are stable: a record that was there before the first is seen once."""

@@ -30,6 +30,9 @@ from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.records import Key, Record
 
+MAX_COUNTED = 1000
+"""Tenants of which it is known how much has changed for them. Beyond, all are asked for again."""
+
 PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 """A record in a page: the cursor that asks for those after it, its identity, the end of its life, its packed bytes."""
 
@@ -60,15 +63,22 @@ class DurableStore(ABC):
         if not digests:
             return {}
         hits = await self._find(tenant, digests, self._clock())
-        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+        return unpack_found(tenant, digests, hits, self._packer, self.counters)
 
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()
         asked_at, changes = self._counted.get(tenant, (0.0, 0))
         if not 0.0 <= now - asked_at < min(self.STALE_SECONDS, self._settings.trust_seconds):
             changes = await self._changes(column(tenant))
+            if len(self._counted) >= MAX_COUNTED:
+                self._counted.clear()
             self._counted[tenant] = (now, changes)
         return changes, period(now, self._settings.ttl_seconds)
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        digests, now = {key_digest(tenant, key): key for key in keys}, self._clock()
+        hits = await self._find(tenant, digests, 0.0) if digests else []  # as if no time had passed: nothing is renewed
+        return frozenset(digests[one] for hit in hits if hit.expires_at <= now for one in hit.digests)
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit = checked_limit(limit)

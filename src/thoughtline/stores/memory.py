@@ -61,7 +61,10 @@ class MemoryStore:
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()
-        return self.counters.count(self.index.find(tenant, keys, now))
+        return self.index.find(tenant, keys, now)
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        return self.index.expired(tenant, keys, self._clock())
 
     async def generation(self, tenant: str) -> Generation:
         now = self._clock()

@@ -7,7 +7,7 @@ tenants stand in one set. Our clock decides what has expired; the server's clock
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -47,6 +47,7 @@ from thoughtline.stores.rows import (
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.digests import named_digest
 from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.records import Key
 
 Command: TypeAlias = tuple[Any, ...]
 Client: TypeAlias = "Redis | RedisCluster"
@@ -121,6 +122,10 @@ class RedisStore(DurableStore):
         *_, marks = await self._run(commands)
         if marks:
             await self._undo(rows, marks, now)
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        """The server forgets what has expired by itself."""
+        return frozenset()
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         ttl = self._settings.ttl_seconds

@@ -1,0 +1,129 @@
+"""What an exchange leaves behind: the value that explains it, made of what there is when it is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from thoughtline.gateway.attempt import Attempt
+from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.journal import Line
+from thoughtline.gateway.relay import Relay
+from thoughtline.gateway.served import AttemptNote, Served
+from thoughtline.values.outcome import Outcome
+from thoughtline.watching import session_of
+
+_MAX_PATH = 300
+_MAX_AGENT = 200
+
+
+class SoFar(NamedTuple):
+    """What the exchange itself knows of how it goes; `store` is how that is, `code` that of an error of ours."""
+
+    status: int
+    captured: int
+    store: str
+    code: str
+
+
+def line_of(
+    outcome: Outcome,
+    incoming: Incoming,
+    attempts: Sequence[Attempt],
+    *,
+    relay: Relay | None,
+    so_far: SoFar,
+) -> Line:
+    """An exchange as its line in the journal."""
+    last = attempts[-1] if attempts else None
+    return Line(
+        **outcome.counted,
+        at=incoming.state.clock(),
+        request=outcome.request,
+        tenant=incoming.caller.tenant,
+        method=incoming.scope["method"],
+        route=incoming.route.action,
+        provider=last.target.provider.name if last else "",
+        format=incoming.route.format or "",
+        model=last.target.model if last else "",
+        status=so_far.status,
+        avoided=so_far.status == 200 and last is not None and last.is_mended,
+        session=incoming.identity.session or (last.session or _session(last) if last else None),
+        agent=incoming.identity.agent,
+        is_streaming=last.is_streaming if last else incoming.route.is_streaming,
+        via=outcome.route,
+        handoff=outcome.handoff,
+        added_chars=outcome.added_chars,
+        findings=outcome.findings,
+        captured=so_far.captured,
+        upstream_ms=outcome.upstream_ms,
+        own_ms=outcome.own_ms,
+        bytes_up=sum([attempt.bytes_up for attempt in attempts]),
+        bytes_down=relay.bytes_down if relay else 0,
+        attempts=len(attempts),
+        store=so_far.store,
+        late=relay.saving.late if relay else 0,
+        code=so_far.code,
+        note=(relay.note if relay else "") or ("unread" if last and last.problem else ""),
+    )
+
+
+def _session(last: Attempt) -> str | None:
+    """The name by which its turns would be kept, of a conversation that its client does not name."""
+    return session_of(last.prepared) if last.prepared is not None else None
+
+
+def told(
+    line: Line,
+    incoming: Incoming,
+    attempts: Sequence[Attempt],
+    *,
+    relay: Relay | None,
+    began: float,
+    message: str,
+    is_over: bool,
+) -> Served:
+    """All there is to say of an exchange by now. `began` is by the performance counter."""
+    seconds = time.perf_counter() - began
+    first_byte = relay.started_at - began if relay is not None and relay.started_at else None
+    key = incoming.caller.key
+    return Served(
+        line,
+        is_over,
+        line.at - seconds,
+        seconds=seconds,
+        first_byte_seconds=first_byte,
+        path=incoming.scope["path"][:_MAX_PATH],
+        user_agent=_user_agent(incoming),
+        client_key=key.id if key is not None else "",
+        message=message,
+        tokens=relay.tokens if relay is not None else None,
+        attempts=tuple(map(_noted, attempts)),
+    )
+
+
+def _user_agent(incoming: Incoming) -> str:
+    for name, value in incoming.scope["headers"]:
+        if name == b"user-agent":
+            return str(value[:_MAX_AGENT], "latin-1")
+    return ""
+
+
+def _noted(attempt: Attempt) -> AttemptNote:
+    return AttemptNote(
+        attempt.target,
+        attempt.destination.endpoint,
+        attempt.is_translated,
+        status=attempt.status,
+        error=attempt.error,
+        started_seconds=attempt.started_at - attempt.incoming.began if attempt.started_at else 0.0,
+        upstream_seconds=attempt.upstream_seconds,
+        bytes_up=attempt.bytes_up,
+        sends=attempt.sends,
+        refusals=attempt.refusals,
+        was_healed=attempt.was_healed,
+        contract=attempt.contract,
+        corrections=attempt.corrections,
+        notes=attempt.notes,
+    )
