@@ -50,7 +50,7 @@ ModelTurn = Callable[[int], tuple[Item, ...]]
 Kind = Literal["lost", "kept", "unseen", "mixed", "repeated", "rewritten", "cleared", "joined"]
 """What became of the reasoning: captured, and lost by the client; captured, and kept by it; never seen here; a third
 of each. Lost, with every call of the model under one id; with another opening of the conversation; with results cleared
-but for the last; with ten steps of the model written as one turn."""
+but for the last; with five steps of the model written as one turn."""
 
 MODELS = {
     "deepseek": "deepseek-v4-pro",
@@ -310,10 +310,10 @@ class _History:
 
 
 def _joined(turns: list[Turn]) -> Iterator[Turn]:
-    """Ten steps as one turn of the model, their results behind it."""
+    """Five steps as one turn of the model, their results behind it."""
     yield turns[0]
-    for start in range(1, len(turns), 20):
-        some = turns[start : start + 20]
+    for start in range(1, len(turns), 10):
+        some = turns[start : start + 10]
         yield Turn("assistant", tuple(item for turn in some[::2] for item in turn.items), NOWHERE)
         yield from some[1::2]
 

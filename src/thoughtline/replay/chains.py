@@ -37,8 +37,9 @@ Words of these programs as remembered, not checked against their sources."""
 
 
 def proven(steps: Sequence[ModelStep], found: Found, identity: Identity) -> frozenset[str]:
-    """The records that other steps speak for. Nothing is looked at where every step has its own history."""
-    if all(step.lineage is None or found.get(step.lineage) for step in steps):
+    """The records that other steps speak for. Nothing is looked at where every step has its own history, or nobody has
+    any."""
+    if not any(found.values()) or all(step.lineage is None or found.get(step.lineage) for step in steps):
         return frozenset()
     chain = _Chain(found, identity)
     for at, step in enumerate(steps):

@@ -73,6 +73,7 @@ class Draft(TurnPlans):
         self._identity = identity
         self._found = found
         self._used: set[str] = set()
+        self._has_records = any(found.values())
         self.believed: set[str] = set()
 
     # --- what nobody would take ---------------------------------------------------------------------------------------
@@ -111,6 +112,10 @@ class Draft(TurnPlans):
 
     def take(self, step: ModelStep, proven: Set[str] = frozenset(), settled: Match | None = None) -> None:
         """Restore one step from its record, or leave it. `settled` is the record that its lineage names."""
+        if not self._has_records:
+            for part in step.parts or (step,):
+                self._unpair(part)
+            return
         match = settled or match_by_evidence(step, self._found, self._identity, self.believed)
         if isinstance(match, Ambiguous):
             self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")

@@ -98,7 +98,8 @@ def match_by_evidence(
     step: ModelStep, found: Found, identity: Identity, used: AbstractSet[str] = frozenset()
 ) -> Match | Ambiguous | None:
     """The same for a step that its lineage does not settle."""
-    looks = _not_renamed(looks_of(step, found, identity), step, found)
+    looks = looks_of(step, found, identity)
+    looks = _not_renamed(looks, step, found) if looks else looks
     candidates = [look for look in looks if _is_enough(look, step, identity, used)]
     if not candidates:
         return None
@@ -206,7 +207,7 @@ def _calls(record: Record) -> list[ToolCall]:
 
 def records_of_seals(step: ModelStep, found: Found, identity: Identity) -> list[Record]:
     """The records whose seals a client sent with this step, whatever else it shows."""
-    keys = [one for one in step.keys if evidence_of(one) == "seal"]
+    keys = [one for one in step.keys if one.startswith("seal-")]
     records = {record.id: record for one in keys for record in found.get(one, ())}
     return [record for record in records.values() if record.provenance.tenant == identity.tenant]
 
