@@ -18,6 +18,7 @@ from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.admission import Connections
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
 from thoughtline.gateway.checking import checked
+from thoughtline.gateway.dashboard import is_view
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
@@ -79,6 +80,9 @@ class Gateway:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         state, method, path = self.state, scope["method"], scope["path"]
         raw = scope.get("raw_path") or path.encode("latin-1", "replace")
+        if is_view(scope, state.settings.providers):
+            await serve_managed(state, {**scope, "path": "/", "raw_path": b"/"}, receive, send)
+            return
         if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked
             await serve_managed(state, scope, receive, send)
             return

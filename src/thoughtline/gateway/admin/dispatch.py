@@ -40,6 +40,7 @@ _PREFIXES = (
     "/api/contracts/",
     "/api/audit/",
     "/api/events/",
+    "/assets/",
 )
 _LAST_WORD_SECONDS = 1.0
 
