@@ -35,6 +35,12 @@ _EXACT = frozenset(row.path for row in TABLE)
 _PREFIXES = (
     "/api/cache/",
     "/api/sessions/",
+    "/api/requests/",
+    "/api/series/",
+    "/api/keys/",
+    "/api/routes/",
+    "/api/providers/",
+    "/api/connect/",
     "/api/handoffs/",
     "/api/settings/",
     "/api/contracts/",

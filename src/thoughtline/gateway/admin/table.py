@@ -12,20 +12,28 @@ from thoughtline.gateway.admin import (
     answers,
     audits,
     cache,
+    connecting,
     contracts,
     events,
     handoffs,
+    keys,
     openapi,
+    recent,
+    request_answers,
+    routes,
     sessions,
     settings,
+    status_answers,
 )
 from thoughtline.gateway.admin.audits import AuditBody, AuditQuery
 from thoughtline.gateway.admin.cache import CacheFilter, CacheQuery
+from thoughtline.gateway.admin.connecting import ConnectQuery
 from thoughtline.gateway.admin.contracts import ContractsFilter
+from thoughtline.gateway.admin.keys import KeyBody, KeyFilter
+from thoughtline.gateway.admin.recent import RequestsQuery
 from thoughtline.gateway.admin.requests import MAX_PARAMETER_CHARS, AdminRequest, Stream, Whole, decode_query
 from thoughtline.gateway.admin.rows import Row
 from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
-from thoughtline.gateway.journal import Line
 from thoughtline.gateway.metrics import CONTENT_TYPE as METRICS_TYPE
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.values.errors import Declined
@@ -94,6 +102,44 @@ async def _events(request: AdminRequest) -> Stream:
     return Stream(events.events(request.state.journal), "text/event-stream")
 
 
+async def _requests(request: AdminRequest) -> Whole:
+    return Whole(await recent.requests_page(request.state, decode_query(request.query, RequestsQuery)))
+
+
+async def _request(request: AdminRequest) -> Whole:
+    return Whole(await recent.request_view(request.state, request.names["id"]))
+
+
+async def _series(request: AdminRequest) -> Whole:
+    return Whole(await recent.series_view(request.state))
+
+
+async def _keys(request: AdminRequest) -> Whole:
+    return Whole(await keys.keys_view(request.state))
+
+
+async def _add_key(request: AdminRequest) -> Whole:
+    made = await keys.add_key(request.state, request.body)
+    return Whole(made, done=f"client key {made.key.id} made for {made.key.name}")
+
+
+async def _revoke_key(request: AdminRequest) -> Whole:
+    gone = await keys.revoke_key(request.state, decode_query(request.query, KeyFilter).id)
+    return Whole(gone, done=f"{len(gone.revoked)} client keys revoked")
+
+
+async def _routes(request: AdminRequest) -> Whole:
+    return Whole(routes.routes_view(request.state))
+
+
+async def _providers(request: AdminRequest) -> Whole:
+    return Whole(routes.providers_view(request.state))
+
+
+async def _connect(request: AdminRequest) -> Whole:
+    return Whole(await connecting.connect_view(request, decode_query(request.query, ConnectQuery)))
+
+
 async def _openapi(request: AdminRequest) -> Whole:
     return Whole(openapi.document(TABLE))
 
@@ -124,7 +170,7 @@ async def _metrics(request: AdminRequest) -> Whole:
     return Whole(state.metrics.page(), content_type=METRICS_TYPE)
 
 
-_CACHE, _SETTINGS, _CONTRACTS = "/api/cache/reasoning", "/api/settings", "/api/contracts"
+_CACHE, _SETTINGS, _CONTRACTS, _KEYS = "/api/cache/reasoning", "/api/settings", "/api/contracts", "/api/keys"
 _PATCHES = ("application/json", "application/merge-patch+json")
 
 TABLE: tuple[Row, ...] = (
@@ -215,6 +261,23 @@ TABLE: tuple[Row, ...] = (
         query=SessionQuery,
         refusals=(404,),
     ),
+    Row(
+        "GET",
+        "/api/requests",
+        _requests,
+        summary="The last requests, newest first: what became of each.",
+        answer=request_answers.RequestPage,
+        query=RequestsQuery,
+    ),
+    Row(
+        "GET",
+        "/api/requests/{id}",
+        _request,
+        summary="One request explained: who was asked, what they refused, what was done about each turn and why.",
+        answer=request_answers.RequestView,
+        refusals=(404,),
+    ),
+    Row("GET", "/api/series", _series, summary="Figures of the last 24 hours.", answer=status_answers.Series),
     Row("GET", "/api/handoffs", _handoffs, summary="What became of handoffs, by route.", answer=answers.HandoffReport),
     Row("GET", _SETTINGS, _settings, summary="What is in force, without secrets.", answer=answers.SettingsView),
     Row(
@@ -242,6 +305,37 @@ TABLE: tuple[Row, ...] = (
         answer=answers.Deleted,
         query=ContractsFilter,
     ),
+    Row("GET", _KEYS, _keys, summary="The client keys, without the keys.", answer=status_answers.KeysView),
+    Row(
+        "POST",
+        _KEYS,
+        _add_key,
+        summary="Makes a client key; its secret is in this answer alone.",
+        answer=status_answers.KeyMade,
+        body=KeyBody,
+        max_body=16 * 2**10,
+        refusals=(409,),
+    ),
+    Row(
+        "DELETE",
+        _KEYS,
+        _revoke_key,
+        summary="Revokes the key of an id, or all keys of a name.",
+        answer=status_answers.KeysRevoked,
+        query=KeyFilter,
+        refusals=(404, 409),
+    ),
+    Row("GET", "/api/routes", _routes, summary="Routes, and how their targets are.", answer=status_answers.RoutesView),
+    Row("GET", "/api/providers", _providers, summary="Who can be asked.", answer=status_answers.ProvidersView),
+    Row(
+        "GET",
+        "/api/connect",
+        _connect,
+        summary="The clients, when each was last seen, and what to set in one.",
+        answer=status_answers.ConnectView,
+        query=ConnectQuery,
+        refusals=(404,),
+    ),
     Row(
         "POST",
         "/api/audit",
@@ -256,8 +350,9 @@ TABLE: tuple[Row, ...] = (
         "GET",
         "/api/events",
         _events,
-        summary="Requests as they are served: `event: request`, its data a Line; `event: lost` with a count.",
-        answer=Line,
+        summary="Requests as they are served: `event: begun`, `streaming`, `done`, each with a RequestRow; "
+        "`event: lost` with a count.",
+        answer=request_answers.RequestRow,
         content_type="text/event-stream",
         refusals=(429,),
     ),
