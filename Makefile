@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CLIENTS := .clients/.installed
 
-.PHONY: run demo test test-clients clients check format docs lock bench clean
+.PHONY: run demo test test-clients clients test-browser browser check format docs lock bench clean
 
 run: $(INSTALLED)
 	@$(BIN)/thoughtline serve
@@ -22,6 +22,14 @@ clients: $(CLIENTS)
 # Nine coding agents from the npm registry, against the simulators. They take 2.3 GB of disk.
 test-clients: $(INSTALLED) $(CLIENTS)
 	$(BIN)/python -m pytest tests/clients -m ""
+
+# Chromium as it is on this machine, or Debian's.
+browser: $(INSTALLED)
+	$(BIN)/python -m tools.find_browser
+
+# The dashboard in a real browser, against a gateway and simulators.
+test-browser: browser
+	$(BIN)/python -m pytest tests/browser -m browser
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check src tests bench tools

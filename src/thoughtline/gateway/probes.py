@@ -12,6 +12,7 @@ _SHUT = (
     "that has them."
 )
 
+
 async def health(request: AdminRequest) -> Whole:
     return Whole(Health("ok"))
 

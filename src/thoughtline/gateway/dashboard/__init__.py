@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from thoughtline.gateway.admin.access import cookie_of, is_cookie_valid
 from thoughtline.gateway.admin.requests import AdminRequest, Whole
 from thoughtline.providers import canonical_name
 from thoughtline.values.errors import Declined
@@ -49,7 +50,11 @@ def is_for_people(request: AdminRequest) -> bool:
 
 
 async def page(request: AdminRequest) -> Whole:
-    return Whole(_page(), content_type=HTML, headers=((b"content-security-policy", _POLICY),))
+    """The one page. Who is not logged in yet gets it with a mark, so that it need not ask the API to find out."""
+    text = _page()
+    if not is_cookie_valid(request.state, cookie_of(request), request.header(b"host")):
+        text = text.replace(b"<body>", b"<body data-logged-out>")
+    return Whole(text, content_type=HTML, headers=((b"content-security-policy", _POLICY),))
 
 
 async def asset(request: AdminRequest) -> Whole:

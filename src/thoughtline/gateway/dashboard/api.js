@@ -83,7 +83,9 @@ export function listen({ onRequest, onLost, onState }) {
   const open = () => {
     source = new EventSource("/api/events");
     source.addEventListener("open", () => onState("good"));
-    source.addEventListener("request", (event) => onRequest(JSON.parse(event.data)));
+    for (const phase of ["begun", "streaming", "done"]) {
+      source.addEventListener(phase, (event) => onRequest(JSON.parse(event.data)));
+    }
     source.addEventListener("lost", (event) => onLost(JSON.parse(event.data).count));
     source.addEventListener("error", () => {
       onState("bad");
