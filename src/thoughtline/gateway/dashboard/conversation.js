@@ -21,23 +21,23 @@ export function Beside({ request }) {
   if (!left || !right) return html`<div class="beside"><${Plain} text=${client} /><${Plain} text=${upstream} /></div>`;
   const deeds = new Map(request.turns.map((turn) => [turn.at, turn]));
   const isSame = left.length === right.length;
+  const isChanged = (index) => !isSame || JSON.stringify(left[index]) !== JSON.stringify(right[index]);
   const rows = Array.from({ length: Math.max(left.length, right.length) }, (_, index) => index);
   return html`<div class="beside">
     <div class="side-head">the client sent</div><div class="side-head">went up</div>
     ${rows.map((index) => html`
-      <${Message} message=${left[index]} at=${index} />
-      <${Message} message=${right[index]} at=${index} turn=${deeds.get(index)}
-        isChanged=${isSame && JSON.stringify(left[index]) !== JSON.stringify(right[index])} />`)}
+      <${Message} message=${left[index]} at=${index} side="sent" />
+      <${Message} message=${right[index]} at=${index} side="went up" turn=${deeds.get(index)} kind=${isChanged(index) ? "changed" : "same"} />`)}
   </div>
   ${isCut && html`<p class="notice">One of the bodies is longer than is kept; its end is not shown.</p>`}`;
 }
 
 const Plain = ({ text }) => html`<div class="cell"><pre>${text ?? "not known"}</pre></div>`;
 
-function Message({ message, at, turn, isChanged }) {
+function Message({ message, at, side, turn, kind = "" }) {
   if (message === undefined) return html`<div class="cell faint">–</div>`;
-  return html`<div class=${isChanged ? "cell changed" : "cell"}>
-    <div class="bar"><span class="faint">${at}</span> <b>${message.role ?? message.type ?? "message"}</b>
+  return html`<div class=${`cell ${kind}`}>
+    <div class="bar"><span class="faint">${at}<span class="only-phone"> ${side}</span></span> <b>${message.role ?? message.type ?? "message"}</b>
       ${turn && html`<${Tag} kind=${turn.deed} /><span class="soft">${turn.words}</span>`}</div>
     ${pieces(message).map(([kind, text]) => html`<div class=${`piece ${kind}`}><pre>${text}</pre></div>`)}
   </div>`;

@@ -30,7 +30,7 @@ export const Tag = ({ kind, children }) => html`<span class=${`tag ${kind}`}>${c
 // What was done for a request or a turn, in the order that the header has; nothing where nothing was.
 export function Counts({ of, also = [] }) {
   const found = [...also, ...COUNTED].filter((name) => of[name] > 0);
-  return html`<span class="tags">${found.map((name) => html`<${Tag} kind=${name}>${name} ${of[name]}<//>`)}</span>`;
+  return found.length > 0 && html`<span class="tags">${found.map((name) => html`<${Tag} kind=${name}>${name} ${of[name]}<//>`)}</span>`;
 }
 
 export function Trouble({ problem, children }) {
