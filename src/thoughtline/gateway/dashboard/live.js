@@ -7,7 +7,7 @@ import { RequestDetail } from "./request.js";
 import { clock, count, Counts, Empty, Json, ms, Tag, Trouble } from "./parts.js";
 
 const FILTERS = ["session", "tenant", "provider", "model", "status", "outcome"];
-const MOST_SHOWN = 300;
+const MOST_SHOWN = 500;
 
 // `provider:kimi status:4xx words` as the API's parameters; what names none is looked for as text.
 export function parsed(line) {
@@ -44,7 +44,7 @@ function useRequests(query, onState) {
     let timer;
     const later = () => { timer ??= setTimeout(() => { timer = undefined; load(); }, 250); };
     const stop = listen({
-      onRequest: (row) => (isFiltered ? later() : setRows((before) => merge(before ?? [], [row]))),
+      onRequest: (row) => (isFiltered ? later() : setRows((before) => merge(before ?? [], [row]).slice(0, MOST_SHOWN))),
       onLost: (number) => { setLost((before) => before + number); later(); },
       onState: (state) => { onState(state); if (state === "good") later(); },
     });
@@ -62,7 +62,7 @@ function merge(before, rows) {
     const other = known.get(row.id);
     if (!other || PHASES.indexOf(row.phase) >= PHASES.indexOf(other.phase)) known.set(row.id, row);
   }
-  return [...known.values()].sort((one, other) => (one.at < other.at ? 1 : -1)).slice(0, MOST_SHOWN);
+  return [...known.values()].sort((one, other) => (one.at < other.at ? 1 : -1));
 }
 
 export function Live({ id, place }) {

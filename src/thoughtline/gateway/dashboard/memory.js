@@ -1,6 +1,6 @@
 // What is remembered: how much, of whom, one entry a turn; and forgetting it.
 
-import { html, useState } from "./preact.js";
+import { html, useEffect, useRef, useState } from "./preact.js";
 import { address, useData } from "./api.js";
 import { go, requestPlace, sessionPlace } from "./places.js";
 import { Ago, count, Copy, Empty, Facts, Figures, Loaded, many, Panel, short, Tag, Trouble, Twice, Until, useDoing, View } from "./parts.js";
@@ -10,7 +10,7 @@ const FILTERS = ["provider", "model", "session", "tenant", "toolCallId"];
 
 export function Memory({ place }) {
   const query = Object.fromEntries(FILTERS.filter((name) => place.query[name]).map((name) => [name, place.query[name]]));
-  const path = address(CACHE, { ...query, limit: 50, cursor: place.query.cursor });
+  const path = address(CACHE, { ...query, limit: place.query.entry ? 200 : 50, cursor: place.query.cursor });
   const from = useData(path, { seconds: 10 });
   const doing = useDoing();
   const [gone, setGone] = useState(null);
@@ -79,6 +79,7 @@ function Entries({ page, query, open, forget }) {
   const side = html`<span class="push"><${Twice} onClick=${() => forget(query)} sure=${`${words}, really?`}>${words}<//></span>`;
   return html`<${Panel} title="Entries" side=${side} flush>
     <div class="entry-head"><span>call or turn</span><span>model</span><span>session</span><span class="right">characters</span><span class="right">age</span><span class="right">expires in</span></div>
+    ${open && !page.entries.some((entry) => entry.id === open) && html`<p class="notice">The turn ${short(open)} is not among these: it was forgotten, or is further back.</p>`}
     ${page.entries.map((entry) => html`<${Entry} key=${entry.id} entry=${entry} isOpen=${entry.id === open} forget=${forget} />`)}
     ${page.cursor && html`<p class="empty"><a class="button" href=${address("/memory", { ...query, cursor: page.cursor })}>Older turns</a></p>`}
   <//>`;
@@ -91,7 +92,9 @@ function Nothing({ isFiltered }) {
 
 function Entry({ entry, isOpen, forget }) {
   const where = { toolCallId: entry.toolCallId, session: entry.session, tenant: entry.tenant };
-  return html`<details class="entry" open=${isOpen}>
+  const place = useRef(null);
+  useEffect(() => { if (isOpen) place.current.scrollIntoView({ block: "center" }); }, [isOpen]);
+  return html`<details class="entry" open=${isOpen} ref=${place}>
     <summary data-row>
       <code class="cut">${entry.toolCallId ?? html`<span class="faint">turn ${short(entry.id)}</span>`}</code>
       <span class="cut wide">${entry.model} <span class="faint">${entry.provider}</span></span>

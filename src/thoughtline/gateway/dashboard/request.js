@@ -1,7 +1,7 @@
 // One request under the rays: what happened and why, who was asked, what was done about each turn.
 
 import { html, useEffect } from "./preact.js";
-import { useData } from "./api.js";
+import { address, useData } from "./api.js";
 import { Beside } from "./conversation.js";
 import { requestPlace, sessionPlace } from "./places.js";
 import { bytes, clock, Copy, count, Counts, Empty, Facts, Json, Loaded, many, ms, Panel, short, Tag } from "./parts.js";
@@ -40,7 +40,7 @@ function Explained({ request, isWhole }) {
     <div class="bar">
       ${!isWhole && html`<a class="button" href=${requestPlace(request.id)}>Open</a>`}
       <${Copy} text=${curl(request)}>Copy as curl<//>
-      <a class="button" href=${`/audit?${new URLSearchParams({ request: request.id })}`}>Audit this</a>
+      <a class="button" href=${address("/audit", { request: request.id })}>Audit this</a>
       <${Counts} of=${request} also=${["kept"]} />
     </div>
     <${Panel} title="In time" flush><div class="body"><${Timeline} request=${request} /></div><//>
@@ -130,11 +130,13 @@ function Turns({ request }) {
   return html`<ol class="turns">${request.turns.map(
     (turn) => html`<li class="turn"><i class=${turn.deed}></i><div>
       <div class="first"><${Tag} kind=${turn.deed} /><code>${turn.place}</code>
-        ${turn.record && html`<a class="push" href=${`/memory?${new URLSearchParams({ entry: turn.record })}`}>its record</a>`}</div>
+        ${turn.record && html`<a class="push" href=${recordPlace(request, turn)}>its record</a>`}</div>
       <p class="soft">${turn.words}</p>
     </div></li>`,
   )}</ol>`;
 }
+
+const recordPlace = (request, turn) => address("/memory", { session: request.session, tenant: request.tenant, entry: turn.record });
 
 function Conversation({ request }) {
   if (request.bodies === null) {
@@ -146,13 +148,15 @@ function Conversation({ request }) {
 
 // The client's request for another try. No credential is in it: the shell has that.
 export function curl(request) {
-  const lines = [
-    `curl -X ${request.method} '${location.origin}${request.path.replaceAll("'", "%27")}'`,
-    "  -H 'content-type: application/json'",
-    '  -H "authorization: Bearer $API_KEY"',
-  ];
   const body = request.bodies?.client;
-  if (request.method === "GET") return lines.join(" \\\n");
-  if (!body) return [...lines, "  --data-binary @request.json"].join(" \\\n");
-  return `${[...lines, "  --data-binary @- <<'REQUEST'"].join(" \\\n")}\n${body}\nREQUEST\n`;
+  const lines = [
+    `curl -X ${quoted(request.method)} ${quoted(location.origin + request.path)}`,
+    '-H "authorization: Bearer $API_KEY"',
+    request.method !== "GET" && "-H 'content-type: application/json'",
+    request.method !== "GET" && `--data-binary ${body ? quoted(body) : "@request.json"}`,
+  ];
+  return lines.filter(Boolean).join(" \\\n  ");
 }
+
+// Nothing in it means anything to a shell: others wrote it, and it is pasted into one.
+const quoted = (text) => (/^[\w:/.-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
