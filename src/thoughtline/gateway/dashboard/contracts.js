@@ -31,20 +31,21 @@ export function Contracts({ place }) {
       <${Lessons} learned=${data.learned} refused=${data.refusedSeals} reset=${reset} />
       <input data-filter type="search" placeholder="a provider, a kind, a member" aria-label="Filter" value=${words} onInput=${type} />
       <${Panel} title="Contracts" flush side=${html`<span class="faint">${many(data.contracts.filter(fits).length, "row")}</span>`}>
-        <div class="scroll"><table><thead><tr><th>contract</th><th>reasoning</th><th>of which turns</th><th>where it stands</th><th>when nobody has it</th><th>source</th></tr></thead>
+        <div class="scroll"><table class="cards"><thead><tr><th>contract</th><th>reasoning</th><th>of which turns</th><th>where it stands</th><th>when nobody has it</th><th>source</th></tr></thead>
         <tbody>${data.contracts.filter(fits).map((row) => html`<${Contract} row=${row} />`)}</tbody></table></div>
       <//>`}<//>
   <//>`;
 }
 
 function Contract({ row }) {
+  const bounds = [row.onlyWhenThinking && "only while thinking", row.bindsModel && "bound to its model", row.bindsPrefix && "bound to what stands before"].filter(Boolean);
   return html`<tr>
-    <td class="tight"><b>${row.name}</b>${row.isOverridden && html` <${Tag} kind="healed">settings<//>`}<div class="faint">${row.format}</div></td>
-    <td>${KINDS[row.kind] ?? row.kind}${row.onlyWhenThinking && html`<div class="faint">only while thinking</div>`}${row.bindsModel && html`<div class="faint">bound to its model</div>`}${row.bindsPrefix && html`<div class="faint">bound to what stands before</div>`}</td>
-    <td>${row.scope.replaceAll("_", " ")}</td>
-    <td><code>${row.carrier}</code></td>
-    <td>${row.ladder.map((rung) => rung.replaceAll("_", " ")).join(", then ") || "nothing"}</td>
-    <td class="break"><${Source} text=${row.source} /></td>
+    <td class="tight"><b>${row.name}</b>${row.isOverridden && html` <${Tag} kind="healed">settings<//>`}<div><span class="faint">${row.format}</span></div></td>
+    <td data-label="reasoning"><span>${KINDS[row.kind] ?? row.kind}${bounds.map((words) => html`<span class="faint">, ${words}</span>`)}</span></td>
+    <td data-label="of turns">${row.scope.replaceAll("_", " ")}</td>
+    <td data-label="stands in"><code>${row.carrier}</code></td>
+    <td data-label="else">${row.ladder.map((rung) => rung.replaceAll("_", " ")).join(", then ") || "nothing"}</td>
+    <td data-label="source" class="break"><span><${Source} text=${row.source} /></span></td>
   </tr>`;
 }
 
@@ -61,12 +62,12 @@ function Lessons({ learned, refused, reset }) {
   return html`<${Panel} title="Learned from refusals" side=${side} flush>
     ${learned.length === 0
       ? html`<${Empty} title="Nothing was learned yet"><p>When a provider refuses what its contract allows, the request is corrected, and what helped is kept here for a while.</p><//>`
-      : html`<div class="scroll"><table><thead><tr><th>of</th><th>what changed</th><th>because of</th><th>learned</th><th>expires in</th><th></th></tr></thead>
+      : html`<div class="scroll"><table class="cards"><thead><tr><th>of</th><th>what changed</th><th>because of</th><th>learned</th><th>expires in</th><th></th></tr></thead>
         <tbody>${learned.map((one) => html`<tr>
-          <td><b>${one.provider}</b> ${one.model}<div class="faint break">${one.endpoint}</div></td>
-          <td>${one.change.replaceAll("_", " ")}${one.field && html` <code>${one.field}</code>`}${one.filler !== null && html` <span class="soft">filled with <code>${JSON.stringify(one.filler)}</code></span>`}${one.scope && html`<div class="faint">${one.scope.replaceAll("_", " ")}</div>`}</td>
-          <td class="soft">${one.evidence.status} ${one.evidence.code}${one.evidence.isWrapped && ", passed on by a relay"}</td>
-          <td class="tight"><${Ago} at=${one.learnedAt} /></td><td class="tight"><${Until} at=${one.expiresAt} /></td>
+          <td><b>${one.provider}</b> ${one.model}<div><span class="faint break">${one.endpoint}</span></div></td>
+          <td data-label="changed"><span>${one.change.replaceAll("_", " ")}${one.field && html` <code>${one.field}</code>`}${one.filler !== null && html` <span class="soft">filled with <code>${JSON.stringify(one.filler)}</code></span>`}${one.scope && html`<span class="faint">, ${one.scope.replaceAll("_", " ")}</span>`}</span></td>
+          <td data-label="because of" class="soft">${one.evidence.status} ${one.evidence.code}${one.evidence.isWrapped && ", passed on by a relay"}</td>
+          <td data-label="learned" class="tight"><${Ago} at=${one.learnedAt} /></td><td data-label="expires in" class="tight"><${Until} at=${one.expiresAt} /></td>
           <td class="right"><${Twice} onClick=${() => reset(one.key)} sure="Reset it?">Reset<//></td></tr>`)}</tbody></table></div>`}
     ${refused > 0 && html`<p class="body soft">${many(refused, "seal")} a provider refused; none is sent again.</p>`}
   <//>`;

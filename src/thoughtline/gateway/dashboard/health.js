@@ -111,7 +111,7 @@ function Routes() {
     <${Loaded} from=${from}>${({ routes, others }) =>
       routes.length + others.length === 0
         ? html`<${Empty} title="No routes"><p>A route is a model name of your own that fails over from one target to the next: <code>[routes.NAME]</code> in the settings.</p><//>`
-        : html`<div class="scroll"><table><thead><tr><th>route</th><th>target</th><th>breaker</th><th class="number">failures</th><th>key</th></tr></thead>
+        : html`<div class="scroll"><table class="cards"><thead><tr><th>route</th><th>target</th><th>breaker</th><th class="number">failures</th><th>key</th></tr></thead>
           <tbody>${routes.flatMap((route) => route.targets.map((target, index) => html`<${Target} route=${index ? "" : route.name} target=${target} />`))}
             ${others.map((target) => html`<${Target} route="no route" target=${target} />`)}</tbody></table></div>`}<//>
   <//>`;
@@ -119,7 +119,7 @@ function Routes() {
 
 function Target({ route, target }) {
   const words = { closed: "closed: it is asked", open: "open: it is not asked", half_open: "half open: one request tries it" }[target.breaker];
-  return html`<tr><td><b>${route}</b></td><td>${target.name}</td>
-    <td><${Tag} kind=${target.breaker}>${words}<//>${target.opensAt && html` <span class="faint">tried again in <${Until} at=${target.opensAt} /></span>`}</td>
-    <td class="number">${target.failures}</td><td>${target.hasKey ? "the gateway's, or none needed" : "the caller's own"}</td></tr>`;
+  return html`<tr><td><b>${route}</b></td><td data-label="target">${target.name}</td>
+    <td data-label="breaker"><${Tag} kind=${target.breaker}>${words}<//>${target.opensAt && html` <span class="faint">tried again in <${Until} at=${target.opensAt} /></span>`}</td>
+    <td data-label="failures" class="number">${target.failures}</td><td data-label="key">${target.hasKey ? "the gateway's, or none needed" : "the caller's own"}</td></tr>`;
 }

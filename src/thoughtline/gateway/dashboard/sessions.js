@@ -14,13 +14,13 @@ export function Sessions() {
     <${Loaded} from=${from}>${({ sessions }) => html`<${Panel} flush>
       ${sessions.length === 0
         ? html`<${Empty} title="No session yet"><p>A session begins with the first answer that is remembered.</p><p><a class="button" href="/connect">Connect a client</a></p><//>`
-        : html`<div class="scroll"><table>
+        : html`<div class="scroll"><table class="cards">
           <thead><tr><th>session</th><th>tenant</th><th class="number">turns</th><th class="number">characters</th><th class="number">last turn</th></tr></thead>
           <tbody>${sessions.filter(fits).map((row) => html`<tr>
             <td class="break"><a data-row href=${sessionPlace(row.id, row.tenant)}>${row.id}</a>${row.id.startsWith("~") && html` <span class="faint">not named by its client</span>`}</td>
-            <td><code title=${row.tenant}>${row.tenant.slice(0, 10)}</code></td>
-            <td class="number">${count(row.entries)}</td><td class="number">${count(row.chars)}</td>
-            <td class="number"><${Ago} at=${row.newestEntry} /></td></tr>`)}</tbody></table></div>`}
+            <td data-label="tenant"><code title=${row.tenant}>${row.tenant.slice(0, 10)}</code></td>
+            <td data-label="turns" class="number">${count(row.entries)}</td><td data-label="characters" class="number">${count(row.chars)}</td>
+            <td data-label="last turn" class="number"><${Ago} at=${row.newestEntry} /></td></tr>`)}</tbody></table></div>`}
     <//>`}<//>
   <//>`;
 }

@@ -88,7 +88,7 @@ function Keys() {
       </div>
       ${data.keys.length === 0
         ? html`<${Empty} title="No client keys"><p>Callers come with the provider's own keys. With client keys, those of the providers stay inside, and from the first one on nobody gets in without.</p><//>`
-        : html`<div class="scroll"><table><thead><tr><th>name</th><th>id</th><th>state</th><th>last used</th><th>made</th><th>expires in</th><th>limits</th><th></th></tr></thead>
+        : html`<div class="scroll"><table class="cards"><thead><tr><th>name</th><th>id</th><th>state</th><th>last used</th><th>made</th><th>expires in</th><th>limits</th><th></th></tr></thead>
           <tbody>${data.keys.map((key) => html`<${Key} key=${key.id} one=${key} revoke=${revoke} canChange=${data.canChange} />`)}</tbody></table></div>`}`}<//>
   <//>`;
 }
@@ -113,10 +113,10 @@ function NewKey({ add, isBusy }) {
 
 function Key({ one, revoke, canChange }) {
   const limits = [one.requestsPerMinute && `${one.requestsPerMinute} a minute`, one.concurrentStreams && `${one.concurrentStreams} streams`, one.plainContent && "plain content"];
-  return html`<tr><td><b>${one.name}</b></td><td><code>${one.id}</code></td><td><${Tag} kind=${one.state} /></td>
-    <td class="tight"><${Ago} at=${one.lastUsed} /></td><td class="tight"><${Ago} at=${one.createdAt} /></td>
-    <td class="tight">${one.expiresAt ? html`<${Until} at=${one.expiresAt} />` : html`<span class="faint">never</span>`}</td>
-    <td class="soft">${limits.filter(Boolean).join(", ") || "none"}</td>
+  return html`<tr><td><b>${one.name}</b></td><td data-label="id"><code>${one.id}</code></td><td data-label="state"><${Tag} kind=${one.state} /></td>
+    <td data-label="last used" class="tight"><${Ago} at=${one.lastUsed} /></td><td data-label="made" class="tight"><${Ago} at=${one.createdAt} /></td>
+    <td data-label="expires in" class="tight">${one.expiresAt ? html`<${Until} at=${one.expiresAt} />` : html`<span class="faint">never</span>`}</td>
+    <td data-label="limits" class="soft">${limits.filter(Boolean).join(", ") || "none"}</td>
     <td class="right">${one.state !== "revoked" && canChange && html`<${Twice} onClick=${() => revoke(one.id)} sure="Revoke it?">Revoke<//>`}</td></tr>`;
 }
 
