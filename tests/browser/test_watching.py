@@ -85,7 +85,7 @@ def test_a_request_as_curl(page: Page, gateway: World) -> None:
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     copied: str = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith(f"curl -X POST {gateway.url}/wall/v1/chat/completions")
-    assert "Fix the parser" in copied
+    assert "Mend the tokenizer" in copied
     assert "$API_KEY" in copied
     assert "someone" not in copied
 

@@ -113,7 +113,7 @@ class World:
 
     def refused(self) -> str:
         """The id of a request that its provider refuses, whatever is done."""
-        chat = self.chat("Fix the parser", "refused")
+        chat = self.chat("Mend the tokenizer", "refused")
         chat.history += _lost_turn()
         response = chat.ask("wall", "deepseek-v4-pro")
         assert response.status_code == 400

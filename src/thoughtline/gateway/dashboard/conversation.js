@@ -1,7 +1,7 @@
 // A conversation in any format, message by message: what the client sent beside what went up.
 
 import { html } from "./preact.js";
-import { Tag } from "./parts.js";
+import { Tag, wordsOf } from "./parts.js";
 
 const LISTS = ["messages", "input", "contents"];
 
@@ -38,7 +38,7 @@ function Message({ message, at, side, turn, kind = "" }) {
   if (message === undefined) return html`<div class="cell faint">–</div>`;
   return html`<div class=${`cell ${kind}`}>
     <div class="bar"><span class="faint">${at}<span class="only-phone"> ${side}</span></span> <b>${message.role ?? message.type ?? "message"}</b>
-      ${turn && html`<${Tag} kind=${turn.deed} /><span class="soft">${turn.words}</span>`}</div>
+      ${turn && html`<${Tag} kind=${turn.deed} /><span class="soft">${wordsOf(turn)}</span>`}</div>
     ${pieces(message).map(([kind, text]) => html`<div class=${`piece ${kind}`}><pre>${text}</pre></div>`)}
   </div>`;
 }

@@ -137,7 +137,7 @@ export function RequestRow({ row, isChosen, filter = "" }) {
     <span class="second">
       ${isOver && !["ok", "restored"].includes(row.outcome) && html`<${Tag} kind=${row.outcome} />`}
       <${Counts} of=${row.outcome === "healed" ? { ...row, healed: 0 } : row} />
-      <span class="cut">${row.message || row.summary || row.client}</span>
+      <span class="cut">${row.message || (["ok", "restored"].includes(row.outcome) ? row.session || row.client : row.summary)}</span>
     </span>
   </a>`;
 }

@@ -33,6 +33,9 @@ export function Counts({ of, also = [] }) {
   return found.length > 0 && html`<span class="tags">${found.map((name) => html`<${Tag} kind=${name}>${name} ${of[name]}<//>`)}</span>`;
 }
 
+// Why a turn was dealt with so; what was done, its colour says.
+export const wordsOf = (turn) => turn.words.replace(`${turn.deed}: `, "");
+
 export function Trouble({ problem, children }) {
   if (!problem) return null;
   return html`<div class="problem" role="alert">

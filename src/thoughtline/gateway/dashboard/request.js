@@ -4,7 +4,7 @@ import { html, useEffect } from "./preact.js";
 import { address, useData } from "./api.js";
 import { Beside } from "./conversation.js";
 import { requestPlace, sessionPlace } from "./places.js";
-import { bytes, clock, Copy, count, Counts, Empty, Facts, Json, Loaded, many, ms, Panel, short, Tag } from "./parts.js";
+import { bytes, clock, Copy, count, Counts, Empty, Facts, Json, Loaded, many, ms, Panel, short, Tag, wordsOf } from "./parts.js";
 
 export function Request({ id }) {
   useEffect(() => { document.title = `Request ${short(id)} · thoughtline`; }, [id]);
@@ -53,11 +53,12 @@ function Explained({ request, isWhole }) {
 
 // The provider's own words, and what they mean here.
 function Said({ refusal }) {
+  const [meaning, helps] = refusal.meaning.split("; remedy: ");
   return html`<div class="said">
     <p class="soft">${refusal.by} answered ${refusal.status}${refusal.wasHealed ? ", then took the corrected request" : ""}:</p>
     <pre>${refusal.words}</pre>
-    ${refusal.meaning && html`<p>${refusal.meaning}${refusal.place && html` At <code>${refusal.place}</code>.`}</p>`}
-    ${refusal.remedy && html`<p><b>What helps:</b> ${refusal.remedy}</p>`}
+    ${meaning && html`<p><b>It means:</b> ${meaning}${refusal.place && html`, at <code>${refusal.place}</code>`}.</p>`}
+    ${helps && html`<p><b>What helps:</b> ${helps}.</p>`}
   </div>`;
 }
 
@@ -131,7 +132,7 @@ function Turns({ request }) {
     (turn) => html`<li class="turn"><i class=${turn.deed}></i><div>
       <div class="first"><${Tag} kind=${turn.deed} /><code>${turn.place}</code>
         ${turn.record && html`<a class="push" href=${recordPlace(request, turn)}>its record</a>`}</div>
-      <p class="soft">${turn.words}</p>
+      <p class="soft">${wordsOf(turn)}</p>
     </div></li>`,
   )}</ol>`;
 }
