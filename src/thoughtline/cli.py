@@ -107,8 +107,10 @@ def _tokens(text: str) -> int:
 
 
 def _setting(text: str) -> str:
-    """A value that can stand in any client's file: without blanks, quotes and what else would need escaping there."""
-    if not re.fullmatch(r"[\w.:/@+~-]+", text):
+    """A value that can stand in any client's file."""
+    from thoughtline.clients import SETTABLE
+
+    if not re.fullmatch(SETTABLE, text):
         raise argparse.ArgumentTypeError(f"{text!r} can't stand in a settings file")
     return text
 
@@ -156,6 +158,18 @@ def _cache(options: argparse.Namespace) -> int:
     return cache_command.run(options)
 
 
+def _explain_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.commands import explain as explain_command
+
+    explain_command.add_arguments(parser)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from thoughtline.commands import explain as explain_command
+
+    return explain_command.run(options)
+
+
 def _add_keys_arguments(parser: argparse.ArgumentParser) -> None:
     from thoughtline.commands.options import add_key_actions
 
@@ -193,6 +207,7 @@ COMMANDS: tuple[Command, ...] = (
         _add_doctor_arguments,
         _run_doctor,
     ),
+    Command("explain", "say what happened to a request, and why", _explain_arguments, _explain),
     Command("cache", "look at what is remembered, or forget it", _cache_arguments, _cache),
     Command(
         "keys", "make, list and revoke the gateway's own client keys, or do without", _add_keys_arguments, _run_keys

@@ -42,6 +42,7 @@ from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, S
 from thoughtline.values.identity import Identity
 from thoughtline.values.outcome import Counts, Outcome
 from thoughtline.values.records import Key, Record
+from thoughtline.values.turn_notes import is_missed
 from thoughtline.values.turns import FormatName, Transcript
 from thoughtline.working import Work, at_once
 
@@ -144,6 +145,14 @@ class Prepared(Struct, frozen=True, gc=False):
     @property
     def counts(self) -> Counts:
         return self.plan.counts if self.plan else Counts()
+
+    @property
+    def missed(self) -> int:
+        """How many turns needed reasoning and did not get their own back."""
+        done = self.counts
+        if self.plan is None or not (done.blank or done.missing or done.inherited):
+            return 0
+        return sum(map(is_missed, self.plan.notes))
 
     @property
     def summary(self) -> Prepared:
@@ -266,7 +275,7 @@ class Replayer:
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
             body = FORMATS[transcript.format].bodies.encode_request(transcript, contract.dialect)
             return replace(prepared, body=body, problem=problem)
-        self._store.counters.replays += prepared.counts.restored
+        self._store.counters.tell(prepared.counts.restored, prepared.missed)
         return prepared
 
     async def latest(self, transcript: Transcript, identity: Identity) -> Record | None:

@@ -19,11 +19,11 @@ from thoughtline.replay.keys import Spot
 from thoughtline.replayer import Prepared
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, LimitExceeded
-from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
+from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
 from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record
-from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn
+from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn, Usage
 
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
@@ -49,6 +49,7 @@ class Watch:
         self._started = Started()
         self._has_failed = False
         self.problem: DecodeError | None = None
+        self.usage: Usage | None = None
 
     @property
     def has_news(self) -> bool:
@@ -67,6 +68,7 @@ class Watch:
             self.problem = problem.from_upstream()
             return None
         self._started = Started(reply.id, reply.model)
+        self.usage = reply.usage
         for candidate in reply.candidates:
             self._items[candidate.index] = list(candidate.turn.items)
             self._ended[candidate.index] = candidate.finish
@@ -86,6 +88,8 @@ class Watch:
                     self._started = event
                 case Failed():
                     self._has_failed = True
+                case UsageReported():
+                    self.usage = event.usage
                 case _:
                     pass
 
@@ -121,6 +125,13 @@ def _spot(prepared: Prepared, made: Provenance) -> Spot:
     return end or end_of(prepared.transcript, made)
 
 
+def session_of(prepared: Prepared) -> str | None:
+    """What the client says, else a name made of how the conversation began."""
+    if prepared.identity.session or prepared.transcript is None:
+        return prepared.identity.session
+    return prepared.handover.session if prepared.handover else unnamed_session(prepared.transcript)
+
+
 def provenance_of(prepared: Prepared) -> Provenance:
     """Where the answer to a request comes from, and whose it is; as long as it says no other, of the model asked."""
     where, who, transcript = prepared.destination, prepared.identity, prepared.transcript
@@ -134,7 +145,7 @@ def provenance_of(prepared: Prepared) -> Provenance:
         model_answered=where.model,
         format=where.format,
         dialect=prepared.contract.dialect.name,
-        session=who.session or (prepared.handover.session if prepared.handover else unnamed_session(transcript)),
+        session=session_of(prepared),
         agent=who.agent,
     )
 

@@ -21,6 +21,14 @@ TOOLS = [{"type": "function", "function": {"name": "bash", "parameters": {"type"
 CACHE = "/api/cache/reasoning"
 
 
+def followed(message: Json) -> list[Json]:
+    """A turn of the model in a history, without what is null, and what comes after it: results, or the user."""
+    calls = message.get("tool_calls") or []
+    results = [{"role": "tool", "tool_call_id": call["id"], "content": "a"} for call in calls]
+    turn = {name: value for name, value in message.items() if value is not None or name == "content"}
+    return [turn, *(results or [{"role": "user", "content": "go on"}])]
+
+
 class Pauses:
     """Those that wrong tokens have to make; a test needn't."""
 
@@ -54,6 +62,21 @@ class Managed:
         found: Json = response.json()
         return found
 
+    def send(
+        self,
+        history: list[Json],
+        key: str = "someone",
+        session: str | None = None,
+        *,
+        provider: str = "deepseek",
+        model: str = "deepseek-v4-pro",
+        **members: object,
+    ) -> httpx.Response:
+        """One request, as it is."""
+        headers = {"authorization": f"Bearer {key}", **({"x-thoughtline-session": session} if session else {})}
+        body = {"model": model, "messages": history, "tools": TOOLS, **members}
+        return self.anyone.post(f"/{provider}/v1/chat/completions", json=body, headers=headers)
+
     def ask(
         self,
         opening: str,
@@ -64,21 +87,14 @@ class Managed:
         turns: int = 1,
     ) -> list[Json]:
         """A conversation of a client that forgets its reasoning; what the model answered, as the client got it."""
-        headers = {"authorization": f"Bearer {key}", **({"x-thoughtline-session": session} if session else {})}
         history: list[Json] = [{"role": "user", "content": opening}]
         answers = []
         for _ in range(turns):
-            body = {"model": model, "messages": history, "tools": TOOLS}
-            response = self.anyone.post(f"/{provider}/v1/chat/completions", json=body, headers=headers)
+            response = self.send(history, key, session, provider=provider, model=model)
             assert response.status_code == 200, response.text
             message = response.json()["choices"][0]["message"]
             answers.append(dict(message))
-            message.pop("reasoning_content", None)
-            calls = message.get("tool_calls") or []
-            history.append(message)
-            history += [{"role": "tool", "tool_call_id": call["id"], "content": "a"} for call in calls]
-            if not calls:
-                history.append({"role": "user", "content": "go on"})
+            history += followed({**message, "reasoning_content": None})
         return answers
 
 

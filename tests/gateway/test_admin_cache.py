@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.managing import CACHE, Managed, managed
+from tests.gateway.managing import CACHE, Managed, followed, managed
 from thoughtline.gateway.admin.cache import entry_answer
 from thoughtline.stores import Entry
 from thoughtline.values.items import ReasoningEncrypted, ReasoningSummary
@@ -77,9 +77,41 @@ def test_statistics_add_up(gateway: Managed) -> None:
         assert sum(share["entries"] for share in shares.values()) == 3
         assert sum(share["chars"] for share in shares.values()) == stats["totalChars"]
     assert set(stats["byProvider"]) == {"deepseek", "kimi"}
-    assert (stats["replays"], stats["hits"] > 0) == (1, True)
-    assert stats["replayRate"] == f"{100 / (stats['hits'] + stats['misses']):.1f}%"
+    assert (stats["replays"], stats["hits"], stats["misses"], stats["replayRate"]) == (1, 1, 0, "100.0%")
     assert (stats["oldestEntry"], stats["newestEntry"]) == (entries[-1]["createdAt"], entries[0]["createdAt"])
+
+
+def test_hits_and_misses_are_turns(gateway: Managed) -> None:
+    """Nine turns restored and two that nobody knows are 82 %; turns whose client kept their reasoning are neither."""
+    answers = gateway.ask("list the files", turns=4)  # which restores 0 + 1 + 2 + 3
+    opening = {"role": "user", "content": "list the files"}
+    kept = [opening, *(message for answer in answers[:3] for message in followed(answer))]
+    bare = [{name: value for name, value in message.items() if name != "reasoning_content"} for message in kept]
+    for history in (bare, kept):
+        assert gateway.send(history).status_code == 200
+    before = gateway.get(CACHE)["stats"]
+    unknown = [message for word in "ab" for message in (opening, {"role": "assistant", "content": word})]
+    gateway.send([*unknown, opening])
+    after = gateway.get(CACHE)["stats"]
+    assert (before["hits"], before["misses"]) == (9, 0)
+    assert (after["hits"], after["misses"], after["replayRate"]) == (9, 2, "81.8%")
+
+
+@pytest.mark.parametrize("params", [{"provider": "DeepSeek"}, {"model": "DEEPSEEK-V4-Pro"}])
+def test_filters_take_any_case(gateway: Managed, params: dict[str, str]) -> None:
+    """As people write them; what is not there finds nothing."""
+    gateway.ask("list the files")
+    gateway.ask("and here", provider="kimi", model="kimi-k2-thinking")
+    assert [entry["provider"] for entry in gateway.get(CACHE, **params)["entries"]] == ["deepseek"]
+    assert gateway.admin.delete(CACHE, params=params).json() == {"deleted": 1}
+
+
+@pytest.mark.parametrize("name", ["moonshot", "Moonshot", "KIMI"])
+def test_filters_take_aliases(gateway: Managed, name: str) -> None:
+    """A provider by another name of its own."""
+    gateway.ask("list the files")
+    gateway.ask("and here", provider="kimi", model="kimi-k2-thinking")
+    assert [entry["provider"] for entry in gateway.get(CACHE, provider=name)["entries"]] == ["kimi"]
 
 
 def test_filters_narrow_the_list(gateway: Managed) -> None:

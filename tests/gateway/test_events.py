@@ -19,8 +19,11 @@ import pytest
 from tests.gateway.managing import CACHE, TOKEN, Json, Managed, managed
 from tests.sim.serving import served
 from thoughtline.gateway.admin.events import MAX_LISTENERS, events, require_room
+from thoughtline.gateway.admin.request_answers import RequestRow
 from thoughtline.gateway.bus import Bus, StoreCounts
+from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.journal import MAX_WAITING, Journal, Line
+from thoughtline.gateway.served import Served
 from thoughtline.settings import Settings
 from thoughtline.stores.base import Counters
 from thoughtline.values.errors import Declined
@@ -53,8 +56,8 @@ def listening(gateway: Managed) -> Iterator[Heard]:
         yield Heard(response)
 
 
-def line(number: int = 0) -> Line:
-    return Line(
+def row(number: int = 0) -> RequestRow:
+    line = Line(
         at=float(number),
         request=f"r{number}",
         tenant="t",
@@ -65,18 +68,25 @@ def line(number: int = 0) -> Line:
         model="m",
         status=200,
     )
+    served = Served(line, True, 0.0, 0.0, None, "/v1", "", "", "", None, ())
+    return row_of(served, "w")
 
 
-def test_a_line_for_each_request() -> None:
-    """What the log says of a request is told to whoever listens: the counts, and nothing that was said."""
+def test_a_request_is_told_as_it_goes() -> None:
+    """It begins, its answer begins, it is over, under one id: the counts of the log, and nothing that was said."""
     with managed() as gateway, listening(gateway) as one, listening(gateway) as other:
         answers = gateway.ask("list the files", key="a-secret-key", turns=2)
-        heard = [one.next(), one.next()]
-        assert [other.next(), other.next()] == heard
+        heard = [one.next() for _ in range(6)]
+        assert [other.next() for _ in range(6)] == heard
         logged = gateway.gateway.lines
-    assert [name for name, _ in heard] == ["request", "request"]
-    assert [data for _, data in heard] == logged
-    assert [data["restored"] for _, data in heard] == [0, 1]
+    assert [name for name, _ in heard] == ["begun", "streaming", "done"] * 2
+    assert [data["phase"] for _, data in heard] == [name for name, _ in heard]
+    assert [data["id"] for _, data in heard] == [line["request"] for line in logged for _ in range(3)]
+    assert (
+        [data["restored"] for name, data in heard if name == "done"] == [line["restored"] for line in logged] == [0, 1]
+    )
+    assert [data["outcome"] for _, data in heard] == ["pending", "pending", "ok", "pending", "pending", "restored"]
+    assert {data["model"] for _, data in heard} == {"deepseek-v4-pro"}
     told = str(heard)
     assert not [one for one in answers if one["reasoning_content"] in told]
     assert "a-secret-key" not in told
@@ -111,10 +121,10 @@ async def test_slow_listeners_lose_the_oldest_and_are_told() -> None:
     stream = events(journal)
     assert await anext(stream) == b": listening\n\n"
     for number in range(MAX_WAITING + 3):
-        journal.tell(line(number))
+        journal.publish(row(number))
     assert await anext(stream) == b'event: lost\ndata: {"count":3}\n\n'
-    assert b'"request":"r3"' in await anext(stream)
-    assert b'"request":"r4"' in await anext(stream)
+    assert b'"id":"r3"' in await anext(stream)
+    assert b'"id":"r4"' in await anext(stream)
     await stream.aclose()
 
 
@@ -148,8 +158,8 @@ def test_workers_of_one_machine_hear_each_other(tmp_path: Path) -> None:
     with managed(worker(directory), url) as one, managed(worker(directory), url) as other, listening(other) as heard:
         one.ask("list the files", turns=2)
         other.ask("and here")
-        providers = [heard.next()[1] for _ in range(3)]
-        assert sorted(told["restored"] for told in providers) == [0, 0, 1]
+        told = [heard.next() for _ in range(9)]
+        assert sorted(data["restored"] for name, data in told if name == "done") == [0, 0, 1]
         stats = [gateway.get(CACHE)["stats"] for gateway in (one, other)]
         assert stats[1]["replays"] == 1
         assert len(one.gateway.lines) == 2
@@ -181,15 +191,34 @@ def served_by_workers(folder: Path) -> Iterator[str]:
 
 
 def test_whichever_worker_serves_it_is_heard_and_counted(tmp_path: Path) -> None:
-    """A start with three workers: a listener at one of them hears all requests, and one page counts them all."""
+    """A start with three workers: any of them lists the requests of all, and one page counts them all; whoever listens
+    at one of them hears all."""
     body = {"model": "deepseek-v4-pro", "messages": [{"role": "user", "content": "hi"}]}
     headers = {"authorization": f"Bearer {TOKEN}"}
     with served_by_workers(tmp_path) as url, httpx.stream("GET", url + EVENTS, headers=headers, timeout=60) as stream:
         heard = Heard(stream)
-        for _ in range(20):
-            httpx.post(f"{url}/deepseek/v1/chat/completions", json=body, headers={"authorization": "Bearer x"})
-        assert {heard.next()[0] for _ in range(20)} == {"request"}
+
+        def ask() -> str:
+            asked = httpx.post(f"{url}/deepseek/v1/chat/completions", json=body, headers={"authorization": "Bearer x"})
+            return asked.headers["x-thoughtline-request"]
+
+        asked = [ask() for _ in range(20)]
         assert 'status="2xx"} 20.0' in httpx.get(url + "/metrics").text
+        for _ in range(6):
+            page = httpx.get(f"{url}/api/requests", headers=headers).json()
+            assert (sorted(row["id"] for row in page["requests"]), page["isWhole"]) == (sorted(asked), True)
+        workers = {row["worker"] for row in page["requests"]}
+        for request in asked:
+            assert httpx.get(f"{url}/api/requests/{request}", headers=headers).json()["id"] == request
+        series = httpx.get(f"{url}/api/series", headers=headers).json()
+        assert sum(series["requests"]) == 20
+        going = threading.Event()
+        asking = threading.Thread(target=lambda: [ask() for _ in iter(going.is_set, True)])
+        asking.start()
+        while workers:
+            workers.discard(heard.next()[1]["worker"])
+        going.set()
+        asking.join()
 
 
 class Neighbours:
@@ -235,9 +264,10 @@ async def test_a_worker_that_died_is_cleared_away(directory: str) -> None:
     dead._socket.close()
     dead._socket = None
     listener = some.journals[2].listen()
-    some.journals[1].tell(line(1))
+    await _until(lambda: some.journals[1].is_watched)
+    some.journals[1].publish(row(1))
     some.buses[1].flush()
-    assert (await asyncio.wait_for(listener.next(), 10)).request == "r1"
+    assert (await asyncio.wait_for(listener.next(), 10)).id == "r1"
     assert len(os.listdir(directory)) == 2
     some.close()
 
@@ -246,9 +276,10 @@ async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory:
     """Nobody waits for it: what doesn't fit is counted, and the count comes with the next message that fits."""
     some = Neighbours(directory, 2)
     listener = some.journals[1].listen()
+    await _until(lambda: some.journals[0].is_watched)
     total = 20_000
     for number in range(total):
-        some.journals[0].tell(line(number))
+        some.journals[0].publish(row(number))
         if number % 100 == 0:
             some.buses[0].flush()
     some.buses[0].flush()
@@ -282,8 +313,8 @@ async def test_no_directory_no_bus(tmp_path: Path) -> None:
         bus.open()
         assert not bus.is_open
         listener = journal.listen()
-        journal.tell(line(1))
-        assert (await listener.next()).request == "r1"
+        journal.publish(row(1))
+        assert (await listener.next()).id == "r1"
         bus.reset_counts()
         bus.close()
 

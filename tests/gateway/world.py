@@ -69,6 +69,10 @@ class Running:
         assert done.wait(10)
         return [json.loads(line) for line in self._log.getvalue().splitlines()]
 
+    def refresh(self) -> None:
+        """Take what others did, and tell them what was done here, now."""
+        self.wait_for(self.app.refresh())
+
     def wait_for(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Do something in the gateway's own loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
@@ -76,9 +80,9 @@ class Running:
     @contextlib.contextmanager
     def listening(self) -> Iterator[Callable[[], Line]]:
         """Gives the next line of the journal, when it is written."""
-        listener = self.state.journal.listen()
-        yield lambda: self.wait_for(listener.next())
-        self.state.journal.leave(listener)
+        lines: asyncio.Queue[Line] = asyncio.Queue()
+        self.state.journal.follow(lines.put_nowait)
+        yield lambda: self.wait_for(lines.get())
 
 
 def moved(name: str, url: str) -> Provider:

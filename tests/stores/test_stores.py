@@ -299,14 +299,14 @@ async def test_stats_tell_what_there_is(anywhere: Place) -> None:
     ]
     await store.save(records)
     await store.find("tenant", [lineage(1), lineage(2), lineage(8)])
-    store.counters.replays += 1
+    store.counters.tell(restored=2, missed=1)
     stats = await store.stats()
     chars = sum(record.reasoning_chars for record in records)
     first, second, third = (record.reasoning_chars for record in records)
     assert stats.by_provider == {"deepseek": Share(2, first + third), "kimi": Share(1, second)}
     assert stats.by_model == {"deepseek-v4": Share(2, first + third), "k2": Share(1, second)}
     assert (stats.oldest_at, stats.newest_at) == (START + 1, START + 3)
-    assert (stats.hits, stats.misses, stats.replays, stats.replay_rate) == (2, 1, 1, 1 / 3)
+    assert (stats.hits, stats.misses, stats.replays, stats.replay_rate) == (2, 1, 2, 2 / 3)
     assert (stats.total_entries, stats.total_chars) == (3, chars)
     in_memory = anywhere.is_layered or anywhere.url.startswith("memory")
     assert (stats.memory_entries, stats.memory_chars) == ((3, chars) if in_memory else (0, 0))

@@ -8,6 +8,7 @@ A `Client` is a row: steps with `<base>`, `<key>` and `<model>` where those go, 
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import NamedTuple
 
 from thoughtline import providers
@@ -22,18 +23,24 @@ __all__ = [
     "CLIENTS",
     "DEFAULT_URL",
     "KEY",
+    "MODELS",
+    "SETTABLE",
     "Address",
     "Client",
     "SetupStep",
     "address_of",
+    "client_of",
     "fill",
     "find",
     "instructions",
     "nearest",
+    "notes_of",
 ]
 
 DEFAULT_URL = "http://127.0.0.1:8642"
 KEY = "YOUR_KEY"
+SETTABLE = r"[\w.:/@+~-]+"
+"""What can stand in any client's file: without blanks, quotes and what else would need escaping there."""
 
 CLIENTS: tuple[Client, ...] = (
     terminal.CLAUDE_CODE,
@@ -82,6 +89,13 @@ def find(name: str) -> Client | None:
     return _named().get(_plain(name))
 
 
+@lru_cache(256)
+def client_of(user_agent: str) -> str:
+    """The name of the client that sends this user agent; empty if it is none of these."""
+    shown = user_agent.lower()
+    return next((client.name for client in CLIENTS if client.agents and shown.startswith(client.agents)), "")
+
+
 def nearest(name: str) -> str | None:
     """The name of the client that this looks most like."""
     names = _named()
@@ -112,8 +126,13 @@ def _context_of(model: str) -> int | None:
 def instructions(client: Client, address: Address, key: str = KEY) -> str:
     """The steps to take, and what to know."""
     steps = [f"{step.where}\n\n{_indented(fill(step.lines, address, key))}\n" for step in client.steps]
-    notes = [f"- {fill(note, address, key)}" for note in (client.habit, *client.notes, *_notes_on(client, address))]
+    notes = [f"- {note}" for note in notes_of(client, address, key)]
     return "\n".join([f"{client.title} through {address.base}\n", *steps, *notes])
+
+
+def notes_of(client: Client, address: Address, key: str = KEY) -> list[str]:
+    """What to know of a client, and of the provider that it is pointed at."""
+    return [fill(note, address, key) for note in (client.habit, *client.notes, *_notes_on(client, address))]
 
 
 def _notes_on(client: Client, address: Address) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ Add model                   <model>
         "private networks are refused.",
         "A model with the name of a built-in one does not go to your address.",
     ),
+    agents=("cursor/",),
 )
 
 VSCODE = Client(
@@ -68,6 +69,7 @@ VSCODE = Client(
         "`/v1/responses` or `/v1/messages`.",
         "VS Code 1.122 or newer. A key typed into the dialog stays out of the file.",
     ),
+    agents=("githubcopilotchat/", "vscode/"),
 )
 
 ZED = Client(
@@ -103,4 +105,5 @@ ZED = Client(
     notes=(
         "The variable's name comes from the provider's. An editor that was not started in that shell doesn't see it.",
     ),
+    agents=("zed/",),
 )

@@ -29,6 +29,7 @@ print(answer.choices[0].message.content)
     habit="Gives `reasoning_content` as an extra field; whether it goes back is up to your code.",
     notes=("Or `OPENAI_BASE_URL` and `OPENAI_API_KEY` in the environment.",),
     tried="as locked, by `make test`",
+    agents=("openai/", "asyncopenai/"),
 )
 
 ANTHROPIC_SDK = Client(
@@ -54,6 +55,7 @@ print(answer.content[-1].text)
     habit="Gives thinking blocks; whether they go back is up to your code.",
     notes=("No `/v1` in the base. Or `ANTHROPIC_BASE_URL` and `ANTHROPIC_API_KEY` in the environment.",),
     tried="as locked, by `make test`",
+    agents=("anthropic/", "asyncanthropic/"),
 )
 
 GOOGLE_SDK = Client(
@@ -79,6 +81,7 @@ print(answer.text)
     habit="Gives signatures, and sends them back in URL-safe base64.",
     notes=("No `/v1beta` in the base.",),
     tried="as locked, by `make test`",
+    agents=("google-genai-sdk/",),
 )
 
 LITELLM = Client(
@@ -113,6 +116,7 @@ print(answer.choices[0].message.content)
         ),
     ),
     habit="Keeps reasoning on chat, with a field of its own beside it; moves Anthropic's thinking to the front.",
+    agents=("litellm/",),
 )
 
 OPEN_WEBUI = Client(
@@ -129,4 +133,5 @@ OPEN_WEBUI = Client(
     ),
     habit="Sends reasoning back as visible text, by report.",
     notes=("In a container, 127.0.0.1 is the container: give the address of the host.",),
+    agents=("open webui", "open-webui/"),
 )

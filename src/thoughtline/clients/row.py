@@ -26,7 +26,7 @@ class SetupStep(NamedTuple):
 
 class Client(NamedTuple):
     """A row. `provider` is the one it is pointed at if none is named; `habit` is what it does to reasoning; `tried`, as
-    which version it went through a gateway, and how."""
+    which version it went through a gateway, and how. `agents` are how its user agents begin, in small letters."""
 
     name: str
     title: str
@@ -37,3 +37,4 @@ class Client(NamedTuple):
     habit: str
     notes: tuple[str, ...] = ()
     tried: str = ""
+    agents: tuple[str, ...] = ()

@@ -37,6 +37,7 @@ export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
         "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
     ),
     tried="2.1.325, by `make test-clients`",
+    agents=("claude-cli/", "claude-code/"),
 )
 
 CODEX = Client(
@@ -73,6 +74,7 @@ wire_api = "responses"
         "It warns that it has no metadata for the model; that is no error.",
     ),
     tried="0.166.0, by `make test-clients`",
+    agents=("codex_", "codex-", "codex/"),
 )
 
 COPILOT_CLI = Client(
@@ -99,6 +101,7 @@ export COPILOT_MODEL=<model>
         "`COPILOT_OFFLINE=true` keeps it from GitHub.",
     ),
     tried="1.0.102, by `make test-clients`",
+    agents=("copilot/", "githubcopilotcli/", "copilot-cli/"),
 )
 
 CLINE = Client(
@@ -126,6 +129,7 @@ Model ID        <model>
         "`~/.cline/data/settings/providers.json`.",
     ),
     tried="3.0.65, by `make test-clients`",
+    agents=("cline/",),
 )
 
 _OPENCODE_LINES = """
@@ -167,6 +171,7 @@ OPENCODE = Client(
         "`OPENCODE_DISABLE_MODELS_FETCH=1` keeps it from models.opencode.ai; packages it asks of npm even so.",
     ),
     tried="1.18.33, by `make test-clients`",
+    agents=("opencode/",),
 )
 
 KILO = Client(
@@ -179,6 +184,7 @@ KILO = Client(
     habit="Keeps reasoning.",
     notes=_OPENCODE_NOTES,
     tried="7.7.9, by hand on 2026-11-15",
+    agents=("kilo-code/", "kilocode/", "kilo/"),
 )
 
 GEMINI_CLI = Client(
@@ -210,6 +216,7 @@ export GEMINI_MODEL=<model>
         '`"privacy": {"usageStatisticsEnabled": false}` in the same file stops telemetry, which goes elsewhere.',
     ),
     tried="0.61.0, by `make test-clients`",
+    agents=("geminicli/", "gemini-cli/"),
 )
 
 QWEN_CODE = Client(
@@ -237,6 +244,7 @@ qwen --auth-type openai
         '`{"privacy": {"usageStatisticsEnabled": false}}` in `~/.qwen/settings.json` stops telemetry.',
     ),
     tried="0.24.4, by `make test-clients`; 0.15.10, by hand on 2026-11-15",
+    agents=("qwencode/", "qwen-code/"),
 )
 
 CONTINUE = Client(
@@ -266,6 +274,7 @@ models:
     habit="Strips all reasoning.",
     notes=("Without `apiBase` the key goes to OpenAI.",),
     tried="1.5.47, by `make test-clients`",
+    agents=("continue/",),
 )
 
 AIDER = Client(
@@ -286,6 +295,7 @@ aider --model openai/<model>
         ),
     ),
     habit="Strips reasoning; after a restart it sends some of it as visible text. It calls no tools.",
+    agents=("aider/",),
 )
 
 PI = Client(
@@ -331,4 +341,5 @@ PI = Client(
         "newest refuse; with `openai-completions` the gateway asks as they want it.",
     ),
     tried="0.73.1, by `make test-clients`",
+    agents=("pi/", "pi-coding-agent/"),
 )

@@ -12,21 +12,17 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlencode
 
 import msgspec
-from pyreqwest.client import ClientBuilder
-from pyreqwest.exceptions import PyreqwestError
 from rich.console import Console
 from rich.table import Table
 
-from thoughtline.addresses import own_url
-from thoughtline.commands.options import add_config_option, flags_of
+from thoughtline.commands.admin_client import AdminClient, add_gateway_options
+from thoughtline.commands.options import flags_of
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
-from thoughtline.gateway.admin.cache import entry_answer, stats_answer
-from thoughtline.gateway.admin_token import admin_token
+from thoughtline.gateway.admin.cache import as_kept, entry_answer, stats_answer
 from thoughtline.gateway.bus import StoreCounts
-from thoughtline.settings import Settings, data_directory, load_settings
+from thoughtline.settings import Settings, load_settings
 from thoughtline.stores import Filter, Store, durable_store
 from thoughtline.stores.base import MAX_PAGE
 from thoughtline.values.errors import Declined, ThoughtlineError
@@ -54,47 +50,27 @@ class StoreCache:
         self._store = store
 
     async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
-        page = await self._store.list_entries(where, limit, cursor)
+        page = await self._store.list_entries(await as_kept(self._store, where), limit, cursor)
         stats = stats_answer(await self._store.stats(), StoreCounts())
         return CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor)
 
     async def clear(self, where: Filter) -> int:
-        return await self._store.delete(where)
+        return await self._store.delete(await as_kept(self._store, where))
 
 
 class GatewayCache:
     """A running gateway, asked as an administrator."""
 
-    def __init__(self, url: str, token: str) -> None:
-        self._url = url.rstrip("/") + _PATH
-        self._token = token
+    def __init__(self, gateway: AdminClient) -> None:
+        self._gateway = gateway
 
     async def page(self, where: Filter, limit: int, cursor: str | None) -> CachePage:
         query = {**_query(where), "limit": str(limit), **({"cursor": cursor} if cursor else {})}
-        return msgspec.json.decode(await self._ask("GET", query), type=CachePage)
+        return msgspec.json.decode(await self._gateway.ask("GET", _PATH, query), type=CachePage)
 
     async def clear(self, where: Filter) -> int:
-        answer = msgspec.json.decode(await self._ask("DELETE", _query(where)), type=dict[str, int])
+        answer = msgspec.json.decode(await self._gateway.ask("DELETE", _PATH, _query(where)), type=dict[str, int])
         return next(iter(answer.values()))
-
-    async def _ask(self, method: str, query: dict[str, str]) -> bytes:
-        async with ClientBuilder().build() as client:
-            request = client.request(method, f"{self._url}?{urlencode(query)}").bearer_auth(self._token)
-            try:
-                response = await request.build().send()
-            except PyreqwestError:
-                raise Declined(
-                    502,
-                    "no_gateway",
-                    f"No gateway answers at {self._url}.",
-                    "Start it, name it with --url, or use --store.",
-                ) from None
-            body = (await response.bytes()).to_bytes()
-        if response.status != 200:
-            raise Declined(
-                response.status, "refused", f"The gateway answers {response.status}.", _remedy(response.status)
-            )
-        return body
 
 
 def _query(where: Filter) -> dict[str, str]:
@@ -108,20 +84,12 @@ def _query(where: Filter) -> dict[str, str]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _remedy(status: int) -> str:
-    return "Give its admin token with --token." if status == 401 else ""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=list(_ACTIONS), help="what to do")
     parser.add_argument(
         "id", nargs="?", metavar="ID", help="for show: a tool call's id, or the beginning of an entry's"
     )
-    parser.add_argument("--url", help="a running gateway (default: the one of the settings)")
-    parser.add_argument(
-        "--token", help="its admin token (default: that of the settings, else the one made at its first start)"
-    )
-    add_config_option(parser)
+    add_gateway_options(parser)
     parser.add_argument("--store", metavar="URL", help="look into this store instead of asking a gateway")
     for name in _FILTERS:
         parser.add_argument(
@@ -150,8 +118,7 @@ async def _run(settings: Settings, options: argparse.Namespace) -> int:
 @asynccontextmanager
 async def _opened(settings: Settings, options: argparse.Namespace) -> AsyncIterator[Cache]:
     if options.store is None:
-        token = options.token or admin_token(settings, data_directory(os.environ, Path.home()))
-        yield GatewayCache(options.url or own_url(settings.server.host, settings.server.port), token)
+        yield GatewayCache(AdminClient.of(settings, options))
         return
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()
@@ -239,7 +206,7 @@ def _show_stats(stats: CacheStats) -> None:
     told = {
         "turns": f"{stats.total_entries} ({stats.memory_entries} in memory, {stats.db_entries} on disk)",
         "characters": str(stats.total_chars),
-        "looked up": f"{stats.hits} found, {stats.misses} not; {stats.replays} replayed ({stats.replay_rate})",
+        "put back": f"{stats.hits} turns that needed it, {stats.misses} not ({stats.replay_rate})",
         "oldest": _minute(stats.oldest_entry),
         "newest": _minute(stats.newest_entry),
     }

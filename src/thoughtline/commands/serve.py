@@ -21,6 +21,8 @@ from thoughtline.gateway.serving import ServeOptions, listen, serve
 from thoughtline.settings import Settings, data_directory
 from thoughtline.values.errors import ThoughtlineError
 
+KEEPS_BODIES = "the last 50 requests are kept in memory with all that was said in them ([debug] keep_bodies)"
+
 
 def run(chosen: argparse.Namespace) -> int:
     options = ServeOptions(chosen.config, flags_of(chosen))
@@ -55,6 +57,7 @@ def show_banner(console: Console, settings: Settings, url: str, code: str, token
         ("store", masked_url(settings.store_url)),
         ("workers", str(settings.server.workers)),
         ("look", login),
+        *([("bodies", KEEPS_BODIES)] if settings.debug.keep_bodies else []),
         ("", ""),
         ("Claude Code", f"ANTHROPIC_BASE_URL={at} claude"),
         ("Codex", f'base_url = "{at}/v1", wire_api = "responses"   in ~/.codex/config.toml'),

@@ -48,6 +48,16 @@ class Breakers:
             return "closed"
         return "open" if now < breaker.open_until else "half_open"
 
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The targets that something was told against."""
+        return tuple(self._breakers)
+
+    def failures(self, target: str) -> int:
+        """How often it failed in a row."""
+        breaker = self._breakers.get(target)
+        return breaker.failures if breaker is not None else 0
+
     def admits(self, target: str, now: float) -> bool:
         """Whether a target is worth asking now: for a half-open one, whether nobody else is trying it."""
         state = self.state(target, now)

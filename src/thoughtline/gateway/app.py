@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from thoughtline.gateway import shared_settings
+from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.admission import Connections
@@ -114,8 +115,13 @@ class Gateway:
         state = await self._make_state()
         self.state = state._replace(envelope_key=await envelope_key(state.settings, state.store))
         self.state.bus.open()
+        await self.state.asking.open(self._answer)
         await self.refresh()
         self._refreshing = asyncio.ensure_future(self._refresh())
+
+    async def _answer(self, question: bytes) -> bytes:
+        """To another worker."""
+        return await recent.answer(self.state, question)
 
     def leave(self) -> None:
         """No new request will come: whoever only listens is sent away, so that nobody waits for them."""
@@ -127,6 +133,7 @@ class Gateway:
             self._refreshing.cancel()
         self.state.journal.flush()
         self.state.bus.close()
+        await self.state.asking.close()
         self.state.limits.counts.close()
         self.state.work.close()
         await self.state.upstreams.close()
@@ -139,6 +146,7 @@ class Gateway:
             await self.state.lessons.refresh()
             shared = await shared_settings.load(self.state.store)
             key = await envelope_key(self.state.settings, self.state.store, self.state.envelope_key)
+            await recent.share(self.state)
         except StoreError as error:
             log.warning("what other replicas did is not known: %s", error)
             return

@@ -18,6 +18,7 @@ from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS
+from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
 from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target
@@ -29,7 +30,9 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.secrecy import check_what_goes_up
+from thoughtline.gateway.served import RefusalNote
 from thoughtline.gateway.upstream import UpstreamResponse
+from thoughtline.replay.refusals import classify
 from thoughtline.replayer import Prepared
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
@@ -38,6 +41,9 @@ from thoughtline.values.errors import LimitExceeded, ThoughtlineError
 
 MAX_REFUSAL_BYTES = 4 * 2**20
 """An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""
+
+MOST_WORDS = 2000
+"""Characters of a provider's error that are remembered."""
 
 _REFUSALS = frozenset({400, 404, 413, 422})
 """What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
@@ -93,6 +99,12 @@ class Attempt:
         self.estimate: bytes | None = None
         self.upstream_seconds = 0.0
         self.bytes_up = 0
+        self.started_at = 0.0
+        self.sends = self.status = 0
+        self.error = ""
+        self.session: str | None = None
+        self.refusals: list[RefusalNote] = []
+        self.sent: tuple[bytes, bytes] | None = None
         self._due = 0.0
 
     @property
@@ -105,11 +117,15 @@ class Attempt:
         return self.incoming.caller.credential if self._is_callers else ""
 
     @property
+    def endpoint(self) -> str:
+        provider = self.target.provider
+        return provider.bases.get(self.target.format, provider.base_url)
+
+    @property
     def destination(self) -> Destination:
         target = self.target
-        endpoint = target.provider.bases.get(target.format, target.provider.base_url)
         account = account_of(self.key or self._credential)
-        return Destination(target.provider.name, endpoint, target.model, target.format, account)
+        return Destination(target.provider.name, self.endpoint, target.model, target.format, account)
 
     @property
     def sealer(self) -> Sealer:
@@ -217,11 +233,17 @@ class Attempt:
         if self.incoming.encoding:
             headers.append(("content-encoding", self.incoming.encoding))
         self.bytes_up += len(body)
+        self.sends += 1
+        if self.state.settings.debug.keep_bodies:
+            self.sent = self.sent[0] if self.sent is not None else self.incoming.body, body
         began = time.perf_counter()
+        self.started_at = self.started_at or began
         self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
         try:
             caller = self.incoming.caller.tenant
-            return await self.state.upstreams.send(provider, method, url, headers, body, caller=caller)
+            response = await self.state.upstreams.send(provider, method, url, headers, body, caller=caller)
+            self.status = response.status
+            return response
         finally:
             self.upstream_seconds += time.perf_counter() - began
 
@@ -229,8 +251,15 @@ class Attempt:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
         refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
+        self.refusals.append(_noted(response.status, refusal.plain))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
             return None
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
+
+
+def _noted(status: int, body: bytes) -> RefusalNote:
+    """What is remembered of an error to explain it."""
+    said = read_error(status, body)
+    return RefusalNote(status, time.perf_counter(), said.message[:MOST_WORDS], said.code or "", classify(status, body))

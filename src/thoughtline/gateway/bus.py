@@ -1,4 +1,4 @@
-"""What the workers of one machine tell each other: their lines, and what they have counted.
+"""What the workers of one machine tell each other: what they have counted, and their requests while somebody listens.
 
 Each worker has a Unix datagram socket in a directory that only its user can enter, and sends what happened to all the
 others a few times a second. Nothing waits for anybody: what doesn't fit into a neighbour's queue is lost to it, and it
@@ -20,14 +20,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from thoughtline.gateway.journal import Journal, Line
+from thoughtline.gateway.admin.request_answers import RequestRow
+from thoughtline.gateway.journal import Journal
 from thoughtline.stores.base import Counters
 
 log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.1
 MAX_MESSAGE_BYTES = 48 * 2**10
-MAX_LINES_WAITING = 4096
+MAX_ROWS_WAITING = 4096
 BUFFER_BYTES = 256 * 2**10
 MAX_READ_AT_ONCE = 64
 _SUFFIX = ".sock"
@@ -42,13 +43,17 @@ class StoreCounts(Struct, frozen=True):
 
 
 class Told(Struct, frozen=True, omit_defaults=True):
-    """A message. `lost` lines came before and did not fit; `resets` tells everybody to count anew."""
+    """A message. `lost` rows came before and did not fit; `resets` tells everybody to count anew.
+
+    `listens`: somebody follows the requests at this worker.
+    """
 
     worker: str
     counts: StoreCounts
-    lines: tuple[Line, ...] = ()
+    rows: tuple[RequestRow, ...] = ()
     lost: int = 0
     resets: bool = False
+    listens: bool = False
 
 
 class Bus:
@@ -58,13 +63,14 @@ class Bus:
         self._directory = Path(directory) if directory else None
         self._journal = journal
         self._counters = counters
-        self._name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self.name = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: list[bytes] = []
         self._overflowed = 0
         self._lost: dict[str, int] = {}
         self._others: dict[str, StoreCounts] = {}
+        self._listening: set[str] = set()
         self._decoder = msgspec.json.Decoder(Told)
         self._encoder = msgspec.json.Encoder()
 
@@ -84,13 +90,14 @@ class Bus:
             return
         try:
             _require_private(self._directory)
-            self._socket = _bound(self._directory / (self._name + _SUFFIX))
+            self._socket = _bound(self._directory / (self.name + _SUFFIX))
         except (OSError, AttributeError) as problem:  # no AF_UNIX on Windows
             log.warning("workers can't hear each other: %s", type(problem).__name__)
             return
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket.fileno(), self._read)
-        self._journal.follow(self.tell)
+        self._journal.pass_on(self.tell)
+        self._journal.on_listening = self.say
         self.say()
 
     def close(self) -> None:
@@ -101,26 +108,26 @@ class Bus:
         self._socket.close()
         self._socket = None
         with contextlib.suppress(OSError):
-            (self._directory / (self._name + _SUFFIX)).unlink()
+            (self._directory / (self.name + _SUFFIX)).unlink()
 
-    def tell(self, line: Line) -> None:
-        """Pass a line on, with those of the same moment."""
-        if self._socket is None or self._loop is None:
+    def tell(self, row: RequestRow) -> None:
+        """Pass a row on, with those of the same moment, to the workers at which somebody listens."""
+        if self._socket is None or self._loop is None or not self._listening:
             return
         if not self._waiting:
             self._loop.call_later(FLUSH_SECONDS, self.flush)
-        if len(self._waiting) >= MAX_LINES_WAITING:
+        if len(self._waiting) >= MAX_ROWS_WAITING:
             self._overflowed += 1
             return
-        self._waiting.append(self._encoder.encode(line))
+        self._waiting.append(self._encoder.encode(row))
 
     def flush(self) -> None:
         """Send what waits."""
         waiting, self._waiting = self._waiting, []
         lost, self._overflowed = self._overflowed, 0
-        neighbours = list(self._neighbours()) if waiting else []
-        for lines in _parts(waiting) if neighbours else ():
-            self._send_to(neighbours, lines, lost)
+        neighbours = [path for path in self._neighbours() if path.stem in self._listening] if waiting else []
+        for rows in _parts(waiting) if neighbours else ():
+            self._send_to(neighbours, rows, lost)
             lost = 0
 
     def say(self) -> None:
@@ -144,17 +151,18 @@ class Bus:
             return
         with contextlib.suppress(OSError):
             for path in self._directory.iterdir():
-                if path.suffix == _SUFFIX and path.stem != self._name:
+                if path.suffix == _SUFFIX and path.stem != self.name:
                     yield path
 
-    def _send_to(self, neighbours: list[Path], lines: list[bytes], lost: int, resets: bool = False) -> None:
+    def _send_to(self, neighbours: list[Path], rows: list[bytes], lost: int, resets: bool = False) -> None:
         for path in neighbours:
             missed = self._lost.pop(path.stem, 0) + lost
-            message = self._encoder.encode(Told(self._name, self._own_counts(), (), missed, resets))
-            if lines:
-                message = message[:-1] + b',"lines":[' + b",".join(lines) + b"]}"
+            told = Told(self.name, self._own_counts(), (), missed, resets, self._journal.listeners > 0)
+            message = self._encoder.encode(told)
+            if rows:
+                message = message[:-1] + b',"rows":[' + b",".join(rows) + b"]}"
             if not self._send(path, message):
-                self._lost[path.stem] = missed + len(lines)
+                self._lost[path.stem] = missed + len(rows)
 
     def _send(self, path: Path, message: bytes) -> bool:
         """Whether a neighbour got it. One that is gone without a word is cleared away."""
@@ -162,6 +170,7 @@ class Bus:
         try:
             self._socket.sendto(message, str(path))
         except ConnectionRefusedError:
+            self._note_listening(path.stem, listens=False)
             with contextlib.suppress(OSError):
                 path.unlink()
         except FileNotFoundError:
@@ -186,20 +195,29 @@ class Bus:
             return  # a worker of another version, or one that was cut short
         if told.resets:
             self._begin_anew()
+        is_new = told.worker not in self._others
         self._others[told.worker] = told.counts
-        self._journal.hear(told.lines, told.lost)
+        if is_new and self._journal.listeners:
+            self.say()  # it can't know yet that somebody listens
+        self._note_listening(told.worker, listens=told.listens)
+        self._journal.hear(told.rows, told.lost)
+
+    def _note_listening(self, worker: str, *, listens: bool) -> None:
+        """Who has left says so, or its socket is found to be dead; only for those who listen rows are made."""
+        (self._listening.add if listens else self._listening.discard)(worker)
+        self._journal.is_heard_elsewhere = bool(self._listening)
 
 
-def _parts(lines: list[bytes]) -> Iterator[list[bytes]]:
-    """Lines in messages of a bounded size."""
+def _parts(rows: list[bytes]) -> Iterator[list[bytes]]:
+    """Rows in messages of a bounded size."""
     part: list[bytes] = []
     size = 0
-    for line in lines:
-        if part and size + len(line) > MAX_MESSAGE_BYTES:
+    for row in rows:
+        if part and size + len(row) > MAX_MESSAGE_BYTES:
             yield part
             part, size = [], 0
-        part.append(line)
-        size += len(line) + 1
+        part.append(row)
+        size += len(row) + 1
     yield part
 
 

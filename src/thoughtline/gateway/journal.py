@@ -1,4 +1,5 @@
-"""What happened, one line for each request: for the log, for whoever listens at `/api/events`, for the counters.
+"""What happened, one line for each request: for the log and for the counters. Whoever listens at `/api/events` gets
+rows, which are made only while somebody does.
 
 A line names the route, the model and what was done. It holds no content and no credential.
 """
@@ -14,11 +15,11 @@ from typing import BinaryIO, Protocol
 import msgspec
 from msgspec import Struct
 
+from thoughtline.gateway.admin.request_answers import RequestRow
 from thoughtline.values.outcome import Counts
 
 MAX_WAITING = 256
-"""Lines that a slow listener may be behind; then it loses the oldest, and is told how many."""
-MAX_RECENT = 500
+"""Rows that a slow listener may be behind; then it loses the oldest, and is told how many."""
 _FLUSH_SECONDS = 0.2
 
 
@@ -59,29 +60,29 @@ class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
 
 
 class Listener:
-    """Somebody who follows the lines as they come."""
+    """Somebody who follows the requests as they come."""
 
     def __init__(self) -> None:
-        self._lines: deque[Line] = deque(maxlen=MAX_WAITING)
-        self._has_lines = asyncio.Event()
+        self._rows: deque[RequestRow] = deque(maxlen=MAX_WAITING)
+        self._has_rows = asyncio.Event()
         self.lost = 0
 
-    def tell(self, line: Line) -> None:
-        if len(self._lines) == MAX_WAITING:
+    def tell(self, row: RequestRow) -> None:
+        if len(self._rows) == MAX_WAITING:
             self.lost += 1
-        self._lines.append(line)
-        self._has_lines.set()
+        self._rows.append(row)
+        self._has_rows.set()
 
     def take_lost(self) -> int:
-        """How many lines were lost since the last time."""
+        """How many rows were lost since the last time."""
         lost, self.lost = self.lost, 0
         return lost
 
-    async def next(self) -> Line:
-        while not self._lines:
-            self._has_lines.clear()
-            await self._has_lines.wait()
-        return self._lines.popleft()
+    async def next(self) -> RequestRow:
+        while not self._rows:
+            self._has_rows.clear()
+            await self._has_rows.wait()
+        return self._rows.popleft()
 
 
 class Meter(Protocol):
@@ -95,7 +96,10 @@ class Meter(Protocol):
 
 
 class Journal:
-    """Lines in; a log, a short memory and listeners out."""
+    """Lines in, a log and counters out; rows in, listeners out.
+
+    `is_heard_elsewhere`: somebody listens at another worker. `on_listening` is called when somebody comes or goes.
+    """
 
     def __init__(self, log: BinaryIO | None = None, count: Callable[[Line], None] | None = None) -> None:
         self._log = log
@@ -104,15 +108,30 @@ class Journal:
         self._unwritten: list[bytes] = []
         self._listeners: set[Listener] = set()
         self._encoder = msgspec.json.Encoder()
-        self.recent: deque[Line] = deque(maxlen=MAX_RECENT)
+        self._passes_on: Callable[[RequestRow], None] | None = None
+        self.is_heard_elsewhere = False
+        self.on_listening: Callable[[], None] = lambda: None
 
     def tell(self, line: Line) -> None:
-        self.recent.append(line)
         for follow in self._followers:
             follow(line)
-        for listener in self._listeners:
-            listener.tell(line)
         self.note(line)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether rows are worth making."""
+        return bool(self._listeners) or self.is_heard_elsewhere
+
+    def publish(self, row: RequestRow) -> None:
+        """A request has begun, streams or is over: for whoever listens, here and at other workers."""
+        for listener in self._listeners:
+            listener.tell(row)
+        if self._passes_on is not None:
+            self._passes_on(row)
+
+    def pass_on(self, passes_on: Callable[[RequestRow], None]) -> None:
+        """Call this with every row of this process."""
+        self._passes_on = passes_on
 
     def say(self, event: str, detail: str = "") -> None:
         """Something that is not a request: for the log alone."""
@@ -152,12 +171,12 @@ class Journal:
         if change and self._meter is not None:
             self._meter.stream(change)
 
-    def hear(self, lines: Iterable[Line], lost: int) -> None:
-        """Lines of another worker: for listeners alone, its own log and counters have them."""
+    def hear(self, rows: Iterable[RequestRow], lost: int) -> None:
+        """Rows of another worker."""
         for listener in self._listeners:
             listener.lost += lost
-            for line in lines:
-                listener.tell(line)
+            for row in rows:
+                listener.tell(row)
 
     @property
     def listeners(self) -> int:
@@ -166,10 +185,12 @@ class Journal:
     def listen(self) -> Listener:
         listener = Listener()
         self._listeners.add(listener)
+        self.on_listening()
         return listener
 
     def leave(self, listener: Listener) -> None:
         self._listeners.discard(listener)
+        self.on_listening()
 
 
 def standard_log() -> BinaryIO:

@@ -27,3 +27,18 @@ def masked_url(url: str) -> str:
 def _masked_option(option: str) -> str:
     name = option.partition("=")[0]
     return option if name in _PLAIN_OPTIONS else f"{name}={MASK}"
+
+
+KEYS = re.compile(r"(?i)(bearer\s+|\b(?:sk|tl|xai|pplx|csk|nvapi)-|\b(?:gsk|hf|fw)_|\bAIza)[\w.*+/=-]{6,}")
+"""How the keys of providers and ours begin, and what a bearer shows."""
+
+
+def masked_words(text: str, most: int) -> str:
+    """The beginning of what somebody said, on one line, without the keys that it may quote."""
+    said = KEYS.sub(rf"\1{MASK}", " ".join(text[: 4 * most].split()))
+    return said if len(said) <= most else f"{said[: most - 1]}…"
+
+
+def masked_body(body: bytes) -> str:
+    """A body without what looks like a key."""
+    return KEYS.sub(rf"\1{MASK}", body.decode("utf-8", "replace"))

@@ -149,8 +149,8 @@ class _StoreFigures:
         names = {
             "failures": "Calls of the durable store that failed.",
             "lost": "Turns that could not be written.",
-            "hits": "Look-ups that found something.",
-            "misses": "Look-ups that found nothing.",
+            "hits": "Turns that needed reasoning and got their own back.",
+            "misses": "Turns that needed reasoning and did not get their own back.",
         }
         self._totals = {
             name: Counter(f"thoughtline_store_{name}", about, registry=registry) for name, about in names.items()

@@ -27,6 +27,7 @@ from thoughtline.gateway.choosing import Target, keys_to_ask_with, named_provide
 from thoughtline.gateway.disconnect import DRAIN_SECONDS, Disconnect
 from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.estimating import ESTIMATE_HEADER
+from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.headers import Headers, header_value, replay_header, response_headers, with_findings
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.journal import Line
@@ -36,8 +37,10 @@ from thoughtline.gateway.reading import log_problem
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
+from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
+from thoughtline.gateway.telling import kept_bodies, line_of, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.replayer import MAX_FINDINGS, Prepared
@@ -65,7 +68,7 @@ class Exchange:
         self._captured = 0
         self._status = 0
         self._relay: Relay | None = None
-        self._code = ""
+        self._code = self._message = ""
         self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late)
         self._is_degraded = False
         self._summed: tuple[Prepared, Outcome] | None = None
@@ -75,6 +78,7 @@ class Exchange:
 
     async def run(self, send: Send) -> None:
         """Serve it. Whatever goes wrong before the first byte becomes an error in the client's own words."""
+        self._state.recent.begin(self.id, self)
         try:
             await self._serve(send)
         except ClientGone:
@@ -90,7 +94,7 @@ class Exchange:
             await self._decline(Declined(500, "internal", "Something went wrong here.", "The log says where."), send)
         finally:
             self._disconnect.stop()
-            self._state.journal.tell(self._line())
+            self._leave()
 
     async def _serve(self, send: Send) -> None:
         incoming, route = self._incoming, self._incoming.route
@@ -142,6 +146,7 @@ class Exchange:
             return True
         with state.limits.stream(self._incoming.caller.key if attempt.is_streaming else None):
             state.health.asked(target.health_name, state.clock())
+            self._publish()
             try:
                 response = await attempt.ask()
             except Declined as error:
@@ -161,6 +166,7 @@ class Exchange:
     def _declined(self, attempt: Attempt, error: Declined) -> bool:
         """Asking failed, and the client has seen nothing of it: the next target is asked, if there is one."""
         failure = failure_of_error(error.code)
+        attempt.error = error.code
         self._note_failure(attempt, failure)
         if attempt.is_last or failure is None:
             raise error
@@ -242,6 +248,7 @@ class Exchange:
             if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
                 work = state.replayer.work_for(attempt.prepared.body)
                 watch = await work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
+                attempt.session = watch.provenance.session if watch.provenance is not None else None
                 stages = down(
                     Received(
                         attempt, response, watch, is_stream=is_stream, encoding=_encoding(response), now=state.clock()
@@ -253,6 +260,8 @@ class Exchange:
         self._status = response.status
         if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
             self._let_go()
+        if state.journal.is_watched:
+            relay.on_start = self._publish
         counts = is_stream or watch is None
         began = time.perf_counter()
         try:
@@ -371,7 +380,7 @@ class Exchange:
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
         declined = as_declined(error)
-        self._code = declined.code
+        self._code, self._message = declined.code, str(declined)
         if self._relay is not None and self._relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
         self._status = declined.status
@@ -381,37 +390,43 @@ class Exchange:
             headers.append((b"retry-after", str(math.ceil(declined.retry_after_seconds)).encode()))
         await send_whole(send, declined.status, [*headers, *self._own_headers()], body)
 
+    def told(self, *, is_over: bool = False) -> Served:
+        """All there is to say of it by now."""
+        return told(
+            self._line(),
+            self._incoming,
+            self._attempts,
+            relay=self._relay,
+            began=self._began,
+            message=self._message,
+            is_over=is_over,
+        )
+
+    def _publish(self) -> None:
+        """Tell whoever listens how far it is."""
+        if self._state.journal.is_watched:
+            self._state.journal.publish(row_of(self.told(), self._state.bus.name))
+
+    def _leave(self) -> None:
+        """What is left of it: its line in the journal, and what explains it."""
+        state, served = self._state, self.told(is_over=True)
+        state.recent.end(served)
+        if self._last is not None and self._last.sent is not None:
+            state.recent.keep_bodies(self.id, kept_bodies(self._last))
+        state.journal.tell(served.line)
+        if state.journal.is_watched:
+            state.journal.publish(row_of(served, state.bus.name))
+
     def _line(self) -> Line:
-        incoming, last, relay, outcome = self._incoming, self._last, self._relay, self._outcome()
-        problem = last.prepared.problem if last and last.prepared else None
-        return Line(
-            **outcome.counted,
-            at=self._state.clock(),
-            request=self.id,
-            tenant=incoming.caller.tenant,
-            method=incoming.scope["method"],
-            route=incoming.route.action,
-            provider=last.target.provider.name if last else "",
-            format=incoming.route.format or "",
-            model=last.target.model if last else "",
+        return line_of(
+            self._outcome(),
+            self._incoming,
+            self._attempts,
+            relay=self._relay,
             status=self._status,
-            session=incoming.identity.session,
-            agent=incoming.identity.agent,
-            is_streaming=last.is_streaming if last else incoming.route.is_streaming,
-            via=outcome.route,
-            handoff=outcome.handoff,
-            added_chars=outcome.added_chars,
-            findings=outcome.findings,
             captured=self._captured,
-            upstream_ms=outcome.upstream_ms,
-            own_ms=outcome.own_ms,
-            bytes_up=sum(attempt.bytes_up for attempt in self._attempts),
-            bytes_down=relay.bytes_down if relay else 0,
-            attempts=len(self._attempts),
             store=self._store_word,
-            late=relay.saving.late if relay else 0,
             code=self._code,
-            note=relay.note if relay and relay.note else "unread" if problem else "",
         )
 
 

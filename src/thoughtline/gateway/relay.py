@@ -8,6 +8,7 @@ finds it. When the client goes away the answer is read on for the record's sake,
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.pipeline import Down
 from thoughtline.gateway.reading import BRIEF_BYTES, LONG_BYTES, ReadStream, ReadWhole
 from thoughtline.gateway.saving import Hold, Saving
+from thoughtline.gateway.served import TokenCounts
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.replay.findings import Finding
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
@@ -60,12 +62,21 @@ class Relay:
         self.bytes_down = 0
         self.problem = ""
         self.has_started = False
+        self.started_at = 0.0
+        self.on_start: Callable[[], None] | None = None
 
     @property
     def note(self) -> str:
         """What went wrong, for the journal."""
         reader = self._down.reader
         return self.saving.note or self.problem or (reader.note if reader is not None else self._down.unread)
+
+    @property
+    def tokens(self) -> TokenCounts | None:
+        """As the provider counts them, if it has told."""
+        watch = self._down.reader.watch if self._down.reader is not None else None
+        usage = watch.usage if watch is not None else None
+        return None if usage is None else TokenCounts(usage.input, usage.output, usage.reasoning, usage.cached)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -208,5 +219,7 @@ class Relay:
             await send({"type": "http.response.body", "body": data, "more_body": not is_last})
 
     async def _start(self, send: Send) -> None:
-        self.has_started = True
+        self.has_started, self.started_at = True, time.perf_counter()
+        if self.on_start is not None:
+            self.on_start()
         await send({"type": "http.response.start", "status": self._response.status, "headers": self._headers})

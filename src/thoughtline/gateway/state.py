@@ -11,6 +11,7 @@ from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import KnowsKeys
+from thoughtline.gateway.asking import Asking
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.disconnect import Abandoned
 from thoughtline.gateway.guard import Guard
@@ -18,6 +19,8 @@ from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
+from thoughtline.gateway.recent import Recent
+from thoughtline.gateway.replicas import Replicas
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
@@ -65,6 +68,9 @@ class State(NamedTuple):
     late: LateSaves
     work: InThreads
     abandoned: Abandoned
+    recent: Recent
+    asking: Asking
+    replicas: Replicas
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -107,6 +113,7 @@ def make_state(
     metrics, work = Metrics(), InThreads()
     together = Path(settings.bus_directory) if settings.bus_directory else None
     journal.measure(metrics)
+    bus, kept = Bus(settings.bus_directory, journal, store.counters), settings.store
     return State(
         settings,
         store,
@@ -122,7 +129,7 @@ def make_state(
         loaded=settings,
         shared=SettingsPatch(),
         metrics=metrics,
-        bus=Bus(settings.bus_directory, journal, store.counters),
+        bus=bus,
         models=ModelLists(clock),
         signals=Signals(asyncio.Event(), asyncio.Event()),
         health=TargetHealth(),
@@ -130,6 +137,9 @@ def make_state(
         late=LateSaves(),
         work=work,
         abandoned=Abandoned(),
+        recent=Recent(),
+        asking=Asking(settings.bus_directory, bus.name),
+        replicas=Replicas(bus.name, settings.store_url, (kept.encryption_key, kept.previous_encryption_key)),
         clock=clock,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Set
 
-import msgspec
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
@@ -15,7 +14,7 @@ from thoughtline.replay.call_names import CallNames, unrepeated
 from thoughtline.replay.carriers import MOVABLE, Carriers, is_misplaced
 from thoughtline.replay.findings import Finding, place_of
 from thoughtline.replay.inherit import inherit
-from thoughtline.replay.keys import ModelStep, seal_key
+from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.matching import (
     Ambiguous,
     Found,
@@ -25,12 +24,13 @@ from thoughtline.replay.matching import (
     match_merged,
     records_of_seals,
 )
+from thoughtline.replay.noting import NotesOfTurns, why_unsendable
 from thoughtline.replay.pairing import is_named, unnamed
-from thoughtline.replay.pausing import CIPHERTEXT, paused, unasked, without_ciphertext
+from thoughtline.replay.pausing import paused, unasked, wanting_ciphertext, without_ciphertext
 from thoughtline.replay.plans import Plan, Policy, is_issued_by
 from thoughtline.replay.restoring import are_said_in, is_good, is_unsigned, restored, without_thoughts
 from thoughtline.replay.scopes import after_last_user, required_turns
-from thoughtline.replay.stripping import without_record
+from thoughtline.replay.stripping import is_refused, without_record, without_refused
 from thoughtline.replay.weaving import (
     as_text,
     filler_of,
@@ -50,13 +50,11 @@ from thoughtline.values.items import (
     ReasoningText,
     Text,
     ToolCall,
-    Unknown,
-    is_envelope,
     reasoning_of,
-    seal_of,
 )
 from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Record
+from thoughtline.values.turn_notes import Deed, Reason
 from thoughtline.values.turns import Transcript
 
 _PAIRS = (Text, ToolCall)
@@ -95,6 +93,7 @@ class Draft:
         self._used: set[str] = set()
         self._covered: set[int] = set()
         self._names = CallNames()
+        self._notes = NotesOfTurns(transcript.turns)
 
     def _now(self, position: int) -> tuple[Item, ...]:
         """The items of a turn as the plan has them so far."""
@@ -119,22 +118,10 @@ class Draft:
                 self._drop_refused(position)
 
     def _drop_refused(self, position: int) -> None:
-        items = self._now(position)
-        if any(map(self._is_refused, items)):
-            kept = tuple(bare for item in items if (bare := self._without_refused(item)) is not None)
+        items, refused = self._now(position), self._policy.refused
+        if any(is_refused(item, refused) for item in items):
+            kept = without_refused(items, refused)
             self._set(position, self._parted(kept), "foreign", "a seal that this provider has refused, or of ours")
-
-    def _is_refused(self, item: Item) -> bool:
-        """Also what we have sealed ourselves, for a client of another format than its maker's: nobody else reads it."""
-        seal = seal_of(item)
-        if seal is None:
-            return False
-        return is_envelope(seal.data) or (bool(self._policy.refused) and seal_key(seal.data) in self._policy.refused)
-
-    def _without_refused(self, item: Item) -> Item | None:
-        if not self._is_refused(item):
-            return item
-        return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else None
 
     @property
     def _refuses_unsigned(self) -> bool:
@@ -147,6 +134,7 @@ class Draft:
     def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
         self._items[position] = items
         self._counts["stripped"] += 1
+        self._notes.put_stripped(position, rule)
         self._find(rule, position, why)
 
     # --- one step -----------------------------------------------------------------------------------------------------
@@ -158,6 +146,7 @@ class Draft:
         match = settled or match_by_evidence(step, self._found, self._identity, used)
         if isinstance(match, Ambiguous):
             self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")
+            self._notes.lose(step.positions, "ambiguous")
         elif match is not None and not self._says_more(step, match.record):
             self._use(step, match)
             return
@@ -168,6 +157,7 @@ class Draft:
             for part in step.parts:
                 self.take(part, proven, match_by_lineage(part, self._found, self._identity))
             return
+        self._notes.not_find(step)
         for record in records_of_seals(step, self._found, self._identity):
             self._judge(step, record)
         self._unpair(step)
@@ -190,6 +180,7 @@ class Draft:
         record = match.record
         if not record.has_reasoning:
             self._had_none.update(step.positions)
+            self._notes.lose(step.positions, "had_none")
             return
         if self._contract.binds_prefix and step.prefix not in record.keys:
             self._strip_known(step, record, "bound-prefix-changed", "what stands before this turn was changed")
@@ -199,11 +190,11 @@ class Draft:
             self._strip_known(step, record, "foreign", "made by another provider, account or model, or cut short")
             self._unpair(step)
             return
-        self._restore(step, record, items, match.is_glued)
+        self._restore(step, match, items)
 
     def _sendable(self, record: Record) -> tuple[Item, ...] | None:
         """A record's items in a shape that this contract takes; None if there is none."""
-        if self._policy.refused and any(self._is_refused(item) for item in record.items):
+        if self._policy.refused and any(is_refused(item, self._policy.refused) for item in record.items):
             return None
         takes_text = self._contract.takes == "text"
         if self._carriers.keeps_seals(record):
@@ -219,9 +210,9 @@ class Draft:
         items = as_text(record.items, self._contract)
         return items if items and isinstance(items[0], REASONING_KINDS) else None
 
-    def _restore(self, step: ModelStep, record: Record, items: tuple[Item, ...], is_glued: bool) -> None:
-        shown = [self._now(position) for position in step.positions]
-        if is_glued:
+    def _restore(self, step: ModelStep, match: Match, items: tuple[Item, ...]) -> None:
+        record, shown = match.record, [self._now(position) for position in step.positions]
+        if match.is_glued:
             shown = [unglued(own, record.items) for own in shown]
         self._covered.update(step.positions[1:])
         if record.id in self._used and self._contract.kind == "authenticity":
@@ -239,10 +230,9 @@ class Draft:
             if self._contract.dialect.call_ids == "own" or self._carriers.at(position) == "reasoning_details":
                 self._names.learn(target, record)
             if step.is_bare and len(target) > len(own):
-                self._items[position] = target
-                self._counts["restored"] += 1
+                self._put_back(position, target, match.evidence, record.id)
             else:
-                self._replace(position, target)
+                self._replace(position, target, match.evidence, record.id)
 
     def _restore_merged(self, step: ModelStep, records: tuple[Record, ...]) -> bool:
         """Several steps that the client wrote into one: their reasoning one after the other, each before its calls."""
@@ -257,28 +247,35 @@ class Draft:
         self._used.update(record.id for record in records)
         wire, shown = self._transcript.format, [self._now(position)]
         target = restored(items, shown, contract=self._contract, made=items, format=wire)[0]
-        self._replace(position, target)
+        self._replace(position, target, "merged", records[-1].id)
         return True
 
-    def _replace(self, position: int, target: tuple[Item, ...]) -> None:
+    def _replace(self, position: int, target: tuple[Item, ...], evidence: Reason, record: str) -> None:
         shown = self._now(position)
         if is_good(shown, target, self._contract, self._transcript.format):
+            self._notes.keep(position, shown, evidence, record)
             return
         has_own = any(isinstance(item, REASONING_KINDS) and not is_filler(item) for item in shown)
-        self._items[position] = target
-        self._counts["restored"] += 1
+        self._put_back(position, target, evidence, record)
         if has_own:
             self._find("altered", position, "not as the model gave it; the original was put back")
+
+    def _put_back(self, position: int, target: tuple[Item, ...], evidence: Reason, record: str) -> None:
+        self._items[position] = target
+        self._counts["restored"] += 1
+        self._notes.put(position, "restored", evidence, record)
 
     def _strip_known(self, step: ModelStep, record: Record, rule: RuleCode, why: str) -> None:
         """Take out what the client sent of a record that must not go back, and say so."""
         self._find(rule, step.positions[0], why)
+        self._notes.lose(step.positions, why_unsendable(record, self._issuer, self._contract, rule=rule))
         for position in step.positions:
             items = self._now(position)
             kept = without_record(items, record)
             if kept != items:
                 self._items[position] = self._parted(kept)
                 self._counts["stripped"] += 1
+                self._notes.put_stripped(position, rule)
 
     def mend_calls(self) -> None:
         """Calls and results as their maker wrote them, each result once."""
@@ -309,10 +306,8 @@ class Draft:
 
     def ask_for_ciphertext(self) -> None:
         """Where nothing is kept at the provider, reasoning comes back only to those who ask for it in the answer."""
-        is_needed = self._contract.scope == "pairs" and self._transcript.is_stored is False
-        if is_needed and CIPHERTEXT not in self._transcript.includes:
-            wanted = [*self._transcript.includes, CIPHERTEXT]
-            self._members.append(("include", msgspec.json.encode(wanted)))
+        if self._contract.scope == "pairs":
+            self._members += wanting_ciphertext(self._transcript)
 
     # --- what is still missing ------------------------------------------------------------------------------------
 
@@ -364,25 +359,29 @@ class Draft:
                 self._items[position] = (ReasoningText("", None, made_by), *items)
             elif rung == "inherit" and position in inherited and position not in self._had_none:
                 self._items[position] = (replace(inherited[position], format=made_by), *items)
-                self._counts["inherited"] += 1
+                self._count("inherited", position)
             elif rung == "blank":
                 self._items[position] = (ReasoningText(self._contract.filler, None, made_by), *items)
                 self._fillers.add(self._contract.filler)
-                self._counts["blank"] += 1
+                self._count("blank", position)
                 why = "this turn had no" if position in self._had_none else "nobody has this turn's"
                 self._find("missing", position, f"{why} reasoning; a blank stands for it")
             elif rung == "sentinel":
                 self._items[position] = with_sentinel(items)
-                self._counts["blank"] += 1
+                self._count("blank", position)
                 self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
             elif rung == "pause_thinking" and self._pause_thinking():
-                self._counts["missing"] += 1
+                self._count("missing", position)
                 self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
             else:
                 continue
             return
-        self._counts["missing"] += 1
+        self._count("missing", position)
         self._find("missing", position, "nobody has this turn's reasoning")
+
+    def _count(self, deed: Deed, position: int) -> None:
+        self._counts[deed] += 1
+        self._notes.put_unrestored(position, deed, self._found, self._identity)
 
     def _pause_thinking(self) -> bool:
         """Switch thinking off, if this model has a switch."""
@@ -447,4 +446,5 @@ class Draft:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
         filler = min(self._fillers, default=None)
-        return Plan(tuple(edits), tuple(self._members), tuple(self._findings), Counts(**self._counts), filler)
+        findings, notes = tuple(self._findings), self._notes.done()
+        return Plan(tuple(edits), tuple(self._members), findings, Counts(**self._counts), filler, notes)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,9 +42,9 @@ from thoughtline.values.digests import digest, digest_of
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult, plain_token, seal_of
 from thoughtline.values.records import Key, Record
+from thoughtline.values.turn_notes import Evidence
 from thoughtline.values.turns import Transcript, Turn
 
-Evidence = Literal["lineage", "outline", "call", "item", "seal", "context", "before", "session", "place", "prefix"]
 EVIDENCE: dict[str, Evidence] = {name: name for name in get_args(Evidence)}
 
 _CONTEXT_TURNS = 3

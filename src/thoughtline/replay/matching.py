@@ -13,7 +13,6 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from thoughtline.replay.keys import (
-    Evidence,
     ModelStep,
     call_key,
     evidence_of,
@@ -36,6 +35,7 @@ from thoughtline.values.items import (
     seal_of,
 )
 from thoughtline.values.records import Key, Record
+from thoughtline.values.turn_notes import Evidence
 
 Found = Mapping[Key, Sequence[Record]]
 Rank = tuple[int, ...]
@@ -47,11 +47,17 @@ _TELLING = 6
 """Characters that a part of an id must have to tell whose it is."""
 
 
+_STRONGEST: tuple[Evidence, ...] = (
+    *("lineage", "seal", "item", "outline", "call", "place", "context", "before", "session"),
+)
+
+
 class Match(NamedTuple):
-    """The record of a step. `is_glued`: its reasoning stands in the visible text."""
+    """The record of a step. `is_glued`: its reasoning stands in the visible text. `evidence` is the best there is."""
 
     record: Record
     is_glued: bool = False
+    evidence: Evidence = "lineage"
 
 
 class Look(NamedTuple):
@@ -214,7 +220,8 @@ def looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
         is_shown = shows(shown, visible)
         if is_shown or shows_glued(shown, visible, thought_of(record.items)):
             evidence = frozenset(own[one] for one in record.keys if one in own)
-            looks.append(Look(Match(record, not is_shown), evidence, visible))
+            best = next((one for one in _STRONGEST if one in evidence), "lineage")
+            looks.append(Look(Match(record, not is_shown, best), evidence, visible))
     return looks
 
 

@@ -45,6 +45,13 @@ def unasked(transcript: Transcript) -> list[MemberEdit]:
     return FORMATS[transcript.format].unasked(transcript.body)
 
 
+def wanting_ciphertext(transcript: Transcript) -> list[MemberEdit]:
+    """What asks for encrypted reasoning in the answer, where its provider keeps none."""
+    if transcript.is_stored is not False or CIPHERTEXT in transcript.includes:
+        return []
+    return [("include", msgspec.json.encode([*transcript.includes, CIPHERTEXT]))]
+
+
 def without_ciphertext(transcript: Transcript) -> list[MemberEdit]:
     """What no longer asks for encrypted reasoning; the rest of what a request asks for beside its answer stays."""
     if CIPHERTEXT not in transcript.includes:

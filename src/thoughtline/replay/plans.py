@@ -10,6 +10,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.values.destination import Destination
 from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Key, Record
+from thoughtline.values.turn_notes import TurnNote
 from thoughtline.values.turns import Transcript, Turn
 
 
@@ -32,7 +33,7 @@ class Policy(Struct, frozen=True, gc=False):
 class Plan(Struct, frozen=True, gc=False):
     """What to change of a request, and what there is to say about it.
 
-    `filler` is the least that stands for reasoning in it, if anything does.
+    `filler` is the least that stands for reasoning in it, if anything does. `notes` say of each turn what was done.
     """
 
     edits: tuple[tuple[int, Turn], ...]
@@ -40,6 +41,7 @@ class Plan(Struct, frozen=True, gc=False):
     findings: tuple[Finding, ...]
     counts: Counts
     filler: str | None = None
+    notes: tuple[TurnNote, ...] = ()
 
     def apply(self, transcript: Transcript) -> Transcript:
         """The request with the plan carried out; the very same one if there is nothing to do."""

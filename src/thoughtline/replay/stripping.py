@@ -1,11 +1,12 @@
-"""Taking a record's reasoning out of a turn again."""
+"""Taking out of a turn what must not go up: a record's reasoning, seals that were refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from msgspec.structs import replace
 
+from thoughtline.replay.keys import seal_key
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
@@ -13,11 +14,12 @@ from thoughtline.values.items import (
     Text,
     ToolCall,
     Unknown,
+    is_envelope,
     plain_token,
     reasoning_of,
     seal_of,
 )
-from thoughtline.values.records import Record
+from thoughtline.values.records import Key, Record
 
 
 def without_record(items: Sequence[Item], record: Record) -> tuple[Item, ...]:
@@ -39,3 +41,21 @@ def _without_seal(item: Item, known: set[str], texts: set[str], record: Record) 
     if seal is None or plain_token(seal.data) not in known:
         return item
     return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else item
+
+
+def is_refused(item: Item, refused: Set[Key]) -> bool:
+    """Also what we have sealed ourselves, for a client of another format than its maker's: nobody else reads it."""
+    seal = seal_of(item)
+    if seal is None:
+        return False
+    return is_envelope(seal.data) or (bool(refused) and seal_key(seal.data) in refused)
+
+
+def without_refused(items: tuple[Item, ...], refused: Set[Key]) -> tuple[Item, ...]:
+    return tuple(bare for item in items if (bare := _unless_refused(item, refused)) is not None)
+
+
+def _unless_refused(item: Item, refused: Set[Key]) -> Item | None:
+    if not is_refused(item, refused):
+        return item
+    return replace(item, seal=None) if isinstance(item, (Text, ToolCall, Unknown)) else None

@@ -12,6 +12,7 @@ from thoughtline.settings.kinds import DURATION, SIZE
 from thoughtline.settings.structs import (
     ContentTable,
     ContinuitySettings,
+    DebugSettings,
     ReplaySettings,
     ServerSettings,
     StoreTable,
@@ -76,6 +77,7 @@ def defaults() -> dict[str, dict[str, object]]:
         "translation": TranslationSettings(),
         "tags": TagsTable(mode="off"),
         "content": ContentTable(),
+        "debug": DebugSettings(),
     }
     return {name: asdict(table) for name, table in tables.items()}
 

@@ -14,6 +14,7 @@ from thoughtline.settings.kinds import ANY_TEXT, DURATION, FLAG, KEYS, NAMED, UR
 from thoughtline.settings.structs import (
     ContentTable,
     ContinuitySettings,
+    DebugSettings,
     ReplaySettings,
     RouteSettings,
     ServerSettings,
@@ -79,6 +80,7 @@ TABLES: dict[str, tuple[Key, ...]] = {
     "translation": keys_of(TranslationSettings),
     "tags": keys_of(TagsTable),
     "content": keys_of(ContentTable),
+    "debug": keys_of(DebugSettings),
 }
 NAMED_TABLES = ("providers", "routes", "contracts")
 

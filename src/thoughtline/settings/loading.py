@@ -21,6 +21,7 @@ from thoughtline.settings.overlay import lay, lay_environment, spelled
 from thoughtline.settings.provider_tables import ANY_CLIENT, read_providers
 from thoughtline.settings.structs import (
     ContinuitySettings,
+    DebugSettings,
     Flags,
     ReplaySettings,
     RouteSettings,
@@ -145,6 +146,7 @@ def _settings(tree: Table, problems: Problems, store_url: str) -> Settings:
         translation=replace(TranslationSettings(), **read["translation"]),
         tags=given(read["tags"], "mode", Settings().tags),
         content=given(read["content"], "mode", Settings().content),
+        debug=replace(DebugSettings(), **read["debug"]),
         contracts=read_contracts(table_at(tree, "contracts", problems), problems),
     )
 

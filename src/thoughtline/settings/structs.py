@@ -154,6 +154,14 @@ class ContentTable(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     ] = "native"
 
 
+class DebugSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """`[debug]`."""
+
+    keep_bodies: Annotated[
+        bool, setting("keep the last 50 requests in memory, as clients sent them and as they went up, for admins")
+    ] = False
+
+
 class RouteSettings(Struct, frozen=True):
     """`[routes.NAME]`: a model name that tries its targets in order."""
 
@@ -184,6 +192,7 @@ class Settings(Struct, frozen=True):
     translation: TranslationSettings = TranslationSettings()
     tags: TagWord | None = None
     content: ContentWord = "native"
+    debug: DebugSettings = DebugSettings()
     contracts: dict[str, Contract] = {}
     bus_directory: str | None = None
 

@@ -54,7 +54,7 @@ class DurableStore(ABC):
         if not digests:
             return {}
         hits = await self._find(tenant, digests, self._clock())
-        return self.counters.count(unpack_found(tenant, digests, hits, self._packer, self.counters))
+        return unpack_found(tenant, digests, hits, self._packer, self.counters)
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit = checked_limit(limit)

@@ -139,7 +139,7 @@ class LayeredStore:
         ask = [key for key, records in found.items() if not records or known.get(key, 0.0) <= now]
         if ask and self._can_read:
             found.update(await self._find_durable(tenant, ask))
-        return self.counters.count(found)
+        return found
 
     def _find_here(self, tenant: str, keys: Sequence[Key], now: float) -> Found:
         """What this process has itself, in memory or on its way."""

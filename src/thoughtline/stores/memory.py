@@ -58,7 +58,7 @@ class MemoryStore:
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()
-        return self.counters.count(self.index.find(tenant, keys, now))
+        return self.index.find(tenant, keys, now)
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit, before = checked_limit(limit), decode_cursor(cursor)

@@ -61,11 +61,11 @@ class Packer:
         self._decompressor = zstandard.ZstdDecompressor()
 
     def pack(self, record: Record, identity: bytes) -> bytes:
-        return self._seal(encode_record(record), identity)
+        return self.seal(encode_record(record), identity)
 
     def unpack(self, data: bytes, identity: bytes) -> Record:
         """Raises `WrongKey` for a key that we don't have, `DecodeError` for bytes that were damaged."""
-        return decode_record(self._unseal(data, identity))
+        return decode_record(self.unseal(data, identity))
 
     def is_current(self, data: bytes) -> bool:
         """Whether packing anew would use the same key."""
@@ -77,20 +77,21 @@ class Packer:
         if self.is_current(data):
             return None
         try:
-            return self._seal(self._unseal(data, identity), identity)
+            return self.seal(self.unseal(data, identity), identity)
         except (WrongKey, DecodeError):
             return None
 
     def key_check(self) -> bytes:
         """What a store keeps to know its key by."""
-        return self._seal(_CHECK, b"")
+        return self.seal(_CHECK, b"")
 
     def check(self, kept: bytes) -> None:
         """Raise `WrongKey` where a store was encrypted with none of our keys."""
-        if self._unseal(kept, b"") != _CHECK:
+        if self.unseal(kept, b"") != _CHECK:
             raise WrongKey("the store's key check was made by something else")
 
-    def _seal(self, body: bytes, identity: bytes) -> bytes:
+    def seal(self, body: bytes, identity: bytes) -> bytes:
+        """Bytes that are no record, under an identity of their own."""
         how = 0
         if len(body) > COMPRESS_ABOVE:
             body, how = self._compressor.compress(body), _COMPRESSED
@@ -100,7 +101,7 @@ class Packer:
         head = bytes((how | _ENCRYPTED,)) + self._current.name
         return head + nonce + self._current.cipher.encrypt(nonce, body, head + identity)
 
-    def _unseal(self, data: bytes, identity: bytes) -> bytes:
+    def unseal(self, data: bytes, identity: bytes) -> bytes:
         if not data or data[0] & ~(_COMPRESSED | _ENCRYPTED):
             raise DecodeError("a kept record is packed in a way that is not known")
         body = self._decrypt(data, identity) if data[0] & _ENCRYPTED else data[1:]

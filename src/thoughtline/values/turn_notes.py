@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct
 
 Deed = Literal[
     "kept",  # the client sent it, and it went up
@@ -12,44 +14,47 @@ Deed = Literal[
     "stripped",  # what would be refused was taken out
     "missing",  # it must have some, and has none
 ]
-Reason = Literal[
-    "",
-    # By which evidence its record was found.
-    "lineage",
-    "outline",
-    "call",
-    "item",
-    "seal",
-    "context",
-    "before",
-    "session",
-    "place",
-    "merged",
-    "envelope",
-    # Why it could not be restored.
-    "no_record",
-    "ambiguous",
-    "text_differs",
-    "expired",
-    "other_account",
-    "other_maker",
-    "cut_short",
-    "seal_refused",
-    "prefix_changed",
-    "had_none",
-    # Why something was taken out, beside these.
-    "foreign_seal",
-    "unsigned",
-    "forbidden",
-    "stale_id",
-    "thinking_off",
-]
+Evidence = Literal["lineage", "outline", "call", "item", "seal", "context", "before", "session", "place", "prefix"]
+"""What a record is found by."""
+
+Reason = (
+    Evidence
+    | Literal[
+        "",
+        "merged",  # several records that the client wrote into one turn
+        # Why its own could not be put back.
+        "no_record",
+        "ambiguous",
+        "text_differs",
+        "unproven",
+        "expired",
+        "other_account",
+        "other_maker",
+        "cut_short",
+        "seal_refused",
+        "prefix_changed",
+        "had_none",
+        # Why something was taken out, beside these.
+        "foreign_seal",
+        "unsigned",
+        "forbidden",
+        "stale_id",
+    ]
+)
 
 
-class TurnNote(NamedTuple):
-    """`at` is where the turn stands in the request's list, `record` the id of the record that was used, if one was."""
+class TurnNote(Struct, frozen=True, gc=False, array_like=True):
+    """`at` is where the turn stands in the request's list.
+
+    `record` is the id of the record that was used; of a turn without one its lineage, if something is visible of it.
+    """
 
     at: int
     deed: Deed
     why: Reason = ""
     record: str = ""
+
+
+def is_missed(note: TurnNote) -> bool:
+    """Whether a turn needed reasoning, and did not get its own back. One that never had any misses nothing."""
+    return note.deed in ("inherited", "blank", "missing") and note.why != "had_none"

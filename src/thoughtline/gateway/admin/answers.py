@@ -10,6 +10,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.settings import (
     ContentTable,
     ContinuitySettings,
+    DebugSettings,
     ReplaySettings,
     ServerSettings,
     StoreTable,
@@ -66,9 +67,10 @@ class Share(AdminAnswer, frozen=True):
 
 
 class CacheStats(AdminAnswer, frozen=True):
-    """What is remembered, and how often it was asked for since the start, all workers of this machine together.
+    """What is remembered, and how often it was of use since the start, all workers of this machine together.
 
-    `replayRate` is the part of the look-ups that gave reasoning back.
+    `hits` are turns that needed reasoning and got their own back, each a replay; `misses` those that did not. A turn
+    whose client kept its reasoning is neither. `replayRate` is `replays` of both.
     """
 
     memory_entries: int
@@ -247,6 +249,7 @@ class SettingsView(AdminAnswer, frozen=True):
     translation: TranslationSettings
     tags: TagsView
     content: ContentTable
+    debug: DebugSettings
     contracts: list[str]
     shared: list[str]
 

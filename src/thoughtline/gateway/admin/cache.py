@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TypeVar, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from thoughtline.gateway.admin import answers
 from thoughtline.gateway.admin.answers import CacheEntry, CachePage, CacheStats, Done, SessionTurn, moment
 from thoughtline.gateway.bus import StoreCounts
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.state import State
-from thoughtline.stores import Entry, Filter, Page, Stats
+from thoughtline.providers import canonical_name
+from thoughtline.stores import Entry, Filter, Page, Stats, Store
 from thoughtline.stores.base import MAX_PAGE
 from thoughtline.values.errors import Declined, StoreRefused
 from thoughtline.values.items import (
@@ -50,17 +53,37 @@ class CacheQuery(CacheFilter, frozen=True, rename="camel"):
 
 
 async def cache_page(state: State, query: CacheQuery) -> CachePage:
-    page = await entries_page(state, query.where, query.limit, query.cursor)
+    where = await as_kept(state.store, query.where)
+    page = await entries_page(state, where, query.limit, query.cursor)
     stats = stats_answer(await state.store.stats(), state.bus.counts)
     return CachePage(stats, [entry_answer(entry) for entry in page.entries], page.cursor)
 
 
 async def forget(state: State, where: Filter) -> int:
     """How many turns went. When all go, what was counted begins anew."""
-    gone = await state.store.delete(where)
+    gone = await state.store.delete(await as_kept(state.store, where))
     if where == Filter():
         state.bus.reset_counts()
     return gone
+
+
+async def as_kept(store: Store, where: Filter) -> Filter:
+    """The filter with the names that are in the store: whoever asks may write them in any case, or an alias."""
+    if where.provider is None and where.model is None:
+        return where
+    stats = await store.stats()
+    provider, model = where.provider, where.model
+    if provider is not None:
+        provider = _known(provider, stats.by_provider) or _known(canonical_name(provider), stats.by_provider)
+    if model is not None:
+        model = _known(model, stats.by_model)
+    return replace(where, provider=provider or where.provider, model=model or where.model)
+
+
+def _known(name: str, names: Collection[str]) -> str | None:
+    if name in names:
+        return name
+    return next((one for one in names if one.lower() == name.lower()), None)
 
 
 async def entries_page(state: State, where: Filter, limit: int, cursor: str | None) -> Page:

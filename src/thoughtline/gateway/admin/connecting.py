@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
+from thoughtline import clients
+from thoughtline.clients import Client
+from thoughtline.gateway.admin import recent
+from thoughtline.gateway.admin.answers import moment
 from thoughtline.gateway.admin.requests import AdminRequest
-from thoughtline.gateway.admin.status_answers import ConnectView
+from thoughtline.gateway.admin.status_answers import ClientAbout, ConnectView, Setup, SetupText
 from thoughtline.values.errors import Declined
 
 
@@ -19,4 +25,40 @@ class ConnectQuery(Struct, frozen=True):
 
 
 async def connect_view(request: AdminRequest, query: ConnectQuery) -> ConnectView:
-    raise Declined(501, "not_yet", "Not yet.")
+    """Raises for a client that nobody knows, and for what can't stand in a settings file."""
+    seen: dict[str, float] = {}
+    for agent, at in (await recent.seen(request.state)).agents.items():
+        name = clients.client_of(agent)
+        seen[name] = max(at, seen.get(name, 0.0))
+    return ConnectView([_about(client, seen) for client in clients.CLIENTS], _setup(request, query))
+
+
+def _about(client: Client, seen: dict[str, float]) -> ClientAbout:
+    return ClientAbout(
+        client.name,
+        client.title,
+        list(client.formats),
+        provider=client.provider,
+        habit=client.habit,
+        tried=client.tried,
+        last_seen=moment(seen[client.name]) if client.name in seen else None,
+    )
+
+
+def _setup(request: AdminRequest, query: ConnectQuery) -> Setup | None:
+    if query.client is None:
+        return None
+    client = clients.find(query.client)
+    if client is None:
+        near = clients.nearest(query.client)
+        remedy = f"Did you mean {near}?" if near else "GET /api/connect lists all."
+        raise Declined(404, "unknown_client", f"No client {query.client[:60]!r} is known.", remedy)
+    for name in ("provider", "model", "url"):
+        value = getattr(query, name)
+        if value is not None and not re.fullmatch(clients.SETTABLE, value):
+            raise Declined(400, "bad_parameter", f"{name}: {value[:60]!r} can't stand in a settings file.", "")
+    url = query.url or f"{request.scheme}://{request.header(b'host')}"
+    address = clients.address_of(client, url, query.provider, model=query.model)
+    steps = [SetupText(step.where, step.language, clients.fill(step.lines, address).strip()) for step in client.steps]
+    notes = clients.notes_of(client, address)
+    return Setup(client.name, address.base, address.model, steps, notes, clients.instructions(client, address))

@@ -1,4 +1,4 @@
-"""What happens, as it happens: the lines of the journal as server-sent events."""
+"""What happens, as it happens: requests that begin, stream and end, as server-sent events."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def require_room(journal: Journal) -> None:
 
 
 async def events(journal: Journal, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> AsyncGenerator[bytes, None]:
-    """`request` for each line, `lost` with how many a slow listener missed, a comment where nothing happens."""
+    """Each named by its phase, `lost` with how many a slow listener missed, a comment where nothing happens."""
     listener = journal.listen()
     try:
         yield b": listening\n\n"
         while True:
             try:
                 async with asyncio.timeout(keep_alive_seconds):
-                    line = await listener.next()
+                    row = await listener.next()
             except TimeoutError:
                 yield b": nothing\n\n"
                 continue
             if lost := listener.take_lost():
                 yield _event(b"lost", b'{"count":%d}' % lost)
-            yield _event(b"request", msgspec.json.encode(line))
+            yield _event(row.phase.encode(), msgspec.json.encode(row))
     finally:
         journal.leave(listener)
 

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Struct
 
-from thoughtline.gateway.admin.status_answers import KeyMade, KeysRevoked, KeysView
+from thoughtline.gateway.admin import recent
+from thoughtline.gateway.admin.answers import moment
+from thoughtline.gateway.admin.status_answers import KeyMade, KeysRevoked, KeysView, KeyView
+from thoughtline.gateway.client_keys import ClientKey, ClientKeys
 from thoughtline.gateway.state import State
-from thoughtline.values.errors import Declined
+from thoughtline.stores.settings import decode_duration
+from thoughtline.values.errors import Declined, StoreError
+
+_FIRST = "The first key closes the gateway to everybody who has none; `thoughtline keys open` takes that back."
+_OPTIONAL = "The settings say require_client_keys = false: callers without a key get in all the same."
+_LAST = "No good key is left. The gateway stays closed: make another key, or `thoughtline keys open` lets everybody in."
+_UNKEPT = "This store keeps no keys."
 
 
 class KeyFilter(Struct, frozen=True):
@@ -23,17 +33,85 @@ class KeyBody(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, max_length=100)]
     requests_per_minute: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     concurrent_streams: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
-    expires: str | None = None
+    expires: Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,4}[smhd]$")] | None = None
     plain_content: bool = False
 
 
 async def keys_view(state: State) -> KeysView:
-    raise Declined(501, "not_yet", "Not yet.")
+    keys = state.keys.listed() if isinstance(state.keys, ClientKeys) else ()
+    can_change = isinstance(state.keys, ClientKeys) and state.is_durable
+    note = _UNKEPT if not can_change else _note(state, is_first=not keys)
+    return KeysView(await _views(state, keys), bool(state.keys.are_required), can_change, note)
 
 
 async def add_key(state: State, body: bytes) -> KeyMade:
-    raise Declined(501, "not_yet", "Not yet.")
+    keys, asked = _kept(state), _decoded(body)
+    name = asked.name.strip()
+    if not name or not name.isprintable():
+        raise Declined(400, "bad_body", "A name is 1 to 100 characters that can be printed.", "")
+    is_first = keys.is_empty
+    secret, key = await keys.add(
+        name,
+        requests_per_minute=asked.requests_per_minute,
+        concurrent_streams=asked.concurrent_streams,
+        content="plain" if asked.plain_content else None,
+        expires_at=None if asked.expires is None else state.clock() + _seconds(asked.expires),
+    )
+    state.signals.wake.set()
+    return KeyMade((await _views(state, (key,)))[0], secret, _note(state, is_first=is_first))
 
 
 async def revoke_key(state: State, name_or_id: str) -> KeysRevoked:
-    raise Declined(501, "not_yet", "Not yet.")
+    keys = _kept(state)
+    gone = await keys.revoke(name_or_id)
+    if not gone:
+        raise Declined(404, "unknown_key", "No good key has this id or name.", "GET /api/keys lists all.")
+    is_last = not any(key.is_good(state.clock()) for key in keys.listed())
+    state.signals.wake.set()
+    revoked = [msgspec.structs.replace(key, revoked=True) for key in gone]
+    return KeysRevoked(await _views(state, revoked), _LAST if is_last else "")
+
+
+def _kept(state: State) -> ClientKeys:
+    if not isinstance(state.keys, ClientKeys) or not state.is_durable:
+        raise Declined(409, "no_keys_here", _UNKEPT, "Name a durable store in [store] url.")
+    return state.keys
+
+
+def _decoded(body: bytes) -> KeyBody:
+    try:
+        return msgspec.json.decode(body, type=KeyBody)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Declined(400, "bad_body", f"{error}.", "See GET /api/openapi.json, KeyBody.") from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        return decode_duration(text)
+    except StoreError as error:
+        raise Declined(400, "bad_body", f"expires: {error}.", "For example 30d.") from None
+
+
+def _note(state: State, *, is_first: bool) -> str:
+    if state.settings.server.require_client_keys is False:
+        return _OPTIONAL
+    return _FIRST if is_first else ""
+
+
+async def _views(state: State, keys: tuple[ClientKey, ...] | list[ClientKey]) -> list[KeyView]:
+    used, now = (await recent.seen(state)).keys, state.clock()
+    return [
+        KeyView(
+            key.id,
+            key.name,
+            key.tenant,
+            state="revoked" if key.revoked else "good" if key.is_good(now) else "expired",
+            created_at=moment(key.created_at),
+            expires_at=None if key.expires_at is None else moment(key.expires_at),
+            last_used=moment(used[key.id]) if key.id in used else None,
+            requests_per_minute=key.requests_per_minute,
+            concurrent_streams=key.concurrent_streams,
+            plain_content=key.content == "plain",
+        )
+        for key in keys
+    ]

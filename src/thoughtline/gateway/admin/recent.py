@@ -1,12 +1,27 @@
-"""The last requests: a page of them, one explained, and figures over time."""
+"""The last requests: a page of them, one explained, and figures over time; of all workers, of replicas by the store.
+
+own requests ─┐
+neighbours  ──┼─▶ rows, newest first ─▶ a page;   one by its id ─▶ a view
+replicas    ──┘
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import msgspec
 from msgspec import Struct
 
-from thoughtline.gateway.admin.request_answers import RequestOutcome, RequestPage, RequestView
+from thoughtline.gateway.admin.request_answers import RequestOutcome, RequestPage, RequestRow, RequestView
 from thoughtline.gateway.admin.status_answers import Series
+from thoughtline.gateway.explaining import correction_words, row_of, view_of
+from thoughtline.gateway.replicas import PER_NOTE
+from thoughtline.gateway.series import STEP_SECONDS, STEPS, StepSums
+from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
+from thoughtline.providers import canonical_name
+from thoughtline.stores.base import MAX_PAGE
 from thoughtline.values.errors import Declined
 
 
@@ -28,13 +43,209 @@ class RequestsQuery(Struct, frozen=True):
     cursor: str | None = None
 
 
+class AskRows(Struct, frozen=True, tag=True):
+    """Which requests another worker has served."""
+
+    query: RequestsQuery
+
+
+class AskView(Struct, frozen=True, tag=True):
+    """One of them."""
+
+    id: str
+
+
+class AskSteps(Struct, frozen=True, tag=True):
+    """Its figures since then."""
+
+    since: float
+
+
+class AskSeen(Struct, frozen=True, tag=True):
+    """Whom it has seen."""
+
+
+class Seen(Struct, frozen=True):
+    """When user agents and client keys were last seen, in seconds since the epoch."""
+
+    agents: dict[str, float]
+    keys: dict[str, float]
+
+
+Question: TypeAlias = AskRows | AskView | AskSteps | AskSeen
+_questions = msgspec.json.Decoder(Question)
+_encode = msgspec.json.Encoder().encode
+
+
+async def answer(state: State, question: bytes) -> bytes:
+    """What this worker says to another one."""
+    match _questions.decode(question):
+        case AskRows(query):
+            return _encode(_own_rows(state, query))
+        case AskView(id):
+            found = state.recent.find(id)
+            return _encode(None if found is None else _own_view(state, found))
+        case AskSteps(since):
+            return _encode(state.recent.series.since(since))
+        case AskSeen():
+            return _encode(_own_seen(state))
+
+
 async def requests_page(state: State, query: RequestsQuery) -> RequestPage:
-    raise Declined(501, "not_yet", "Not yet.")
+    limit = min(max(query.limit, 1), MAX_PAGE)
+    if query.cursor is not None:
+        _place_of(query.cursor)
+    query = msgspec.structs.replace(query, limit=limit + 1)
+    others = await state.asking.ask(_encode(AskRows(query)))
+    rows = {row.id: row for row in fitting(map(_row_from, await state.replicas.views(state.store)), query)}
+    for body in others.bodies:
+        rows |= {row.id: row for row in msgspec.json.decode(body, type=list[RequestRow])}
+    rows |= {row.id: row for row in _own_rows(state, query)}
+    found = sorted(rows.values(), key=_place, reverse=True)
+    cursor = _cursor(found[limit - 1]) if len(found) > limit else None
+    return RequestPage(found[:limit], cursor, others.is_whole)
 
 
 async def request_view(state: State, id: str) -> RequestView:
-    raise Declined(501, "not_yet", "Not yet.")
+    """By its id, or the beginning of it. Raises where nobody remembers it."""
+    found = state.recent.find(id)
+    if found is not None:
+        return _own_view(state, found)
+    for body in (await state.asking.ask(_encode(AskView(id)))).bodies:
+        if (view := msgspec.json.decode(body, type=RequestView | None)) is not None:
+            return view
+    views = await state.replicas.views(state.store)
+    view = next((view for view in views if id and view.id.startswith(id)), None)
+    if view is None:
+        raise Declined(
+            404, "unknown_request", f"Nothing is remembered of the request {id[:80]!r}.", "GET /api/requests lists all."
+        )
+    return view
+
+
+async def share(state: State) -> None:
+    """Write what was served since the last time where other replicas read it, if there can be others."""
+    replicas, ended = state.replicas, state.recent.ended
+    if replicas.are_there and ended > replicas.told:
+        served = state.recent.newest(min(ended - replicas.told, PER_NOTE))
+        views = [msgspec.structs.replace(_own_view(state, one), bodies=None) for one in served]
+        await replicas.tell(state.store, views, state.clock())
+        replicas.told = ended
 
 
 async def series_view(state: State) -> Series:
-    raise Declined(501, "not_yet", "Not yet.")
+    """All workers together, a number for each step of the day."""
+    last = int(state.clock()) // STEP_SECONDS * STEP_SECONDS
+    first = last - (STEPS - 1) * STEP_SECONDS
+    total = {at: StepSums(at) for at in range(first, last + 1, STEP_SECONDS)}
+    others = await state.asking.ask(_encode(AskSteps(first)))
+    told = [msgspec.json.decode(body, type=list[StepSums]) for body in others.bodies]
+    for steps in (state.recent.series.since(first), *told):
+        for step in steps:
+            if step.at in total:
+                total[step.at].add(step)
+    every = list(total.values())
+    return Series(
+        STEP_SECONDS,
+        [step.at for step in every],
+        [step.requests for step in every],
+        avoided=[step.avoided for step in every],
+        restored=[step.restored for step in every],
+        missing=[step.missing for step in every],
+        healed=[step.healed for step in every],
+        refused=[step.refused for step in every],
+        errors=[step.errors for step in every],
+        own_ms=[_mean(step.own_ms, step.requests) for step in every],
+        upstream_ms=[_mean(step.upstream_ms, step.requests) for step in every],
+        store=[step.store for step in every],
+    )
+
+
+async def seen(state: State) -> Seen:
+    """By all workers."""
+    others = await state.asking.ask(_encode(AskSeen()))
+    every = [_own_seen(state), *(msgspec.json.decode(body, type=Seen) for body in others.bodies)]
+    return Seen(_latest(one.agents for one in every), _latest(one.keys for one in every))
+
+
+def fitting(rows: Iterable[RequestRow], query: RequestsQuery) -> list[RequestRow]:
+    """The rows that a query means, as many as it asks for, newest first."""
+    before = _place_of(query.cursor) if query.cursor is not None else None
+    found = [row for row in rows if _fits(row, query) and (before is None or _place(row) < before)]
+    return sorted(found, key=_place, reverse=True)[: query.limit]
+
+
+def _own_rows(state: State, query: RequestsQuery) -> list[RequestRow]:
+    return fitting((row_of(served, state.bus.name) for served in state.recent.all()), query)
+
+
+def _own_view(state: State, served: Served) -> RequestView:
+    learned: dict[str, list[str]] = {}
+    for one in state.lessons.corrections:
+        learned.setdefault(f"{one.provider}/{one.model}", []).append(correction_words(one))
+    return view_of(
+        served,
+        state.bus.name,
+        bodies=state.recent.bodies_of(served.id),
+        learned=learned,
+        overridden=frozenset(state.settings.contracts),
+    )
+
+
+def _row_from(view: RequestView) -> RequestRow:
+    return RequestRow(**{name: getattr(view, name) for name in RequestRow.__struct_fields__})
+
+
+def _own_seen(state: State) -> Seen:
+    return Seen(state.recent.agents, state.recent.keys)
+
+
+def _fits(row: RequestRow, query: RequestsQuery) -> bool:
+    if query.provider is not None and row.provider.lower() not in (
+        query.provider.lower(),
+        canonical_name(query.provider).lower(),
+    ):
+        return False
+    if query.model is not None and row.model.lower() != query.model.lower():
+        return False
+    if query.status is not None and query.status.lower() not in (str(row.status), f"{row.status // 100}xx"):
+        return False
+    same = ((query.session, row.session), (query.tenant, row.tenant), (query.outcome, row.outcome))
+    if any(wanted is not None and wanted != there for wanted, there in same):
+        return False
+    return query.text is None or query.text.lower() in _text(row)
+
+
+def _text(row: RequestRow) -> str:
+    words = (row.id, row.path, row.provider, row.model, row.session, row.client, row.code, row.message, row.summary)
+    return "\n".join(filter(None, words)).lower()
+
+
+def _place(row: RequestRow) -> tuple[int, str]:
+    """By when it began, in microseconds."""
+    return round(row.at.timestamp() * 1_000_000), row.id
+
+
+def _cursor(row: RequestRow) -> str:
+    at, name = _place(row)
+    return f"{at:x}.{name}"
+
+
+def _place_of(cursor: str) -> tuple[int, str]:
+    at, _, name = cursor.partition(".")
+    try:
+        return int(at, 16), name
+    except ValueError:
+        raise Declined(400, "bad_cursor", "No page gave this cursor.", "Begin without one.") from None
+
+
+def _mean(total: float, count: int) -> float | None:
+    return round(total / count, 3) if count else None
+
+
+def _latest(several: Iterable[dict[str, float]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in several:
+        for name, at in one.items():
+            found[name] = max(at, found.get(name, 0.0))
+    return found

@@ -97,6 +97,7 @@ def _view(settings: Settings, shared: SettingsPatch, *, has_token: bool) -> Sett
         translation=settings.translation,
         tags=TagsView(settings.tags or ("markers" if settings.continuity.enabled else "off")),
         content=ContentTable(settings.content),
+        debug=settings.debug,
         contracts=sorted(settings.contracts),
         shared=sorted(shared_settings.values_of(shared)),
     )

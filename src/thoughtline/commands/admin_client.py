@@ -1,0 +1,85 @@
+"""A running gateway, asked as an administrator: where it is and its token come from the settings, or are named."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+from pyreqwest.client import ClientBuilder
+from pyreqwest.exceptions import PyreqwestError
+
+from thoughtline.addresses import own_url
+from thoughtline.commands.options import add_config_option
+from thoughtline.gateway.admin.answers import Failure
+from thoughtline.gateway.admin_token import admin_token
+from thoughtline.settings import Settings, data_directory
+from thoughtline.values.errors import Declined
+
+
+def add_gateway_options(parser: argparse.ArgumentParser) -> None:
+    """Which gateway, and what opens it."""
+    parser.add_argument("--url", help="a running gateway (default: the one of the settings)")
+    parser.add_argument(
+        "--token", help="its admin token (default: that of the settings, else the one made at its first start)"
+    )
+    add_config_option(parser)
+
+
+class AdminClient:
+    """Asks the admin API. Raises `Declined` where nobody answers, or the answer is no."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url.rstrip("/")
+        self._token = token
+
+    @classmethod
+    def of(cls, settings: Settings, options: argparse.Namespace) -> AdminClient:
+        """The gateway that the options name, else that of the settings."""
+        token = options.token or admin_token(settings, data_directory(os.environ, Path.home()))
+        return cls(options.url or own_url(settings.server.host, settings.server.port), token)
+
+    async def ask(self, method: str, path: str, query: dict[str, str] | None = None) -> bytes:
+        async with ClientBuilder().build() as client:
+            url = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
+            try:
+                response = await client.request(method, url).bearer_auth(self._token).build().send()
+            except PyreqwestError:
+                raise self._unreachable() from None
+            body = (await response.bytes()).to_bytes()
+        if response.status != 200:
+            raise _refused(response.status, body)
+        return body
+
+    async def events(self, path: str) -> AsyncIterator[tuple[str, bytes]]:
+        """Server-sent events as they come: name and data."""
+        async with ClientBuilder().build() as client:
+            request = client.get(f"{self.url}{path}").bearer_auth(self._token).build_streamed()
+            try:
+                async with request as response:
+                    if response.status != 200:
+                        raise _refused(response.status, (await response.bytes()).to_bytes())
+                    rest = b""
+                    while (piece := await response.body_reader.read_chunk()) is not None:
+                        *whole, rest = (rest + piece.to_bytes()).split(b"\n\n")
+                        for event in whole:
+                            if event.startswith(b"event: "):
+                                name, _, data = event.partition(b"\n")
+                                yield name.removeprefix(b"event: ").decode(), data.removeprefix(b"data: ")
+            except PyreqwestError:
+                raise self._unreachable() from None
+
+    def _unreachable(self) -> Declined:
+        return Declined(502, "no_gateway", f"No gateway answers at {self.url}.", "Start it, or name it with --url.")
+
+
+def _refused(status: int, body: bytes) -> Declined:
+    try:
+        problem = msgspec.json.decode(body, type=Failure).error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Declined(status, "refused", f"The gateway answers {status}.", "")
+    remedy = "Give its admin token with --token." if status == 401 else problem.remedy
+    return Declined(status, problem.code, f"The gateway answers {status}: {problem.message}", remedy)

@@ -1,0 +1,232 @@
+"""`thoughtline explain`: what happened to a request, and why, by a running gateway."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+from rich.console import Console
+from rich.markup import escape
+
+from thoughtline.commands.admin_client import AdminClient, add_gateway_options
+from thoughtline.commands.options import flags_of
+from thoughtline.gateway.admin.request_answers import (
+    AttemptView,
+    RefusalView,
+    RequestPage,
+    RequestRow,
+    RequestView,
+    TurnView,
+)
+from thoughtline.settings import load_settings
+from thoughtline.values.errors import ThoughtlineError
+
+DONE, NOT_FOUND, FAILED = 0, 1, 2
+_FAILED = ("refused", "failed", "declined")
+_COLOURS = {
+    "ok": "green",
+    "restored": "green",
+    "healed": "yellow",
+    "pending": "cyan",
+    "gone": "dim",
+    "kept": "dim",
+    "inherited": "yellow",
+    "blank": "yellow",
+    "stripped": "magenta",
+    "missing": "red",
+    "refused": "red",
+    "failed": "red",
+    "declined": "red",
+}
+_MOST_ALIKE = 3
+"""Turns in a row that are told one by one, if the same was done about all for the same reason."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "which",
+        nargs="?",
+        default="last",
+        metavar="ID",
+        help="the header x-thoughtline-request of an answer, or its beginning; `last` (default), or `last-failed`",
+    )
+    parser.add_argument("--follow", action="store_true", help="a line for each request as it begins and ends")
+    parser.add_argument("--json", action="store_true", help="as JSON, as the admin API gives it")
+    add_gateway_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Exit status: 0 explained, 1 there is no such request, 2 it can't be done."""
+    try:
+        settings = load_settings(options.config, os.environ, flags_of(options), Path.home())
+        gateway = AdminClient.of(settings, options)
+        return asyncio.run(_follow(gateway, options) if options.follow else _explain(gateway, options))
+    except ThoughtlineError as error:
+        sys.stderr.write(f"thoughtline explain: {error} {getattr(error, 'remedy', '')}".rstrip() + "\n")
+        return NOT_FOUND if getattr(error, "code", "") == "unknown_request" else FAILED
+
+
+async def _explain(gateway: AdminClient, options: argparse.Namespace) -> int:
+    name = await _latest(gateway, options.which) if options.which in ("last", "last-failed") else options.which
+    if name is None:
+        sys.stderr.write("thoughtline explain: no such request is remembered; requests are kept since the start\n")
+        return NOT_FOUND
+    body = await gateway.ask("GET", f"/api/requests/{quote(name, safe='')}")
+    if options.json:
+        sys.stdout.write(msgspec.json.format(body, indent=2).decode() + "\n")
+    else:
+        show(Console(highlight=False, soft_wrap=True), msgspec.json.decode(body, type=RequestView))
+    return DONE
+
+
+async def _latest(gateway: AdminClient, which: str) -> str | None:
+    """The id of the newest request, or of the newest that failed, that is over."""
+    query, cursor = {"limit": "200"}, None
+    while True:
+        page = msgspec.json.decode(
+            await gateway.ask("GET", "/api/requests", query | ({"cursor": cursor} if cursor else {})), type=RequestPage
+        )
+        for row in page.requests:
+            if row.outcome in _FAILED or (which == "last" and row.phase == "done"):
+                return row.id
+        if (cursor := page.cursor) is None:
+            return None
+
+
+async def _follow(gateway: AdminClient, options: argparse.Namespace) -> int:
+    console = Console(highlight=False, soft_wrap=True)
+    async for name, data in gateway.events("/api/events"):
+        if options.json:
+            sys.stdout.write(f"{data.decode()}\n")
+            sys.stdout.flush()
+        elif name == "lost":
+            console.print("[dim]… some were too many to tell[/dim]")
+        else:
+            console.print(line_of(msgspec.json.decode(data, type=RequestRow)))
+    return DONE
+
+
+def line_of(row: RequestRow) -> str:
+    """A request on one line."""
+    colour, status = _COLOURS[row.outcome], row.status or "…"
+    done = f"{row.total_ms / 1000:.2f} s" if row.phase == "done" else row.phase
+    said = f' — "{escape(row.message)}"' if row.message else ""
+    target = escape(f"{row.provider}/{row.model}")
+    return (
+        f"{row.at.astimezone():%H:%M:%S} [{colour}]{status} {row.outcome}[/{colour}] {target} {done}  "
+        f"{escape(row.summary)}{said}  [dim]{row.id}[/dim]"
+    )
+
+
+def show(console: Console, view: RequestView) -> None:
+    """A request with all that is known of it."""
+    console.print(f"[bold]{view.id}[/bold]  {line_of(view)}")
+    for name, value in _facts(view):
+        if value:
+            console.print(f"  [dim]{name:<9}[/dim] {escape(value)}")
+    for number, attempt in enumerate(view.tried, 1):
+        _show_attempt(console, number, attempt)
+    if view.turns:
+        console.print("[bold]turns[/bold]")
+        for line in _turn_lines(view.turns):
+            console.print(f"  {line}")
+    for finding in view.findings:
+        console.print(f"  [dim]found[/dim]     {finding.rule} at {escape(finding.place)}")
+    for line in _advice(view):
+        console.print(f"[bold]→[/bold] {escape(line)}")
+
+
+def _facts(view: RequestView) -> list[tuple[str, str]]:
+    first = "" if view.first_byte_ms is None else f", first byte after {view.first_byte_ms:.0f} ms"
+    times = f"{view.total_ms:.0f} ms: {view.own_ms:.1f} here, {view.upstream_ms:.0f} upstream{first}"
+    tokens = view.tokens
+    return [
+        ("asked", f"{view.method} {view.path} ({view.action}, {view.format or 'any format'})"),
+        ("client", view.client),
+        ("session", view.session or ""),
+        ("tenant", view.tenant),
+        ("route", view.route),
+        ("times", times),
+        (
+            "tokens",
+            ""
+            if tokens is None
+            else f"{tokens.input} in ({tokens.cached} cached), {tokens.output} out ({tokens.reasoning} reasoning)",
+        ),
+        ("error", f"{view.code}: {view.message}" if view.outcome in ("declined", "failed") else ""),
+    ]
+
+
+def _show_attempt(console: Console, number: int, attempt: AttemptView) -> None:
+    where = escape(f"{attempt.provider}/{attempt.model} at {attempt.endpoint} in {attempt.format}")
+    became = attempt.error or str(attempt.status or "no answer")
+    translated = ", translated" if attempt.is_translated else ""
+    console.print(
+        f"[bold]attempt {number}[/bold] {where}{translated}: {became} after {attempt.upstream_ms:.0f} ms,"
+        f" sent {attempt.sends} times"
+        if attempt.sends != 1
+        else f"[bold]attempt {number}[/bold] {where}{translated}: {became} after {attempt.upstream_ms:.0f} ms"
+    )
+    contract = attempt.contract
+    if contract is not None:
+        changed = " (changed in settings)" if contract.is_overridden else ""
+        console.print(f"  [dim]contract[/dim]  {contract.name}: {contract.kind}, {contract.scope}{changed}")
+        console.print(f"  [dim]source[/dim]    {escape(contract.source)}")
+        for learned in contract.learned:
+            console.print(f"  [dim]learned[/dim]   {escape(learned)}")
+    for refusal in attempt.refusals:
+        _show_refusal(console, refusal)
+
+
+def _show_refusal(console: Console, refusal: RefusalView) -> None:
+    colour = "yellow" if refusal.was_healed else "red"
+    console.print(f'  [{colour}]{refusal.status}[/{colour}] after {refusal.at_ms:.0f} ms: "{escape(refusal.words)}"')
+    if refusal.rule:
+        healed = "; corrected, and sent again" if refusal.was_healed else ""
+        place = f" at {refusal.place}" if refusal.place else ""
+        console.print(f"      rule {refusal.rule}{escape(place)}: {escape(refusal.meaning)}{healed}")
+    else:
+        console.print("      not about reasoning, as far as is known: it is the provider's to explain")
+
+
+def _turn_lines(turns: list[TurnView]) -> list[str]:
+    """One for each turn; of many alike in a row the first and the last."""
+    lines: list[str] = []
+    start = 0
+    for end in range(1, len(turns) + 1):
+        if end < len(turns) and (turns[end].deed, turns[end].why) == (turns[start].deed, turns[start].why):
+            continue
+        run, start = turns[start:end], end
+        if len(run) > _MOST_ALIKE:
+            lines.append(_turn_line(f"{run[0].place} … {run[-1].place} ({len(run)} turns)", run[0]))
+        else:
+            lines += [_turn_line(turn.place, turn) for turn in run]
+    return lines
+
+
+def _turn_line(place: str, turn: TurnView) -> str:
+    colour = _COLOURS[turn.deed]
+    return f"{escape(place)}  [{colour}]{escape(turn.words)}[/{colour}]"
+
+
+_ADVICE = {
+    "no_record": "Turns that nobody remembers: let the whole conversation go through the gateway, with the same key.",
+    "ambiguous": "Keep the ids of tool calls in your client, or send x-thoughtline-session, to tell turns apart.",
+    "text_differs": "Your client changes earlier turns: what it shows must be what the model said.",
+    "expired": "Raise [store] ttl to remember for longer.",
+    "other_account": "Ask with the key that the conversation began with.",
+}
+
+
+def _advice(view: RequestView) -> list[str]:
+    """What a person can do about it."""
+    reasons = dict.fromkeys(turn.why for turn in view.turns if turn.deed in ("missing", "blank", "inherited"))
+    advice = [_ADVICE[why] for why in reasons if why in _ADVICE]
+    if view.outcome == "refused" and view.bodies is None:
+        advice.append("To see what was sent, set [debug] keep_bodies = true and ask again.")
+    return advice

@@ -1,0 +1,219 @@
+"""A request that was served, in words: the answers of the admin API, made when somebody asks."""
+
+from __future__ import annotations
+
+from thoughtline.clients import client_of
+from thoughtline.formats import FORMATS
+from thoughtline.gateway.admin.answers import Place, moment
+from thoughtline.gateway.admin.request_answers import (
+    AttemptView,
+    Bodies,
+    ContractUsed,
+    Phase,
+    RefusalView,
+    RequestOutcome,
+    RequestRow,
+    RequestView,
+    Tokens,
+    TurnView,
+)
+from thoughtline.gateway.masking import masked_body, masked_url, masked_words
+from thoughtline.gateway.meanings import COUNTED_AS, meaning_of, words_of
+from thoughtline.gateway.served import AttemptNote, KeptBodies, RefusalNote, Served
+from thoughtline.replay.refusals import Correction
+from thoughtline.values.turn_notes import TurnNote
+
+WORDS = 500
+"""Characters of what a provider says that are shown."""
+
+
+def row_of(served: Served, worker: str) -> RequestRow:
+    return RequestRow(**_members(served, worker))
+
+
+def view_of(
+    served: Served,
+    worker: str,
+    *,
+    bodies: KeptBodies | None,
+    learned: dict[str, list[str]],
+    overridden: frozenset[str],
+    expired: frozenset[str] = frozenset(),
+) -> RequestView:
+    """`learned` are sentences by the name of a target, `expired` lineages of turns that were forgotten."""
+    last = served.attempts[-1] if served.attempts else None
+    notes = sorted(last.notes, key=lambda note: note.at) if last is not None else ()
+    return RequestView(
+        **_members(served, worker),
+        tried=[_attempt(one, learned.get(one.target.name, []), overridden) for one in served.attempts],
+        turns=[_turn(note, last, expired) for note in notes if last is not None],
+        findings=[Place(rule, place) for rule, place in served.line.findings],
+        bodies=None if bodies is None else _bodies(bodies),
+    )
+
+
+def phase_of(served: Served) -> Phase:
+    if served.is_over:
+        return "done"
+    return "begun" if served.first_byte_seconds is None else "streaming"
+
+
+def outcome_of(served: Served) -> RequestOutcome:
+    """In one word. What the provider said to the end counts, not what was said to the client in its place."""
+    line = served.line
+    if not served.is_over:
+        return "pending"
+    if line.code == "client_gone":
+        return "gone"
+    if line.code:
+        return "failed" if line.code.startswith("upstream_") else "declined"
+    if line.status >= 500:
+        return "failed"
+    if line.status >= 400:
+        return "refused"
+    if line.healed:
+        return "healed"
+    return "restored" if line.restored or line.inherited or line.blank or line.stripped else "ok"
+
+
+def _members(served: Served, worker: str) -> dict[str, object]:
+    line = served.line
+    last = served.attempts[-1] if served.attempts else None
+    refusal = last.refusals[-1] if last is not None and last.refusals else None
+    outcome = outcome_of(served)
+    return {
+        "id": line.request,
+        "at": moment(served.began_at),
+        "phase": phase_of(served),
+        "outcome": outcome,
+        "summary": _summary(served, outcome, refusal),
+        "status": line.status,
+        "code": line.code or (refusal.code if refusal is not None and outcome in ("refused", "failed") else ""),
+        "message": _message(served, outcome, refusal),
+        "method": line.method,
+        "path": served.path,
+        "action": line.route,
+        "tenant": line.tenant,
+        "session": line.session,
+        "agent": line.agent,
+        "client": client_of(served.user_agent),
+        "format": line.format,
+        "provider": line.provider,
+        "model": line.model,
+        "route": line.via,
+        "is_streaming": line.is_streaming,
+        "attempts": line.attempts,
+        "kept": sum(note.deed == "kept" for note in last.notes) if last is not None else 0,
+        **line.counted,
+        "captured": line.captured,
+        "total_ms": round(served.seconds * 1000, 1),
+        "own_ms": line.own_ms,
+        "upstream_ms": line.upstream_ms,
+        "first_byte_ms": None if served.first_byte_seconds is None else round(served.first_byte_seconds * 1000, 1),
+        "bytes_up": line.bytes_up,
+        "bytes_down": line.bytes_down,
+        "tokens": None if served.tokens is None else Tokens(*served.tokens),
+        "store": line.store,
+        "worker": worker,
+    }
+
+
+def _message(served: Served, outcome: RequestOutcome, refusal: RefusalNote | None) -> str:
+    if served.message:
+        return served.message
+    return masked_words(refusal.words, 200) if refusal is not None and outcome in ("refused", "failed") else ""
+
+
+def _summary(served: Served, outcome: RequestOutcome, refusal: RefusalNote | None) -> str:
+    """One sentence for people."""
+    line = served.line
+    done = ", ".join(f"{number} {words}" for name, words in COUNTED_AS if (number := getattr(line, name)))
+    match outcome:
+        case "refused":
+            about = f": {meaning_of(refusal.refusal)}" if refusal is not None and refusal.refusal is not None else ""
+            return f"{line.provider} refused it with {line.status}{about}"
+        case "healed":
+            first = next((one for attempt in served.attempts for one in attempt.refusals), None)
+            about = meaning_of(first.refusal) if first is not None and first.refusal is not None else "refused"
+            return f"{line.provider} refused it first ({about}); corrected, sent again and answered"
+        case "failed":
+            return f"no answer of {line.provider or 'any provider'}: {line.code or line.status}"
+        case "declined":
+            return f"declined here: {served.message or line.code}"
+        case "gone":
+            return "the client left before the end"
+        case _:
+            return done or ("passed on" if served.is_over else "under way")
+
+
+def _attempt(one: AttemptNote, learned: list[str], overridden: frozenset[str]) -> AttemptView:
+    contract = one.contract
+    now = [correction_words(correction) for correction in one.corrections]
+    used = (
+        None
+        if contract is None
+        else ContractUsed(
+            contract.name,
+            contract.kind,
+            contract.scope,
+            takes=contract.takes,
+            carrier=contract.dialect.carrier,
+            source=str(contract.source),
+            is_overridden=contract.name in overridden,
+            learned=[*now, *(words for words in learned if words not in now)],
+        )
+    )
+    return AttemptView(
+        one.target.provider.name,
+        one.target.model,
+        masked_url(one.endpoint),
+        format=one.target.format,
+        is_translated=one.is_translated,
+        contract=used,
+        status=one.status,
+        error=one.error,
+        started_ms=round(one.started_seconds * 1000, 1),
+        upstream_ms=round(one.upstream_seconds * 1000, 1),
+        bytes_up=one.bytes_up,
+        sends=one.sends,
+        refusals=[_refusal(refusal, one.was_healed) for refusal in one.refusals],
+    )
+
+
+def correction_words(one: Correction) -> str:
+    """What a refusal taught, as a sentence."""
+    what = " ".join(filter(None, (one.change.replace("_", " "), one.field, one.scope)))
+    return f"{what} (learned from a {one.evidence.status} on {moment(one.learned_at):%Y-%m-%d})"
+
+
+def _refusal(one: RefusalNote, was_healed: bool) -> RefusalView:
+    refusal = one.refusal
+    return RefusalView(
+        status=one.status,
+        at_ms=round(one.seconds * 1000, 1),
+        words=masked_words(one.words, WORDS),
+        code=one.code,
+        rule=refusal.rule if refusal is not None else "",
+        remedy=refusal.remedy if refusal is not None else "",
+        place=refusal.place if refusal is not None else "",
+        meaning=meaning_of(refusal) if refusal is not None else "",
+        was_healed=was_healed,
+    )
+
+
+def _turn(note: TurnNote, attempt: AttemptNote, expired: frozenset[str]) -> TurnView:
+    why = "expired" if note.why == "no_record" and note.record in expired else note.why
+    wire = FORMATS[attempt.target.format]
+    is_record = note.deed in ("kept", "restored")
+    return TurnView(
+        f"/{wire.list_member}/{note.at}",
+        note.at,
+        note.deed,
+        why=why,
+        words=words_of(note.deed, why),
+        record=note.record or None if is_record else None,
+    )
+
+
+def _bodies(kept: KeptBodies) -> Bodies:
+    return Bodies(masked_body(kept.client), masked_body(kept.upstream), kept.is_cut)

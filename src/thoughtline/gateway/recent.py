@@ -1,0 +1,95 @@
+"""The last requests of this process, those under way, and figures over a day: in memory, bounded, gone with it.
+
+A request costs an entry in a dictionary and a few references; whoever asks pays for the rest.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from thoughtline.gateway.journal import Line
+from thoughtline.gateway.series import DaySeries
+from thoughtline.gateway.served import KeptBodies, Served
+
+MAX_REQUESTS = 1000
+MAX_BYTES = 16 * 2**20
+"""Of what explains them, about; bodies are not counted among it."""
+
+MAX_BODIES = 50
+MAX_SEEN = 256
+"""Clients and keys whose last use is known."""
+
+
+class Tells(Protocol):
+    """A request under way."""
+
+    def told(self) -> Served:
+        """All there is to say of it by now."""
+
+
+class Recent:
+    """Requests by the order in which they ended."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[str, Tells] = {}
+        self._over: deque[Served] = deque()
+        self._bytes = self.ended = 0
+        self._bodies: dict[str, KeptBodies] = {}
+        self.series = DaySeries()
+        self.agents: dict[str, float] = {}
+        self.keys: dict[str, float] = {}
+
+    def begin(self, id: str, request: Tells) -> None:
+        self._under_way[id] = request
+
+    def end(self, served: Served) -> None:
+        self._under_way.pop(served.id, None)
+        self._over.append(served)
+        self.ended += 1
+        self._bytes += served.size
+        while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
+            self._bytes -= self._over.popleft().size
+        self.series.count(served.line, avoided=is_avoided(served))
+        _see(self.agents, served.user_agent, served.line)
+        if served.client_key:
+            _see(self.keys, served.client_key, served.line)
+
+    def keep_bodies(self, id: str, bodies: KeptBodies) -> None:
+        self._bodies[id] = bodies
+        if len(self._bodies) > MAX_BODIES:
+            self._bodies.pop(next(iter(self._bodies)))
+
+    def bodies_of(self, id: str) -> KeptBodies | None:
+        return self._bodies.get(id)
+
+    def all(self) -> Iterator[Served]:
+        """Those under way, then the others, the last one to end first."""
+        for request in list(self._under_way.values()):
+            yield request.told()
+        yield from reversed(self._over)
+
+    def newest(self, count: int) -> list[Served]:
+        """Those that ended last, in their order."""
+        return [*itertools.islice(reversed(self._over), count)][::-1]
+
+    def find(self, id: str) -> Served | None:
+        """By its id, or the beginning of it: then the last one."""
+        return next((served for served in self.all() if served.id.startswith(id)), None) if id else None
+
+
+def is_avoided(served: Served) -> bool:
+    """Whether it was answered, and would have been refused for its reasoning as the client sent it."""
+    line, last = served.line, served.attempts[-1] if served.attempts else None
+    if line.status != 200 or last is None or last.contract is None:
+        return False
+    is_mended = bool(line.restored or line.inherited or line.blank or line.stripped)
+    return bool(line.healed) or (is_mended and last.contract.kind != "advisory")
+
+
+def _see(seen: dict[str, float], name: str, line: Line) -> None:
+    if name not in seen and len(seen) >= MAX_SEEN:
+        seen.pop(next(iter(seen)))
+    seen[name] = line.at

@@ -1,0 +1,93 @@
+"""What is kept of a request to explain it: references to what serving it has made anyway. Sentences come when asked.
+
+It holds no credential, and nothing that was said but a provider's words when it refused, and bodies if settings say so.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from thoughtline.gateway.choosing import Target
+from thoughtline.gateway.journal import Line
+from thoughtline.providers import Contract
+from thoughtline.replay.refusals import Correction, Refusal
+from thoughtline.values.turn_notes import TurnNote
+
+_FIXED_BYTES = 2048
+_NOTE_BYTES = 96
+
+
+class RefusalNote(Struct, frozen=True, gc=False):
+    """An error of a provider: `seconds` after the request began, in its own words, and what it means if it is one
+    about reasoning."""
+
+    status: int
+    seconds: float
+    words: str
+    code: str
+    refusal: Refusal | None
+
+
+class KeptBodies(Struct, frozen=True, gc=False):
+    """What the client sent and what went up last, without keys."""
+
+    client: bytes
+    upstream: bytes
+    is_cut: bool
+
+
+class TokenCounts(NamedTuple):
+    """As the provider counts them."""
+
+    input: int
+    output: int
+    reasoning: int
+    cached: int
+
+
+class AttemptNote(Struct, frozen=True, gc=False):
+    """One target asked. `contract` is what was believed at last, `corrections` what this request's refusals taught."""
+
+    target: Target
+    endpoint: str
+    is_translated: bool
+    status: int
+    error: str
+    started_seconds: float
+    upstream_seconds: float
+    bytes_up: int
+    sends: int
+    refusals: tuple[RefusalNote, ...]
+    was_healed: bool
+    contract: Contract | None
+    corrections: tuple[Correction, ...]
+    notes: tuple[TurnNote, ...]
+
+
+class Served(Struct, frozen=True, gc=False):
+    """A request, over or under way. `message` is our own error's; `user_agent` and `path` are as they came."""
+
+    line: Line
+    is_over: bool
+    began_at: float
+    seconds: float
+    first_byte_seconds: float | None
+    path: str
+    user_agent: str
+    client_key: str
+    message: str
+    tokens: TokenCounts | None
+    attempts: tuple[AttemptNote, ...]
+
+    @property
+    def id(self) -> str:
+        return self.line.request
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        notes = sum(len(attempt.notes) for attempt in self.attempts)
+        words = sum(len(one.words) for attempt in self.attempts for one in attempt.refusals)
+        return _FIXED_BYTES + _NOTE_BYTES * notes + words

@@ -1,0 +1,133 @@
+"""What an exchange leaves behind: the value that explains it, made of what there is when it is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from thoughtline.gateway.attempt import Attempt
+from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.journal import Line
+from thoughtline.gateway.relay import Relay
+from thoughtline.gateway.served import AttemptNote, KeptBodies, Served
+from thoughtline.values.outcome import Outcome
+from thoughtline.watching import session_of
+
+MAX_BODY = 512 * 2**10
+"""Bytes of a body that are kept, where bodies are."""
+
+_MAX_PATH = 300
+_MAX_AGENT = 200
+
+
+def line_of(
+    outcome: Outcome,
+    incoming: Incoming,
+    attempts: Sequence[Attempt],
+    *,
+    relay: Relay | None,
+    status: int,
+    captured: int,
+    store: str,
+    code: str,
+) -> Line:
+    """An exchange as its line in the journal."""
+    last = attempts[-1] if attempts else None
+    problem = last.prepared.problem if last and last.prepared else None
+    return Line(
+        **outcome.counted,
+        at=incoming.state.clock(),
+        request=outcome.request,
+        tenant=incoming.caller.tenant,
+        method=incoming.scope["method"],
+        route=incoming.route.action,
+        provider=last.target.provider.name if last else "",
+        format=incoming.route.format or "",
+        model=last.target.model if last else "",
+        status=status,
+        session=_session(incoming, last),
+        agent=incoming.identity.agent,
+        is_streaming=last.is_streaming if last else incoming.route.is_streaming,
+        via=outcome.route,
+        handoff=outcome.handoff,
+        added_chars=outcome.added_chars,
+        findings=outcome.findings,
+        captured=captured,
+        upstream_ms=outcome.upstream_ms,
+        own_ms=outcome.own_ms,
+        bytes_up=sum(attempt.bytes_up for attempt in attempts),
+        bytes_down=relay.bytes_down if relay else 0,
+        attempts=len(attempts),
+        store=store,
+        late=relay.saving.late if relay else 0,
+        code=code,
+        note=relay.note if relay and relay.note else "unread" if problem else "",
+    )
+
+
+def _session(incoming: Incoming, last: Attempt | None) -> str | None:
+    """The name by which its turns are kept."""
+    named = incoming.identity.session
+    if named or last is None or last.prepared is None:
+        return named
+    return last.session or session_of(last.prepared)
+
+
+def told(
+    line: Line,
+    incoming: Incoming,
+    attempts: Sequence[Attempt],
+    *,
+    relay: Relay | None,
+    began: float,
+    message: str,
+    is_over: bool,
+) -> Served:
+    """All there is to say of an exchange by now. `began` is by the performance counter."""
+    seconds = time.perf_counter() - began
+    first_byte = relay.started_at - began if relay is not None and relay.started_at else None
+    key = incoming.caller.key
+    return Served(
+        line,
+        is_over,
+        line.at - seconds,
+        seconds=seconds,
+        first_byte_seconds=first_byte,
+        path=incoming.scope["path"][:_MAX_PATH],
+        user_agent=incoming.headers.get(b"user-agent", b"")[:_MAX_AGENT].decode("latin-1"),
+        client_key=key.id if key is not None else "",
+        message=message,
+        tokens=relay.tokens if relay is not None else None,
+        attempts=tuple([_noted(attempt, began) for attempt in attempts]),
+    )
+
+
+def _noted(attempt: Attempt, began: float) -> AttemptNote:
+    prepared = attempt.prepared
+    return AttemptNote(
+        attempt.target,
+        attempt.endpoint,
+        attempt.is_translated,
+        status=attempt.status,
+        error=attempt.error,
+        started_seconds=attempt.started_at - began if attempt.started_at else 0.0,
+        upstream_seconds=attempt.upstream_seconds,
+        bytes_up=attempt.bytes_up,
+        sends=attempt.sends,
+        refusals=tuple([replace(one, seconds=one.seconds - began) for one in attempt.refusals]),
+        was_healed=bool(prepared is not None and prepared.healings),
+        contract=prepared.contract if prepared is not None else None,
+        corrections=prepared.corrections if prepared is not None else (),
+        notes=prepared.plan.notes if prepared is not None and prepared.plan is not None else (),
+    )
+
+
+def kept_bodies(attempt: Attempt) -> KeptBodies:
+    """What the client sent and what went up, without the keys that are known."""
+    client, upstream = attempt.sent or (b"", b"")
+    for secret in (*attempt.incoming.credentials, attempt.key, attempt.state.admin_token):
+        if secret and len(secret) >= 8:
+            client, upstream = (body.replace(secret.encode(), b"***") for body in (client, upstream))
+    return KeptBodies(client[:MAX_BODY], upstream[:MAX_BODY], max(len(client), len(upstream)) > MAX_BODY)

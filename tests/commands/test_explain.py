@@ -1,0 +1,98 @@
+"""`thoughtline explain`: what happened to a request, in a terminal."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tests.gateway.managing import TOKEN, Managed, followed, managed
+from tests.gateway.test_admin_requests import acme, unseen
+from thoughtline.cli import main
+from thoughtline.commands.explain import DONE, FAILED, NOT_FOUND
+
+
+@pytest.fixture
+def gateway() -> Iterator[Managed]:
+    with managed(acme(heal=False)) as one:
+        yield one
+
+
+def explain(gateway: Managed, *words: str) -> int:
+    return main(["explain", *words, "--url", gateway.url, "--token", TOKEN])
+
+
+def test_a_refusal_is_understood(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last one that failed, though others came after it: the provider's words, the rule, the turn, what to do."""
+    response = gateway.send(unseen(), provider="acme")
+    gateway.ask("list the files")
+    assert explain(gateway, "last-failed") == DONE
+    told = capsys.readouterr().out
+    assert response.headers["x-thoughtline-request"] in told
+    assert response.json()["error"]["message"] in told
+    assert "400 refused acme/deepseek-v4-pro" in told
+    assert "rule missing" in told
+    assert "keep_bodies" in told
+    assert "\x1b[" not in told
+
+
+def test_the_last_one_and_one_by_its_id(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
+    """Turns are told one by one, many alike in one line."""
+    answers = gateway.ask("list the files", turns=6)
+    assert explain(gateway) == DONE
+    told = capsys.readouterr().out
+    assert "(5 turns)  restored: found by the whole conversation before it" in told
+    assert "tokens" in told
+    first = gateway.gateway.lines[1]["request"]
+    assert explain(gateway, first[:7]) == DONE
+    told = capsys.readouterr().out
+    assert f"{first}" in told
+    assert "/messages/1  restored: found by the whole conversation before it" in told
+    assert explain(gateway, first, "--json") == DONE
+    assert json.loads(capsys.readouterr().out)["id"] == first
+    assert not [one for one in answers if one["reasoning_content"] in told]
+
+
+def test_what_to_do_about_a_turn_that_nobody_has(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
+    user = {"role": "user", "content": "hi"}
+    gateway.send([user, *followed({"role": "assistant", "content": "never said"})])
+    assert explain(gateway) == DONE
+    assert "→ Turns that nobody remembers: let the whole conversation go through" in capsys.readouterr().out
+
+
+def test_nothing_to_explain(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
+    """No request, none that failed, one that nobody knows, a wrong token, no gateway: each says what it is."""
+    assert explain(gateway) == NOT_FOUND
+    gateway.ask("list the files")
+    assert explain(gateway, "last-failed") == NOT_FOUND
+    assert explain(gateway, "ffffffff") == NOT_FOUND
+    assert main(["explain", "--url", gateway.url, "--token", "wrong"]) == FAILED
+    assert "Give its admin token" in capsys.readouterr().err
+    assert main(["explain", "--url", "http://127.0.0.1:9", "--token", TOKEN]) == FAILED
+    assert "No gateway answers" in capsys.readouterr().err
+
+
+def test_following(gateway: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line as each request begins and ends, until the gateway goes."""
+    lines: list[str] = []
+    has_three = threading.Event()
+
+    def note(row: object) -> str:
+        lines.append(str(row.phase))  # type: ignore[attr-defined] # a RequestRow
+        if len(lines) == 3:
+            has_three.set()
+        return ""
+
+    monkeypatch.setattr("thoughtline.commands.explain.line_of", note)
+    following = threading.Thread(target=explain, args=(gateway, "--follow"), daemon=True)
+    following.start()
+    while not gateway.gateway.state.journal.listeners:
+        pass
+    gateway.ask("list the files")
+    assert has_three.wait(20)
+    assert lines == ["begun", "streaming", "done"]
+    gateway.gateway.loop.call_soon_threadsafe(gateway.gateway.app.leave)
+    following.join(20)
+    assert not following.is_alive()

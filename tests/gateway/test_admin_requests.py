@@ -1,0 +1,379 @@
+"""The last requests, explained: what became of each, who was asked, what was refused, what was done about each turn."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from tests.gateway.managing import CACHE, TOKEN, Json, Managed, followed, managed
+from tests.gateway.upstreams import Got, Out, Upstream, upstream
+from tests.sim.serving import served
+from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.gateway import recent
+from thoughtline.settings import DebugSettings, ReplaySettings, Settings
+
+REQUESTS = "/api/requests"
+USER = {"role": "user", "content": "list the files"}
+CALL = {"id": "call_0", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+MISSING = (
+    b'{"error":{"message":"The reasoning_content in the thinking mode must be passed back to the API.","code":"x"}}'
+)
+
+
+@pytest.fixture
+def gateway() -> Iterator[Managed]:
+    with managed() as one:
+        yield one
+
+
+def explained(gateway: Managed, response: httpx.Response) -> Json:
+    """What is said of the request that an answer belongs to."""
+    return gateway.get(f"{REQUESTS}/{response.headers['x-thoughtline-request']}")
+
+
+def deeds(view: Json) -> list[tuple[str, str]]:
+    return [(turn["deed"], turn["why"]) for turn in view["turns"]]
+
+
+def acme(**replay: bool) -> Settings:
+    """A provider that nobody has listed, which is as strict as DeepSeek."""
+    url = served("deepseek").url
+    return Settings(
+        providers={"acme": Provider("acme", url, ("openai_chat",))}, replay=replace(ReplaySettings(), **replay)
+    )
+
+
+def unseen() -> list[Json]:
+    """A history whose turn went past the gateway."""
+    body = {"model": "deepseek-v4-pro", "messages": [USER], "tools": []}
+    url = f"{served('deepseek').url}/v1/chat/completions"
+    message = httpx.post(url, json=body, headers={"authorization": "Bearer x"}).json()["choices"][0]["message"]
+    return [USER, *followed({**message, "reasoning_content": None})]
+
+
+@contextlib.contextmanager
+def scripted(messages: Sequence[Json], status: int = 200, body: bytes = b"") -> Iterator[Upstream]:
+    """A chat server that gives these messages in turn; or refuses all."""
+    left = list(messages)
+
+    async def answer(got: Got, out: Out) -> None:
+        if status != 200:
+            await out.whole(status, body)
+            return
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **left.pop(0)}}
+        details = {"cached_tokens": 64}
+        usage = {"prompt_tokens": 100, "completion_tokens": 20, "prompt_tokens_details": details}
+        await out.whole(200, json.dumps({"id": "1", "model": "m", "choices": [choice], "usage": usage}).encode())
+
+    with upstream(answer) as up:
+        yield up
+
+
+def test_a_restored_request(gateway: Managed) -> None:
+    """The row says what became of it; the view who was asked, by which contract, and what was done about each turn."""
+    answers = gateway.ask("list the files", session="s", turns=2)
+    rows = gateway.get(REQUESTS)["requests"]
+    assert [row["outcome"] for row in rows] == ["restored", "ok"]
+    assert [row["id"] for row in rows] == [line["request"] for line in reversed(gateway.gateway.lines)]
+    view = gateway.get(f"{REQUESTS}/{rows[0]['id']}")
+    assert {name: view[name] for name in rows[0]} == rows[0]
+    assert deeds(view) == [("restored", "lineage")]
+    assert view["turns"][0]["place"] == "/messages/1"
+    entries = gateway.get(CACHE)["entries"]
+    assert view["turns"][0]["record"] == entries[1]["id"]
+    (tried,) = view["tried"]
+    assert (tried["provider"], tried["status"], tried["sends"], tried["refusals"]) == ("deepseek", 200, 1, [])
+    assert (tried["contract"]["kind"], "deepseek" in tried["contract"]["source"]) == ("presence", True)
+    assert view["totalMs"] >= view["upstreamMs"] > 0
+    assert view["firstByteMs"] > 0
+    assert (view["session"], view["summary"], view["restored"]) == ("s", "1 restored", 1)
+    assert view["bodies"] is None
+    assert answers[0]["reasoning_content"] not in json.dumps(view)
+
+
+def test_a_client_that_keeps_its_reasoning(gateway: Managed) -> None:
+    """Its turns are kept, neither restored nor missing."""
+    (answer,) = gateway.ask("list the files")
+    view = explained(gateway, gateway.send([USER, *followed(answer)]))
+    assert (deeds(view), view["outcome"], view["kept"]) == ([("kept", "lineage")], "ok", 1)
+
+
+def test_a_refused_request() -> None:
+    """The provider's words, the rule and the remedy; what the client got is in the row."""
+    with managed(acme(heal=False)) as gateway:
+        response = gateway.send(unseen(), provider="acme")
+        assert response.status_code == 400
+        view = explained(gateway, response)
+        row = gateway.get(REQUESTS)["requests"][0]
+    (refusal,) = view["tried"][0]["refusals"]
+    words = response.json()["error"]["message"]
+    assert (refusal["status"], refusal["words"], refusal["rule"]) == (400, words, "missing")
+    assert (refusal["remedy"], refusal["wasHealed"]) == ("restore", False)
+    assert (row["outcome"], row["status"], row["message"]) == ("refused", 400, words[:200])
+    assert row["summary"].startswith("acme refused it with 400: a turn lacks the reasoning")
+
+
+def test_a_healed_request() -> None:
+    """The refusal that the client did not see, and what was learned from it."""
+    with managed(acme()) as gateway:
+        response = gateway.send(unseen(), provider="acme")
+        assert response.status_code == 200
+        view = explained(gateway, response)
+        series = gateway.get("/api/series")
+    (tried,) = view["tried"]
+    assert (tried["status"], tried["sends"], len(tried["refusals"])) == (200, 2, 1)
+    assert (tried["refusals"][0]["wasHealed"], tried["refusals"][0]["rule"]) == (True, "missing")
+    assert "learned from a 400" in tried["contract"]["learned"][0]
+    assert (view["outcome"], view["healed"], deeds(view)) == ("healed", 1, [("blank", "no_record")])
+    assert [sum(series[name]) for name in ("requests", "avoided", "healed", "refused", "errors")] == [1, 1, 1, 0, 0]
+
+
+def test_an_error_that_is_not_about_reasoning() -> None:
+    """No rule and no remedy; its words without the keys that it quotes, and no more than 500 characters of them."""
+    said = {"error": {"message": f"Incorrect API key provided: sk-proj-1234567890abcdef. {'x' * 900}", "code": "bad"}}
+    with scripted((), 400, json.dumps(said).encode()) as up, managed(simulators={"deepseek": up.url}) as gateway:
+        view = explained(gateway, gateway.send([USER]))
+    (refusal,) = view["tried"][0]["refusals"]
+    assert (refusal["rule"], refusal["remedy"], refusal["meaning"], refusal["code"]) == ("", "", "", "bad")
+    assert refusal["words"].startswith("Incorrect API key provided: sk-*** xxx")
+    assert len(refusal["words"]) == 500
+
+
+@pytest.mark.parametrize(
+    ("said", "history", "session", "reason"),
+    [
+        ([], [USER, {"role": "assistant", "content": "never said"}, USER], None, "no_record"),
+        ([{"content": "hi"}], [USER, {"role": "assistant", "content": "hi there"}, USER], None, "text_differs"),
+        (
+            [{"content": None, "tool_calls": [CALL]}] * 2,
+            [{"role": "user", "content": "c"}, *followed({"role": "assistant", "content": None, "tool_calls": [CALL]})],
+            "s",
+            "ambiguous",
+        ),
+        (
+            [{"content": None, "tool_calls": [CALL]}] * 2,
+            [{"role": "user", "content": "c"}, *followed({"role": "assistant", "content": None, "tool_calls": [CALL]})],
+            None,
+            "unproven",
+        ),
+    ],
+    ids=["no_record", "text_differs", "ambiguous", "unproven"],
+)
+def test_why_a_turn_is_missing(said: list[Json], history: list[Json], session: str | None, reason: str) -> None:
+    """Nobody has it; it was said otherwise; several fit; one looks like it, and nothing says that it is the one."""
+    thought = [{**message, "reasoning_content": f"thought {number}"} for number, message in enumerate(said)]
+    with scripted([*thought, {"content": "end"}]) as up, managed(simulators={"deepseek": up.url}) as gateway:
+        for number in range(len(said)):
+            opening = USER if reason == "text_differs" else {"role": "user", "content": f"opening {number}"}
+            assert gateway.send([opening], session=session).status_code == 200
+        view = explained(gateway, gateway.send(history, session=session))
+    assert deeds(view) == [("blank", reason)]
+    assert view["turns"][0]["words"].startswith("a blank stands for it: ")
+
+
+def test_a_turn_that_had_no_reasoning() -> None:
+    """It is no miss: its model gave none."""
+    said = [{"content": "hi"}, {"content": "end"}]
+    with scripted(said) as up, managed(simulators={"deepseek": up.url}) as gateway:
+        gateway.send([USER])
+        view = explained(gateway, gateway.send([USER, {"role": "assistant", "content": "hi"}, USER]))
+        stats = gateway.get(CACHE)["stats"]
+    assert {why for _, why in deeds(view)} <= {"had_none"}
+    assert (stats["hits"], stats["misses"]) == (0, 0)
+
+
+def test_a_turn_of_another_account(tmp_path: Path) -> None:
+    """Its signature is good for the account that it was made for alone: it is missing, and the reason says why."""
+    use = {"type": "tool_use", "id": "toolu_01AbCdEfGhIjKlMnOpQrStUv", "name": "bash", "input": {}}
+    content = [{"type": "thinking", "thinking": "let me", "signature": "c2lnbmF0dXJl" * 20}, use]
+
+    async def answer(got: Got, out: Out) -> None:
+        body = {"id": "m", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "content": content}
+        await out.whole(200, json.dumps({**body, "stop_reason": "tool_use", "usage": {}}).encode())
+
+    body = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 4096,
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "tools": [{"name": "bash", "input_schema": {"type": "object"}}],
+        "messages": [USER],
+    }
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": use["id"], "content": "a"}]}
+    again = {**body, "messages": [USER, {"role": "assistant", "content": [use]}, result]}
+    with upstream(answer) as up:
+        for key, sent in (("account-one-key", body), ("account-two-key", again)):
+            row = replace(PROVIDERS["anthropic"], base_url=up.url, bases={}, api_keys=(key,))
+            settings = Settings(providers={"anthropic": row})
+            with managed(settings, f"sqlite:///{tmp_path}/kept.db", simulators={}) as gateway:
+                response = gateway.anyone.post("/anthropic/v1/messages", json=sent)
+                view = explained(gateway, response)
+    assert deeds(view) == [("missing", "other_account")]
+    assert "account-two-key" not in json.dumps(view)
+
+
+def test_tokens_of_the_usage() -> None:
+    """As the provider counts them, the cached ones too."""
+    with scripted([{"content": "hi"}]) as up, managed(simulators={"deepseek": up.url}) as gateway:
+        view = explained(gateway, gateway.send([USER]))
+    assert view["tokens"] == {"input": 100, "output": 20, "reasoning": 0, "cached": 64}
+
+
+def test_a_stream_has_tokens_and_a_first_byte(gateway: Managed) -> None:
+    """A stream is known by the same members."""
+    response = gateway.send([USER], stream=True, stream_options={"include_usage": True})
+    view = explained(gateway, response)
+    assert (view["isStreaming"], view["phase"], view["tokens"]["output"] > 0) == (True, "done", True)
+    assert 0 < view["firstByteMs"] <= view["totalMs"]
+
+
+def test_what_the_gateway_declines(gateway: Managed) -> None:
+    """Its own errors are remembered too, with their words."""
+    response = gateway.anyone.post("/v1/chat/completions", json={"model": "nobody", "messages": []})
+    view = explained(gateway, response)
+    assert (view["outcome"], view["code"], view["tried"]) == ("declined", "unknown_model", [])
+    assert "No provider is known for the model 'nobody'" in view["message"]
+
+
+def test_a_provider_that_can_not_be_reached() -> None:
+    with managed(simulators={"deepseek": "http://127.0.0.1:9"}) as gateway:
+        view = explained(gateway, gateway.send([USER]))
+    assert (view["outcome"], view["code"], view["tried"][0]["error"]) == ("failed",) + ("upstream_unreachable",) * 2
+
+
+def test_one_name_for_a_session(gateway: Managed) -> None:
+    """A conversation that its client does not name is called the same in log, API and sessions; refused ones too."""
+    gateway.ask("list the files")
+    (session,) = gateway.get("/api/sessions")["sessions"]
+    (row,) = gateway.get(REQUESTS)["requests"]
+    assert session["id"].startswith("~")
+    assert row["session"] == session["id"] == gateway.gateway.lines[0]["session"]
+    turns = gateway.get(f"/api/sessions/{session['id']}")["turns"]
+    assert turns[0]["outcome"]["request"] == row["id"]
+    assert [one["id"] for one in gateway.get(REQUESTS, session=session["id"])["requests"]] == [row["id"]]
+
+
+def test_filters(gateway: Managed) -> None:
+    """By session, tenant, provider, model, status, outcome and text; names in any case, a provider by an alias."""
+    gateway.ask("first", session="s1", turns=2)
+    gateway.ask("second", key="other", provider="kimi", model="kimi-k2-thinking")
+    gateway.anyone.post("/v1/chat/completions", json={"model": "nobody", "messages": []})
+    every = gateway.get(REQUESTS)["requests"]
+    kimi = next(row for row in every if row["provider"] == "kimi")
+    expected = {
+        "session": ("s1", 2),
+        "tenant": (kimi["tenant"], 1),
+        "provider": ("Moonshot", 1),
+        "model": ("DeepSeek-V4-Pro", 2),
+        "status": ("2xx", 3),
+        "outcome": ("declined", 1),
+        "text": ("NOBODY", 1),
+    }
+    for name, (value, count) in expected.items():
+        assert len(gateway.get(REQUESTS, **{name: value})["requests"]) == count, name
+    assert len(gateway.get(REQUESTS, status="404", outcome="declined")["requests"]) == 1
+    assert gateway.get(REQUESTS, status="404", outcome="ok")["requests"] == []
+    assert gateway.admin.get(REQUESTS, params={"outcome": "fine"}).status_code == 400
+
+
+def test_pages(gateway: Managed) -> None:
+    """Newest first, each once, whatever comes in between."""
+    gateway.ask("list the files", turns=5)
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    for _ in range(3):
+        page = gateway.get(REQUESTS, limit=2, **cursor)
+        seen += [row["id"] for row in page["requests"]]
+        cursor = {"cursor": page["cursor"]}
+        gateway.ask("another")
+    assert seen == [line["request"] for line in reversed(gateway.gateway.lines[:5])]
+    assert page["cursor"] is None
+    assert gateway.admin.get(REQUESTS, params={"cursor": "nonsense"}).json()["error"]["code"] == "bad_cursor"
+
+
+def test_what_is_not_there(gateway: Managed) -> None:
+    gateway.ask("list the files")
+    for name in ("ffff", "%20", "x" * 90):
+        assert gateway.admin.get(f"{REQUESTS}/{name}").json()["error"]["code"] == "unknown_request"
+    (row,) = gateway.get(REQUESTS)["requests"]
+    assert gateway.get(f"{REQUESTS}/{row['id'][:6]}")["id"] == row["id"]
+
+
+def test_memory_is_bounded(gateway: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest go, by their number and by what they take."""
+    monkeypatch.setattr(recent, "MAX_REQUESTS", 3)
+    gateway.ask("list the files", turns=5)
+    assert len(gateway.get(REQUESTS)["requests"]) == 3
+    monkeypatch.setattr(recent, "MAX_BYTES", 1)
+    gateway.ask("once more")
+    assert [row["id"] for row in gateway.get(REQUESTS)["requests"]] == [gateway.gateway.lines[-1]["request"]]
+
+
+def test_bodies_only_if_they_are_switched_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the client sent and what went up, the last of them, without keys; nothing of them without the token."""
+    monkeypatch.setattr(recent, "MAX_BODIES", 2)
+    with managed(Settings(debug=DebugSettings(keep_bodies=True))) as gateway:
+        secret = "sk-a-key-of-the-caller-0123456789"
+        answers = gateway.ask(f"my key is {secret}", key=secret, turns=3)
+        first, second, third = (gateway.get(f"{REQUESTS}/{line['request']}") for line in gateway.gateway.lines)
+        assert secret not in json.dumps([first, second, third])
+        assert first["bodies"] is None
+        thought = answers[0]["reasoning_content"]
+        assert thought not in second["bodies"]["client"]
+        assert thought in json.loads(second["bodies"]["upstream"])["messages"][1]["reasoning_content"]
+        assert json.loads(third["bodies"]["client"])["messages"][0]["content"] == "my key is ***"
+        refused = httpx.get(f"{gateway.url}{REQUESTS}/{third['id']}")
+        assert (refused.status_code, thought in refused.text) == (401, False)
+
+
+def test_nobody_sees_them_without_the_token(gateway: Managed) -> None:
+    """Neither a client, nor somebody with a key of a provider."""
+    gateway.ask("list the files", key="someone")
+    for path in (REQUESTS, f"{REQUESTS}/{gateway.gateway.lines[0]['request']}", "/api/series", "/api/keys"):
+        for headers in ({}, {"authorization": "Bearer someone"}, {"authorization": f"Bearer {TOKEN}x"}):
+            assert httpx.get(gateway.url + path, headers=headers).status_code == 401
+
+
+def test_requests_under_way_are_listed() -> None:
+    """What has begun and is not over: a person can see what hangs."""
+    held: list[Json] = []
+
+    async def answer(got: Got, out: Out) -> None:
+        await out.stream()
+        await out.chunk(b'data: {"id":"1","model":"m","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n')
+        await out.until(lambda: bool(held))
+        await out.chunk(b"data: [DONE]\n\n")
+        await out.end()
+
+    with upstream(answer) as up, managed(simulators={"deepseek": up.url}) as gateway:
+        body = {"model": "m", "messages": [USER], "stream": True}
+        with gateway.anyone.stream("POST", "/deepseek/v1/chat/completions", json=body) as response:
+            next(response.iter_raw())
+            held += gateway.get(REQUESTS)["requests"]
+            assert gateway.get(REQUESTS, outcome="pending")["requests"][0]["phase"] == "streaming"
+            assert list(response.iter_raw())
+        over = gateway.get(REQUESTS)["requests"]
+    assert [(row["phase"], row["outcome"]) for row in held] == [("streaming", "pending")]
+    assert [(row["id"], row["phase"]) for row in over] == [(held[0]["id"], "done")]
+
+
+@pytest.mark.parametrize("shared_url", ["redis", "postgres"], indirect=True)
+def test_replicas_on_one_store_know_each_others_requests(shared_url: str) -> None:
+    """What one has served is listed and explained by the other, once it has been written; no bodies go that way."""
+    settings = Settings(debug=DebugSettings(keep_bodies=True))
+    with managed(settings, shared_url) as one, managed(settings, shared_url) as other:
+        one.ask("list the files", turns=2)
+        other.ask("and here")
+        for gateway in (one, other):
+            gateway.gateway.refresh()
+        lists = [[row["id"] for row in gateway.get(REQUESTS)["requests"]] for gateway in (one, other)]
+        assert len(lists[0]) == 3
+        assert lists[0] == lists[1]
+        view = other.get(f"{REQUESTS}/{one.gateway.lines[1]['request']}")
+        assert (deeds(view), view["bodies"]) == ([("restored", "lineage")], None)
+        assert one.get(f"{REQUESTS}/{view['id']}")["bodies"] is not None
