@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Watched
 from tests.browser.world import PROGRAM, World, world
 from tests.gateway.test_admin_settings import refresh
+from tests.stores.places import sqlite_url
 
 LOST = {
     "model": "deepseek-v4-pro",
@@ -58,7 +60,8 @@ def test_continuity_is_switched_on(page: Page, gateway: World) -> None:
     expect(page.get_by_text("use the file's")).to_be_visible()
     page.get_by_label("how many").fill("2")
     page.get_by_label("how many").blur()
-    expect(page.get_by_text("use the file's")).to_have_count(2)
+    page.get_by_label("when").select_option("always")
+    expect(page.get_by_text("use the file's")).to_have_count(3)
     refresh(gateway.gateway)
     again = gateway.chat("Hand me over, too", "handed-again")
     again.ask("deepseek", "deepseek-v4-pro")
@@ -80,8 +83,8 @@ def test_a_count_out_of_bounds_is_refused(page: Page, watched: Watched, gateway:
 
 
 @pytest.fixture
-def keyed() -> Iterator[World]:
-    with world(takes_keys=True) as one:
+def keyed(tmp_path: Path) -> Iterator[World]:
+    with world(takes_keys=True, store_url=sqlite_url(tmp_path)) as one:
         yield one
 
 
@@ -92,7 +95,7 @@ def test_a_key_is_added_and_revoked(page: Page, keyed: World) -> None:
     page.get_by_label("Name").fill("ann")
     page.get_by_role("button", name="Add key").click()
     secret = page.locator(".secret code").inner_text()
-    assert keyed.chat("With a key", "keyed", key=secret).ask("deepseek", "deepseek-v4-pro").status_code == 200
+    assert keyed.chat("With a key", "keyed", key=secret).ask("keyed", "deepseek-v4-pro").status_code == 200
     page.reload()
     row = page.locator("tr", has_text="ann")
     expect(row).to_contain_text("good")
@@ -101,7 +104,7 @@ def test_a_key_is_added_and_revoked(page: Page, keyed: World) -> None:
     row.get_by_role("button", name="Revoke").click()
     row.get_by_role("button", name="Revoke it?").click()
     expect(row).to_contain_text("revoked")
-    assert keyed.chat("Without", "keyed", key=secret).ask("deepseek", "deepseek-v4-pro").status_code == 401
+    assert keyed.chat("Without", "keyed", key=secret).ask("keyed", "deepseek-v4-pro").status_code == 401
 
 
 def test_a_body_is_audited(page: Page, watched: Watched, gateway: World) -> None:

@@ -137,15 +137,16 @@ def _lost_turn() -> list[Json]:
 
 
 @contextlib.contextmanager
-def world(takes_keys: bool = False) -> Iterator[World]:
-    """DeepSeek and Kimi, one that nobody has listed and is as strict, one that is slow, one that refuses always."""
+def world(takes_keys: bool = False, store_url: str = "memory://") -> Iterator[World]:
+    """DeepSeek and Kimi, one that nobody has listed and is as strict, one with a key, a slow one, one that refuses."""
     slow = SlowStream()
     with upstream(slow.answer) as one, upstream(refuse) as wall:
         rows = {
             "acme": Provider("acme", served("deepseek").url, ("openai_chat",)),
+            "keyed": Provider("keyed", served("deepseek").url, ("openai_chat",), api_keys=("a-key",)),
             "slow": Provider("slow", one.url, ("openai_chat",)),
             "wall": Provider("wall", wall.url, ("openai_chat",)),
         }
         settings = replace(Settings(), providers=rows, debug=DebugSettings(keep_bodies=True))
-        with managed(settings, takes_keys=takes_keys) as gateway:
+        with managed(settings, store_url, takes_keys=takes_keys) as gateway:
             yield World(gateway, slow)

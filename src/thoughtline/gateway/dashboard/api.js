@@ -53,7 +53,7 @@ export function address(path, query = {}) {
   return text ? `${path}?${text}` : path;
 }
 
-// What is at an address: asked at once, again by `reload`, and every so often if `seconds` says so.
+// What is at an address: asked at once, again by `reload`, and every so often if `seconds` says so. `put` knows better.
 export function useData(path, { seconds = 0 } = {}) {
   const [found, setFound] = useState({ path: "", data: null, problem: null });
   const [asked, setAsked] = useState(0);
@@ -72,8 +72,9 @@ export function useData(path, { seconds = 0 } = {}) {
     const timer = setInterval(() => document.hidden || reload(), seconds * 1000);
     return () => clearInterval(timer);
   }, [path, seconds, reload]);
+  const put = (data) => setFound({ path, data, problem: null });
   const isCurrent = found.path === path;
-  return { data: isCurrent ? found.data : null, problem: isCurrent ? found.problem : null, reload };
+  return { data: isCurrent ? found.data : null, problem: isCurrent ? found.problem : null, reload, put };
 }
 
 // Events as they come. The browser connects again by itself; after a refusal we do.

@@ -3,7 +3,7 @@
 import { html, useState } from "./preact.js";
 import { address, useData } from "./api.js";
 import { go } from "./places.js";
-import { Ago, Copy, Empty, Loaded, Panel, Trouble, View } from "./parts.js";
+import { Ago, Copy, Empty, Loaded, Panel, Trouble, View, Words } from "./parts.js";
 
 export function Connect({ place }) {
   const { client = "", provider = "", model = "" } = place.query;
@@ -52,8 +52,8 @@ function Light({ client }) {
 function Setup({ setup, client }) {
   return html`<div class="setup">
     <${Panel} title=${`${client?.title ?? setup.client} through ${setup.base}`} side=${html`<span class="push"><${Copy} text=${setup.text}>Copy all<//></span>`}>
-      ${setup.steps.map((step) => html`<div class="bar"><b>${step.where}</b><span class="push"><${Copy} plain text=${step.lines} /></span></div><pre>${step.lines.trim()}</pre>`)}
-      ${setup.notes.length > 0 && html`<ul>${setup.notes.map((note) => html`<li class="soft">– ${note}</li>`)}</ul>`}
+      ${setup.steps.map((step) => html`<div class="bar"><b><${Words} text=${step.where} /></b><span class="push"><${Copy} plain text=${step.lines} /></span></div><pre>${step.lines.trim()}</pre>`)}
+      ${setup.notes.length > 0 && html`<ul>${setup.notes.map((note) => html`<li class="soft">– <${Words} text=${note} /></li>`)}</ul>`}
       <p class="faint">In a terminal: <code>thoughtline connect ${setup.client}</code>. <code>YOUR_KEY</code> is the provider's key, or a <a href="/settings">client key</a> of this gateway where it has some.</p>
     <//></div>`;
 }
@@ -62,5 +62,5 @@ function Clients({ clients }) {
   if (clients.length === 0) return html`<${Empty} title="No clients are known" />`;
   return html`<${Panel} flush><div class="scroll"><table class="cards"><thead><tr><th>client</th><th>what it does to reasoning</th><th>last seen</th></tr></thead>
     <tbody>${clients.map((one) => html`<tr><td class="tight"><a data-row href=${address("/connect", { client: one.name })}>${one.title}</a></td>
-      <td class="soft">${one.habit}</td><td data-label="last seen" class="tight"><${Ago} at=${one.lastSeen} /></td></tr>`)}</tbody></table></div><//>`;
+      <td class="soft"><span><${Words} text=${one.habit} /></span></td><td data-label="last seen" class="tight"><${Ago} at=${one.lastSeen} /></td></tr>`)}</tbody></table></div><//>`;
 }

@@ -1,6 +1,6 @@
 // How it goes: the last 24 hours in small plots, the store, routes and their breakers.
 
-import { html, useEffect, useRef } from "./preact.js";
+import { html, useEffect, useRef, useState } from "./preact.js";
 import { useData } from "./api.js";
 import { count, Empty, Facts, Loaded, ms, Panel, Tag, Trouble, Until, View } from "./parts.js";
 
@@ -35,13 +35,14 @@ export function Health() {
 function Plot({ plot, data }) {
   const place = useRef(null);
   const drawn = useRef(null);
+  const [at, setAt] = useState(null);
   const values = data[plot.name];
   const total = plot.isTime ? ms(mean(values, data.requests)) : count(sum(values));
   const shown = [data.times, values];
   useEffect(() => {
     const draw = () => {
       drawn.current?.destroy();
-      drawn.current = new uPlot(options(plot, place.current), shown, place.current);
+      drawn.current = new uPlot(options(plot, place.current, setAt), shown, place.current);
     };
     draw();
     const sizes = new ResizeObserver(() => drawn.current?.setSize(size(place.current)));
@@ -50,7 +51,8 @@ function Plot({ plot, data }) {
     return () => { sizes.disconnect(); removeEventListener("theme", draw); drawn.current?.destroy(); drawn.current = null; };
   }, []);
   useEffect(() => drawn.current?.setData(shown), [data]);
-  return html`<figure class="plot"><figcaption><h2>${plot.title}</h2><b>${total}</b></figcaption><div ref=${place}></div></figure>`;
+  return html`<figure class="plot"><figcaption><h2>${plot.title}</h2>${at !== null && html`<span class="faint">${hour(data.times[at])}</span>`}
+    <b>${at === null ? total : plot.isTime ? ms(values[at]) : count(values[at])}</b></figcaption><div ref=${place}></div></figure>`;
 }
 
 const HEIGHT = 96;
@@ -66,7 +68,7 @@ function colour(element, role) {
   return found;
 }
 
-function options(plot, element) {
+function options(plot, element, onHover) {
   const stroke = colour(element, plot.ink ?? "");
   const [faint, line] = [colour(element, "faint"), colour(element, "line")];
   const grid = { stroke: line, width: 1 };
@@ -74,6 +76,7 @@ function options(plot, element) {
   return {
     ...size(element),
     legend: { show: false },
+    hooks: { setCursor: [(drawing) => onHover(drawing.cursor.idx ?? null)] },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 5 } },
     padding: [8, 4, 0, 0],
     scales: { y: { range: (_, low, high) => [0, Math.max(high ?? 0, plot.isTime ? 0.5 : 4)] } },
@@ -81,9 +84,13 @@ function options(plot, element) {
       { stroke: faint, grid: { show: false }, ticks: { show: false }, size: 22, space: 70, values: (_, ticks) => ticks.map(hour), font: "11px sans-serif" },
       { stroke: faint, grid, ticks: { show: false }, size: 44, space: 28, values: (_, ticks) => ticks.map(format), incrs: plot.isTime ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000], font: "11px sans-serif" },
     ],
-    series: [{}, { stroke, width: 1.5, fill: stroke.replace("rgb(", "rgba(").replace(")", ", 0.12)"), points: { show: false }, spanGaps: true }],
+    series: [{}, plot.isTime ? dots(stroke) : bars(stroke)],
   };
 }
+
+// Counts are bars. Means are dots: between two of them nothing was measured.
+const bars = (fill) => ({ fill, paths: uPlot.paths.bars({ size: [0.9, 8, 1] }), points: { show: false } });
+const dots = (fill) => ({ paths: () => null, points: { show: true, size: 3, width: 0, fill, stroke: fill } });
 
 const hour = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 

@@ -33,6 +33,9 @@ export function Counts({ of, also = [] }) {
   return found.length > 0 && html`<span class="tags">${found.map((name) => html`<${Tag} kind=${name}>${name} ${of[name]}<//>`)}</span>`;
 }
 
+// Words with `code` in them, as texts for terminals have it.
+export const Words = ({ text }) => text.split("`").map((part, index) => (index % 2 ? html`<code>${part}</code>` : part));
+
 // Why a turn was dealt with so; what was done, its colour says.
 export const wordsOf = (turn) => turn.words.replace(`${turn.deed}: `, "");
 

@@ -9,9 +9,11 @@ export function Settings() {
   const doing = useDoing();
   const [saved, setSaved] = useState("");
   const set = async (table, name, value) => {
+    if (value !== null) from.put({ ...from.data, [table]: { ...from.data[table], [name]: value } });
     const answer = await doing.ask("/api/settings", { method: "PATCH", json: { [table]: { [name]: value } } });
     setSaved(answer ? `${table}.${name}` : "");
-    from.reload();
+    if (answer) from.put(answer);
+    else from.reload();
   };
   return html`<${View} title="Settings" about="Changed here, they hold for every worker and replica within seconds." json="/api/settings">
     <${Trouble} problem=${doing.problem} />
@@ -87,7 +89,7 @@ function Keys() {
         ${made && html`<div class="good-news secret" role="status"><span>The key of <b>${made.key.name}</b>, shown once:</span> <code>${made.secret}</code> <${Copy} text=${made.secret} /> <span class="soft">${made.note}</span></div>`}
       </div>
       ${data.keys.length === 0
-        ? html`<${Empty} title="No client keys"><p>Callers come with the provider's own keys. With client keys, those of the providers stay inside, and from the first one on nobody gets in without.</p><//>`
+        ? html`<${Empty} title="No client keys"><p>${!data.canChange && html`Keys are kept in a durable store: name one as <code>url</code> under <code>[store]</code> in the settings. `}Callers come with the provider's own keys. With client keys, those of the providers stay inside, and from the first one on nobody gets in without.</p><//>`
         : html`<div class="scroll"><table class="cards"><thead><tr><th>name</th><th>id</th><th>state</th><th>last used</th><th>made</th><th>expires in</th><th>limits</th><th></th></tr></thead>
           <tbody>${data.keys.map((key) => html`<${Key} key=${key.id} one=${key} revoke=${revoke} canChange=${data.canChange} />`)}</tbody></table></div>`}`}<//>
   <//>`;
