@@ -42,7 +42,7 @@ function Plot({ plot, data }) {
   useEffect(() => {
     const draw = () => {
       drawn.current?.destroy();
-      drawn.current = new uPlot(options(plot, place.current, setAt), shown, place.current);
+      drawn.current = new uPlot(options({ plot, step: data.stepSeconds, onHover: setAt }, place.current), shown, place.current);
     };
     draw();
     const sizes = new ResizeObserver(() => drawn.current?.setSize(size(place.current)));
@@ -68,7 +68,7 @@ function colour(element, role) {
   return found;
 }
 
-function options(plot, element, onHover) {
+function options({ plot, step, onHover }, element) {
   const stroke = colour(element, plot.ink ?? "");
   const [faint, line] = [colour(element, "faint"), colour(element, "line")];
   const grid = { stroke: line, width: 1 };
@@ -79,7 +79,7 @@ function options(plot, element, onHover) {
     hooks: { setCursor: [(drawing) => onHover(drawing.cursor.idx ?? null)] },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 5 } },
     padding: [8, 4, 0, 0],
-    scales: { y: { range: (_, low, high) => [0, Math.max(high ?? 0, plot.isTime ? 0.5 : 4)] } },
+    scales: { x: { range: (_, low, high) => [low - step / 2, high + step / 2] }, y: { range: (_, low, high) => [0, Math.max(high ?? 0, plot.isTime ? 0.5 : 4)] } },
     axes: [
       { stroke: faint, grid: { show: false }, ticks: { show: false }, size: 22, space: 70, values: (_, ticks) => ticks.map(hour), font: "11px sans-serif" },
       { stroke: faint, grid, ticks: { show: false }, size: 44, space: 28, values: (_, ticks) => ticks.map(format), incrs: plot.isTime ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000], font: "11px sans-serif" },

@@ -56,7 +56,7 @@ function Turn({ turn, before, thought, onOpen }) {
   const hasMoved = before && (before.model !== turn.model || before.provider !== turn.provider);
   return html`
     ${hasMoved && html`<li><time></time><span class="dot slow"></span><div class="what"><b>${before.provider}/${before.model} → ${turn.provider}/${turn.model}</b></div></li>`}
-    ${outcome?.checkpoints > 0 && html`<li><time></time><span class="dot"></span><div class="what"><span><${Tag} kind="checkpoints">${many(outcome.checkpoints, "checkpoint")}<//>
+    ${outcome?.checkpoints > 0 && html`<li><time></time><span class="dot"></span><div class="what"><span><${Tag} kind="checkpoints">${many(outcome.checkpoints, "checkpoint")}<//>${" "}
       quoted here, ${count(outcome.addedChars)} characters${outcome.handoff ? ` of what ${outcome.handoff} thought` : ""}</span></div></li>`}
     <li><time title=${turn.createdAt}><${Ago} at=${turn.createdAt} /></time><span class=${turn.isComplete ? "dot good" : "dot bad"}></span>
       <div class="what">
