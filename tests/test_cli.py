@@ -49,6 +49,24 @@ def test_unknown_command_is_refused() -> None:
     assert "remember" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["srve"], "serve"),
+        (["serve", "--prot", "9000"], "--port"),
+        (["keys", "lst"], "list"),
+        (["sim", "depseek"], "deepseek"),
+        (["sim", "deepseek", "--profile", "tool"], "tools"),
+        (["completion", "bsh"], "bash"),
+    ],
+)
+def test_the_word_that_was_probably_meant_is_named(words: list[str], meant: str) -> None:
+    """Commands, actions, options and names, with status 2."""
+    result = run(*words)
+    assert result.returncode == 2
+    assert f"did you mean {meant}?" in result.stderr
+
+
 def test_who_stops_reading_sees_no_traceback() -> None:
     """As in `thoughtline connect | head -1`."""
     reading, writing = os.pipe()

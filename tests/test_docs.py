@@ -121,7 +121,8 @@ def test_every_dependency_has_its_reason() -> None:
     """Somewhere in the decisions, by its name."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
-    lists = (project["project"]["dependencies"], project["dependency-groups"]["dev"], *extras.values())
+    groups = [[one for one in group if isinstance(one, str)] for group in project["dependency-groups"].values()]
+    lists = (project["project"]["dependencies"], *groups, *extras.values())
     names = {re.split(r"[\[<>=; ]", requirement)[0] for wanted in lists for requirement in wanted} - {"thoughtline"}
     told = " ".join(path.read_text() for path in DECISIONS)
     assert {name for name in names if not re.search(rf"\b{re.escape(name)}\b", told, re.IGNORECASE)} == set()

@@ -76,7 +76,9 @@ class Provider(Struct, frozen=True):
     @property
     def has_secrets(self) -> bool:
         """Whether whoever may ask it spends a credential of the gateway's own."""
-        return bool(self.api_keys) or any(looks_secret(name, value) for name, value in self.headers.items())
+        if self.api_keys or not self.headers:
+            return bool(self.api_keys)
+        return any(looks_secret(name, value) for name, value in self.headers.items())
 
     @property
     def needs_callers_key(self) -> bool:

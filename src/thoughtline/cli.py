@@ -11,6 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from thoughtline.commands.parser import Parser
+from thoughtline.values.nearest import did_you_mean
+
 INTERRUPTED, UNREAD = 128 + 2, 128 + 13
 """What a shell gives for a program that SIGINT or SIGPIPE has ended."""
 
@@ -55,8 +58,9 @@ def _run_sim(chosen: argparse.Namespace) -> int:
         return 0
     row = SIMULATORS.get(chosen.name)
     if row is None or chosen.profile not in (None, *row.profiles):
-        known = f"simulators: {', '.join(SIMULATORS)}" if row is None else f"profiles: {', '.join(row.profiles)}"
-        print(f"thoughtline sim: no {chosen.profile if row else chosen.name or 'NAME given'}; {known}", file=sys.stderr)
+        known, word = (row.profiles, chosen.profile) if row else (SIMULATORS, chosen.name or "")
+        what = f"no {'profile' if row else 'simulator'} {word}" if word else "which provider"
+        print(f"thoughtline sim: {what}; {did_you_mean(word, known)}", file=sys.stderr)
         return 2
     serve(
         row.name,
@@ -194,6 +198,40 @@ def _run_eval(chosen: argparse.Namespace) -> int:
     return handoff_eval.run(chosen)
 
 
+def _add_init_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.commands import init
+
+    init.add_arguments(parser)
+
+
+def _run_init(chosen: argparse.Namespace) -> int:
+    from thoughtline.commands import init
+
+    return init.run(chosen)
+
+
+def _add_completion_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.commands.completion import SHELLS
+
+    parser.add_argument("shell", choices=tuple(SHELLS), metavar="SHELL", help=", ".join(SHELLS))
+
+
+def _run_completion(chosen: argparse.Namespace) -> int:
+    from thoughtline.commands.completion import SHELLS, words_of
+
+    sys.stdout.write(SHELLS[chosen.shell](words_of(parser())))
+    return 0
+
+
+def _run_version(chosen: argparse.Namespace) -> int:
+    print(_version())
+    return 0
+
+
+def _version() -> str:
+    return f"thoughtline {version('thoughtline')} on Python {'.'.join(map(str, sys.version_info[:3]))}"
+
+
 COMMANDS: tuple[Command, ...] = (
     Command("serve", "run the gateway", _serve_arguments, _serve),
     Command("demo", "show a session that breaks, and the same one that doesn't", _no_arguments, _run_demo),
@@ -214,16 +252,19 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("eval", "measure what checkpoints do for a model that takes over", _add_eval_arguments, _run_eval),
     Command("sim", "answer as a strict provider would, on loopback", _add_sim_arguments, _run_sim),
+    Command("init", "write a settings file in which every setting is explained", _add_init_arguments, _run_init),
+    Command("completion", "print what completes commands in your shell", _add_completion_arguments, _run_completion),
+    Command("version", "print the version", _no_arguments, _run_version),
 )
 
 
 def parser() -> argparse.ArgumentParser:
     """The commands and their options; `docs/cli.md` is made from it."""
-    root = argparse.ArgumentParser(
+    root = Parser(
         prog="thoughtline",
         description="Remembers what a model thought and puts it back where the provider wants it.",
     )
-    root.add_argument("--version", action="version", version=f"thoughtline {version('thoughtline')}")
+    root.add_argument("--version", action="version", version=_version())
     if COMMANDS:
         commands = root.add_subparsers(dest="command", metavar="COMMAND")
         for command in COMMANDS:

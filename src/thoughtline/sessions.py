@@ -84,8 +84,11 @@ def identity_of(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> Ide
 
 def unnamed_session(transcript: Transcript) -> str:
     """A name for a conversation whose client names none: how it began. No client can name one so."""
-    opening = next((turn for turn in transcript.turns if turn.role == "user"), None)
-    words = "".join(item.text for item in (opening.items if opening else ()) if isinstance(item, Text))
+    words = ""
+    for turn in transcript.turns:
+        if turn.role == "user":
+            words = "".join([item.text for item in turn.items if isinstance(item, Text)])
+            break
     return UNNAMED_SESSION + digest(words.strip().encode("utf-8", "replace")).hex()[:24]
 
 

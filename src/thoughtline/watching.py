@@ -50,11 +50,8 @@ class Watch:
         self._has_failed = False
         self.problem: DecodeError | None = None
         self.usage: Usage | None = None
-
-    @property
-    def has_news(self) -> bool:
+        self.has_news = False
         """Whether a turn has ended whose record was not taken yet."""
-        return len(self._ended) > len(self._taken)
 
     def read_whole(self, body: bytes) -> Reply | None:
         """A response that is one body; None if it can't be read."""
@@ -73,6 +70,7 @@ class Watch:
             self._items[candidate.index] = list(candidate.turn.items)
             self._ended[candidate.index] = candidate.finish
             self._carriers[candidate.index] = candidate.turn.carriers
+        self.has_news = len(self._ended) > len(self._taken)
         return reply
 
     def note(self, events: list[Event]) -> None:
@@ -84,6 +82,7 @@ class Watch:
                 case TurnDone():
                     self._ended[event.choice] = event.finish
                     self._carriers[event.choice] = event.carriers
+                    self.has_news = len(self._ended) > len(self._taken)
                 case Started():
                     self._started = event
                 case Failed():
@@ -106,14 +105,15 @@ class Watch:
         """The records of the turns that have ended since the last time."""
         new = sorted(self._ended.keys() - self._taken)
         self._taken.update(new)
+        self.has_news = False
         if self._spot is None or self.provenance is None or not new:
             return ()
-        candidates = tuple(
+        candidates = [
             Candidate(self._turn(choice), choice, self._ended[choice])
             for choice in new
             if not (self._has_failed and self._ended[choice] is None and not self._items.get(choice))
-        )
-        reply = Reply(self._format, candidates, b"", self._started.id, self._started.model)
+        ]
+        reply = Reply(self._format, tuple(candidates), b"", self._started.id, self._started.model)
         made = replace(self.provenance, model_answered=reply.model) if reply.model else self.provenance
         return captured_at(self._spot, reply, made, now, outcome)
 
@@ -165,8 +165,11 @@ class StreamWatch(Watch):
         if self._left < 0:
             raise LimitExceeded("a stream that is too long").from_upstream()
         events = self._decoder.feed(data)
-        self.unended_bytes = 0 if events else self.unended_bytes + len(data)
-        self.note(events)
+        if events:
+            self.unended_bytes = 0
+            self.note(events)
+        else:
+            self.unended_bytes += len(data)
         return events
 
     def end(self) -> list[Event]:

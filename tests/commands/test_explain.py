@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.gateway.managing import TOKEN, Managed, followed, managed
-from tests.gateway.test_admin_requests import acme, unseen
+from tests.gateway.test_admin_requests import NOVEL, acme, unseen
 from thoughtline.cli import main
 from thoughtline.commands.explain import DONE, FAILED, NOT_FOUND
 
@@ -26,13 +26,13 @@ def explain(gateway: Managed, *words: str) -> int:
 
 def test_a_refusal_is_understood(gateway: Managed, capsys: pytest.CaptureFixture[str]) -> None:
     """The last one that failed, though others came after it: the provider's words, the rule, the turn, what to do."""
-    response = gateway.send(unseen(), provider="acme")
+    response = gateway.send(unseen(), provider="acme", model=NOVEL)
     gateway.ask("list the files")
     assert explain(gateway, "last-failed") == DONE
     told = capsys.readouterr().out
     assert response.headers["x-thoughtline-request"] in told
     assert response.json()["error"]["message"] in told
-    assert "400 refused acme/deepseek-v4-pro" in told
+    assert "400 refused acme/novel-9" in told
     assert "rule missing" in told
     assert "keep_bodies" in told
     assert "\x1b[" not in told

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import Caller, NoKeys, account_of, admit, keys_for, tenant_of
+from thoughtline.gateway.access import Caller, KnowsKeys, NoKeys, account_of, keys_for, tenant_of, visitor
+from thoughtline.gateway.access import admit as admit_visitor
 from thoughtline.gateway.client_keys import ClientKey, make_secret
 from thoughtline.settings import Settings
 from thoughtline.values.errors import Declined
@@ -40,6 +41,10 @@ class Keys(NamedTuple):
 
 def _keys(caller: Caller, provider: Provider) -> list[str]:
     return keys_for(caller, provider, "a conversation", TargetHealth(), 0.0)
+
+
+def admit(headers: dict[bytes, bytes], query: str, peer: str, keys: KnowsKeys, *, is_insecure: bool = False) -> Caller:
+    return admit_visitor(visitor(headers, query, peer, "1.1"), keys, is_insecure=is_insecure)
 
 
 def _headers(credential: str) -> dict[bytes, bytes]:

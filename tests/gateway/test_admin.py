@@ -250,7 +250,7 @@ def test_nothing_is_at_other_addresses(gateway: Managed, path: str) -> None:
         (f"{CACHE}?provider=a&provider=b", "repeated_parameter", "Give it once."),
         (f"{CACHE}?provider=%00", "bad_parameter", ""),
         (f"{CACHE}?provider=%ff", "bad_parameter", "Percent-encode it as UTF-8."),
-        ("/api/settings?verbose=1", "unknown_parameter", "Known are: none."),
+        ("/api/settings?verbose=1", "unknown_parameter", "Known: none"),
         ("/login", "missing_parameter", "Add ?token=…"),
     ],
 )

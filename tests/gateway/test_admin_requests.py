@@ -11,14 +11,16 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tests.gateway.managing import CACHE, TOKEN, Json, Managed, followed, managed
+from tests.gateway.managing import CACHE, TOKEN, TOOLS, Json, Managed, Pauses, followed, managed
 from tests.gateway.upstreams import Got, Out, Upstream, upstream
+from tests.gateway.world import running
 from tests.sim.serving import served
 from thoughtline.catalogue import PROVIDERS, Provider
 from thoughtline.gateway import recent
 from thoughtline.settings import DebugSettings, ReplaySettings, Settings
 
 REQUESTS = "/api/requests"
+NOVEL = "novel-9"
 USER = {"role": "user", "content": "list the files"}
 CALL = {"id": "call_0", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
 MISSING = (
@@ -51,7 +53,7 @@ def acme(**replay: bool) -> Settings:
 
 def unseen() -> list[Json]:
     """A history whose turn went past the gateway."""
-    body = {"model": "deepseek-v4-pro", "messages": [USER], "tools": []}
+    body = {"model": NOVEL, "messages": [USER], "tools": TOOLS}
     url = f"{served('deepseek').url}/v1/chat/completions"
     message = httpx.post(url, json=body, headers={"authorization": "Bearer x"}).json()["choices"][0]["message"]
     return [USER, *followed({**message, "reasoning_content": None})]
@@ -107,7 +109,7 @@ def test_a_client_that_keeps_its_reasoning(gateway: Managed) -> None:
 def test_a_refused_request() -> None:
     """The provider's words, the rule and the remedy; what the client got is in the row."""
     with managed(acme(heal=False)) as gateway:
-        response = gateway.send(unseen(), provider="acme")
+        response = gateway.send(unseen(), provider="acme", model=NOVEL)
         assert response.status_code == 400
         view = explained(gateway, response)
         row = gateway.get(REQUESTS)["requests"][0]
@@ -122,7 +124,7 @@ def test_a_refused_request() -> None:
 def test_a_healed_request() -> None:
     """The refusal that the client did not see, and what was learned from it."""
     with managed(acme()) as gateway:
-        response = gateway.send(unseen(), provider="acme")
+        response = gateway.send(unseen(), provider="acme", model=NOVEL)
         assert response.status_code == 200
         view = explained(gateway, response)
         series = gateway.get("/api/series")
@@ -215,6 +217,20 @@ def test_a_turn_of_another_account(tmp_path: Path) -> None:
                 view = explained(gateway, response)
     assert deeds(view) == [("missing", "other_account")]
     assert "account-two-key" not in json.dumps(view)
+
+
+def test_a_turn_whose_time_is_over(tmp_path: Path) -> None:
+    """It was remembered, and is no more: the reason tells it from one that was never seen."""
+    now = [1_000_000_000.0]
+    settings = replace(Settings(), server=replace(Settings().server, admin_token=TOKEN))
+    simulators = {"deepseek": served("deepseek").url}
+    with running(simulators, settings, f"sqlite:///{tmp_path}/kept.db", clock=lambda: now[0]) as one:
+        gateway = Managed(one, Pauses())
+        one.state.store._durable._clock = one.state.store._front._clock = lambda: now[0]  # type: ignore[attr-defined]
+        (answer,) = gateway.ask("list the files")
+        now[0] += 8 * 86400
+        view = explained(gateway, gateway.send([USER, *followed({**answer, "reasoning_content": None})]))
+    assert deeds(view) == [("blank", "expired")]
 
 
 def test_tokens_of_the_usage() -> None:
@@ -353,10 +369,10 @@ def test_requests_under_way_are_listed() -> None:
     with upstream(answer) as up, managed(simulators={"deepseek": up.url}) as gateway:
         body = {"model": "m", "messages": [USER], "stream": True}
         with gateway.anyone.stream("POST", "/deepseek/v1/chat/completions", json=body) as response:
-            next(response.iter_raw())
-            held += gateway.get(REQUESTS)["requests"]
-            assert gateway.get(REQUESTS, outcome="pending")["requests"][0]["phase"] == "streaming"
-            assert list(response.iter_raw())
+            pieces = response.iter_raw()
+            next(pieces)
+            held += gateway.get(REQUESTS, outcome="pending")["requests"]
+            assert list(pieces)
         over = gateway.get(REQUESTS)["requests"]
     assert [(row["phase"], row["outcome"]) for row in held] == [("streaming", "pending")]
     assert [(row["id"], row["phase"]) for row in over] == [(held[0]["id"], "done")]

@@ -164,7 +164,7 @@ def test_a_reload_keeps_what_was_set_for_all(gateway: Managed) -> None:
     [
         ({"continuity": {"cuont": 3}}, "unknown_setting", "Did you mean continuity.count?"),
         ({"continuty": {"count": 3}}, "unknown_setting", "Did you mean continuity.count?"),
-        ({"server": {"port": 1}}, "unknown_setting", "Known are:"),
+        ({"server": {"port": 1}}, "unknown_setting", "Known:"),
         ({"tags": "lift"}, "bad_setting", "SettingsPatch"),
         ({"continuity": {"count": 0}}, "bad_setting", "SettingsPatch"),
         ({"continuity": {"count": 101}}, "bad_setting", "SettingsPatch"),

@@ -61,3 +61,12 @@ def test_workers_that_start_at_once_agree(tmp_path: Path) -> None:
         with ThreadPoolExecutor(8) as workers:
             assert len(set(workers.map(ask, range(8)))) == 1
         assert os.listdir(folder) == [FILE_NAME]
+
+
+def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
+    """The folder, the reason and two ways out are named; a gateway that keeps nothing on disk starts all the same."""
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / "thoughtline"
+    with pytest.raises(SettingsError, match=r"file/thoughtline.*XDG_DATA_HOME.*--store memory://"):
+        admin_token(Settings(store_url="sqlite:///somewhere.db"), folder)
+    assert len(admin_token(Settings(store_url="memory://"), folder)) >= 43

@@ -72,7 +72,7 @@ class Front:
 def front(upstream: str, *, http2: str = "on", requests: int = 1000) -> Iterator[Front]:
     """A front before an upstream; a connection serves so many requests."""
     folder = Path(tempfile.mkdtemp(prefix="front-"))
-    _certify(folder)
+    certify(folder)
     port = free_port()
     values = {"port": port, "http2": http2, "upstream": upstream, "requests": requests}
     (folder / "nginx.conf").write_text(_CONFIGURATION % values)
@@ -96,7 +96,7 @@ def _started(folder: Path) -> subprocess.Popen[str]:
     return process
 
 
-def _certify(folder: Path) -> None:
+def certify(folder: Path) -> None:
     """`authority.pem`, and in `server.pem` what it vouches for: no certificate may be both (RFC 5280, 4.2.1.9)."""
     own, servers = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     authority = _certificate("authority", own, "authority", own, x509.BasicConstraints(ca=True, path_length=None))

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.stores.places import SETTINGS, START, TRUST, Clock, found, lineage, sqlite_url, turn, visible
 from thoughtline.stores import Filter, Found, LayeredStore, Note, Saved, Store, durable_store, sqlite
 from thoughtline.stores.background import Periodic
+from thoughtline.stores.base import PERIOD
 from thoughtline.stores.layered import PROBE
 from thoughtline.stores.waiting import MAX_SECONDS, Waiting
 from thoughtline.values.errors import StoreUnavailable
@@ -103,14 +104,42 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 async def test_memory_answers_what_it_knows(bench: Bench) -> None:
-    """A key is asked for once, then again when trust has run out."""
-    await bench.store.save([turn(1)])
-    for expected in (1, 1, 1):
+    """A lineage is asked for once, and again when something was deleted anywhere, or a part of its life is over."""
+    await bench.store.save([turn(1), turn(2)])
+    for _ in range(3):
         assert len(await found(bench.store, 1)) == 1
-        assert bench.gate.asked == expected
-    bench.clock.advance(TRUST)
-    assert len(await found(bench.store, 1)) == 1
+        bench.clock.advance(TRUST)
+    assert bench.gate.asked == 1
+    await bench.gate._store.delete(Filter(call_id="call_2"))
+    for _ in range(2):
+        assert len(await found(bench.store, 1)) == 1
     assert bench.gate.asked == 2
+    bench.clock.advance(SETTINGS.ttl_seconds * PERIOD)
+    assert len(await found(bench.store, 1)) == 1
+    assert bench.gate.asked == 3
+
+
+async def test_a_key_that_several_turns_share_is_trusted_for_a_while(bench: Bench) -> None:
+    """Another process may save one more under it: nothing says so but asking again."""
+    await bench.store.save([turn(1, shared=("ok",))])
+    for expected in (1, 1, 2):
+        assert len((await bench.store.find("tenant", [visible("ok")]))[visible("ok")]) == 1
+        assert bench.gate.asked == expected
+        bench.clock.advance(TRUST / 2)
+
+
+async def test_a_deletion_elsewhere_while_a_find_is_under_way(bench: Bench) -> None:
+    """The find may still have the turn; memory does not know it for it, and the next find asks."""
+    await bench.store.save([turn(1)])
+    bench.gate.holds = asyncio.Event()
+    asking = asyncio.create_task(found(bench.store, 1))
+    await bench.gate.is_held.wait()
+    await bench.gate._store.delete(Filter())
+    await bench.store.generation("tenant")
+    bench.gate.holds.set()
+    await asking
+    bench.gate.holds = None
+    assert await found(bench.store, 1) == ()
 
 
 async def test_a_known_key_takes_up_what_is_saved_here(bench: Bench) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from tests.stores.places import SETTINGS, START, Place, found, sqlite_url, turn, wipe
-from thoughtline.stores import Note, durable_store, open_store, postgres_schema, redis, sqlite_schema, sqlite_work
+from thoughtline.stores import Filter, Note, durable_store, open_store, postgres_schema, redis, sqlite_schema
 from thoughtline.stores.migrations import Migration
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import row_of, split
@@ -35,7 +35,14 @@ def _first_sqlite_layout(path: Path, record: Record) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None)
     sqlite_schema.migrate(connection, sqlite_schema.MIGRATIONS[:1])
-    sqlite_work.save(connection, [row_of(record, Packer())], START, START + 1000)
+    row = row_of(record, Packer())
+    connection.execute("INSERT INTO scopes (tenant, session, provider, model) VALUES (?, ?, ?, ?)", row.scope)
+    connection.execute(
+        """INSERT INTO records (identity, scope, created_at, expires_at, chars, size, digests, data)
+        VALUES (?, 1, ?, ?, ?, ?, ?, ?)""",
+        (row.identity, row.created_at, START + 1000, row.chars, row.size, row.digests, row.data),
+    )
+    connection.executemany("INSERT INTO lookups VALUES (?, 1)", [(digest,) for digest in split(row.digests)])
     connection.close()
 
 
@@ -120,16 +127,19 @@ async def _check_up_to_date(url: str) -> None:
     store = await open_store(url, SETTINGS, lambda: START)
     assert await found(store, 1) == (turn(1),)
     await store.save([turn(2)])
+    before = await store.generation("tenant")
     await store.put_note(Note("learned", "a", b"1", START + 1))
     assert len(await store.notes("learned")) == 1
     assert (await store.stats()).disk_entries == 2
+    await store.delete(Filter(call_id="call_1"))
+    assert await store.generation("tenant") != before
     await store.close()
 
 
 def test_a_step_that_fails_changes_nothing(tmp_path: Path) -> None:
     """All steps are one transaction."""
     connection = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
-    broken = (*sqlite_schema.MIGRATIONS, Migration(3, "broken", ("CREATE TABLE fine (a)", "CREATE NONSENSE")))
+    broken = (*sqlite_schema.MIGRATIONS, Migration(4, "broken", ("CREATE TABLE fine (a)", "CREATE NONSENSE")))
     with pytest.raises(sqlite3.OperationalError):
         sqlite_schema.migrate(connection, broken)
     assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)

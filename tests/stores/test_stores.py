@@ -288,6 +288,19 @@ async def test_a_clock_that_goes_back_loses_nothing(anywhere: Place) -> None:
     assert await store.delete(Filter()) == 3
 
 
+async def test_what_has_expired_is_known_until_it_is_cleaned_away(anywhere: Place) -> None:
+    """Its key finds nothing, and is told apart from one that never was; asking does not bring it back."""
+    store = await anywhere.open()
+    await store.save([turn(1)])
+    assert await store.expired("tenant", [lineage(1), lineage(2)]) == frozenset()
+    anywhere.clock.advance(8 * DAY)
+    known = frozenset() if "redis" in anywhere.url else frozenset({lineage(1)})
+    for _ in range(2):
+        assert await store.expired("tenant", [lineage(1), lineage(2)]) == known
+        assert await found(store, 1) == ()
+    assert await store.expired("other", [lineage(1)]) == frozenset()
+
+
 async def test_stats_tell_what_there_is(anywhere: Place) -> None:
     """Entries and characters in memory and on disk, by provider and by model, the ends, and what was done."""
     store = await anywhere.open()

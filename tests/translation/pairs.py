@@ -59,6 +59,8 @@ DIALOGUES = [
     for strips in (False, True)
 ]
 
+HARDEST = [one for one in DIALOGUES if one.script in ("parallel tools", "interleaved thinking")]
+
 
 def hold(lane: Lane, dialogue: Dialogue) -> Client:
     """A dialogue of ten turns, none of them refused."""

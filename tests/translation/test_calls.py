@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,6 +108,68 @@ def test_an_id_too_long_to_wrap_comes_back_from_the_record() -> None:
     own = with_own_ids(transcript, [record], client)
     assert [item.id for turn in own.turns for item in turn.items if isinstance(item, ToolCall)] == [name]
     assert [item.call_id for turn in own.turns for item in turn.items if isinstance(item, ToolResult)] == [name]
+
+
+WHERE = Provenance("t", "p", "e", "a", "m", "m", "gemini_generate", "gemini")
+LONG = "call_" + "x" * 60
+
+
+def by_trying_all(transcript: Transcript, records: list[Record], client: CallIds) -> Transcript:
+    """What `with_own_ids` gives, found by trying every turn number for every id."""
+    known = {
+        client._replace(turn=turn).outward(name, "", ""): name
+        for record in records
+        for name in record.call_ids
+        for turn in range(client.turn + 1)
+    }
+    for at, turn in enumerate(transcript.turns):
+        items = tuple(
+            msgspec.structs.replace(item, id=known.get(item.id, item.id)) if isinstance(item, ToolCall) else item
+            for item in turn.items
+        )
+        if items != turn.items:
+            transcript = transcript.with_items(at, items)
+    return transcript
+
+
+def shown_turns(names: list[tuple[str, int]]) -> tuple[Turn, ...]:
+    """The model's turns of a chat client: each id as it was shown when so many turns had been before it."""
+    rule = rule_of("openai_chat", FORMATS["openai_chat"].dialect)
+    shown = [CallIds(rule, turn).outward(name, "0.0", "look") for name, turn in names]
+    return tuple(Turn("assistant", (ToolCall("look", "{}", name),), at) for at, name in enumerate(shown))
+
+
+def records_of(names: list[str]) -> list[Record]:
+    calls = [ToolCall("look", "{}", name) for name in names]
+    return [Record(RecordId(str(at)), WHERE, (call,), (), float(at)) for at, call in enumerate(calls)]
+
+
+@given(
+    calls=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 60), st.sampled_from(["kept", "lost", "again"]))),
+    is_backwards=st.booleans(),
+)
+def test_ids_behind_digests_are_those_that_trying_all_would_find(
+    calls: list[tuple[int, int, str]], is_backwards: bool
+) -> None:
+    """Whatever turns a client cut or doubled, which records are left, and in which order they come."""
+    names = [(f"{LONG}{number}" if fate != "again" else LONG, turn) for number, turn, fate in calls]
+    kept = [name for (name, _), (_, _, fate) in zip(names, calls, strict=True) if fate != "lost"]
+    records = records_of(kept)[:: -1 if is_backwards else 1]
+    client = CallIds(rule_of("openai_chat", FORMATS["openai_chat"].dialect), 61)
+    transcript = Transcript("gemini_generate", shown_turns(names))
+    assert with_own_ids(transcript, records, client) == by_trying_all(transcript, records, client)
+
+
+def test_a_long_conversation_has_all_of_its_ids_back() -> None:
+    """Also where the client dropped turns at the beginning and in the middle, and every other answer came twice."""
+    turns = [*range(300, 900), *range(1000, 1600)]
+    transcript = Transcript("gemini_generate", shown_turns([(f"{LONG}{turn}", turn) for turn in turns]))
+    answers = [f"{LONG}{turn}{again}" for turn in turns for again in (("", "again") if turn % 2 else ("",))]
+    client = CallIds(rule_of("openai_chat", FORMATS["openai_chat"].dialect), 1700)
+    own = with_own_ids(transcript, records_of(answers), client)
+    assert [item.id for turn in own.turns for item in turn.items if isinstance(item, ToolCall)] == [
+        f"{LONG}{turn}" for turn in turns
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ A `Client` is a row: steps with `<base>`, `<key>` and `<model>` where those go, 
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from thoughtline.clients.row import CHAT, Client, SetupStep
 from thoughtline.providers import canonical_name
 from thoughtline.replay.detection import resolve
 from thoughtline.values.destination import Destination
+from thoughtline.values.nearest import nearest as nearest_word
 
 __all__ = [
     "CLIENTS",
@@ -99,8 +99,8 @@ def client_of(user_agent: str) -> str:
 def nearest(name: str) -> str | None:
     """The name of the client that this looks most like."""
     names = _named()
-    close = get_close_matches(_plain(name), names, n=1, cutoff=0.5)
-    return names[close[0]].name if close else None
+    close = nearest_word(_plain(name), names)
+    return names[close].name if close else None
 
 
 def address_of(

@@ -32,15 +32,17 @@ def add_gateway_options(parser: argparse.ArgumentParser) -> None:
 class AdminClient:
     """Asks the admin API. Raises `Declined` where nobody answers, or the answer is no."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, instead: str = "") -> None:
         self.url = url.rstrip("/")
         self._token = token
+        self._instead = instead
 
     @classmethod
     def of(cls, settings: Settings, options: argparse.Namespace) -> AdminClient:
         """The gateway that the options name, else that of the settings."""
         token = options.token or admin_token(settings, data_directory(os.environ, Path.home()))
-        return cls(options.url or own_url(settings.server.host, settings.server.port), token)
+        instead = ", or use --store" if hasattr(options, "store") else ""
+        return cls(options.url or own_url(settings.server.host, settings.server.port), token, instead)
 
     async def ask(self, method: str, path: str, query: dict[str, str] | None = None) -> bytes:
         async with ClientBuilder().build() as client:
@@ -57,7 +59,8 @@ class AdminClient:
     async def events(self, path: str) -> AsyncIterator[tuple[str, bytes]]:
         """Server-sent events as they come: name and data."""
         async with ClientBuilder().build() as client:
-            request = client.get(f"{self.url}{path}").bearer_auth(self._token).build_streamed()
+            asked = client.get(f"{self.url}{path}").bearer_auth(self._token)
+            request = asked.streamed_read_buffer_limit(0).build_streamed()  # an event is told when it comes
             try:
                 async with request as response:
                     if response.status != 200:
@@ -73,7 +76,8 @@ class AdminClient:
                 raise self._unreachable() from None
 
     def _unreachable(self) -> Declined:
-        return Declined(502, "no_gateway", f"No gateway answers at {self.url}.", "Start it, or name it with --url.")
+        remedy = f"Start it, name it with --url{self._instead}."
+        return Declined(502, "no_gateway", f"No gateway answers at {self.url}.", remedy)
 
 
 def _refused(status: int, body: bytes) -> Declined:

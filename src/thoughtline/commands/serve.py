@@ -51,8 +51,12 @@ def show_banner(console: Console, settings: Settings, url: str, code: str, token
         provider = settings.providers[settings.default_provider]
         rows.append(("default", f"{provider.name} at {provider.base_url}"))
     # The link is for a person, not for the log of a service, and good once.
-    kept = "your settings" if settings.server.admin_token is not None else token_file
-    login = f"{url}/login?token={code}   (once)" if console.is_terminal else f"{url}   (the token is in {kept})"
+    kept = (
+        "the token is in your settings" if settings.server.admin_token is not None else f"the token is in {token_file}"
+    )
+    if settings.server.admin_token is None and not token_file.exists():
+        kept = "no token could be kept: set THOUGHTLINE_ADMIN_TOKEN"
+    login = f"{url}/login?token={code}   (once)" if console.is_terminal else f"{url}   ({kept})"
     rows += [
         ("store", masked_url(settings.store_url)),
         ("workers", str(settings.server.workers)),

@@ -65,7 +65,7 @@ class Breakers:
 
     def asked(self, target: str, now: float) -> None:
         """A request goes there. If the breaker is half open, this is the probe."""
-        if self.state(target, now) == "half_open":
+        if target in self._breakers and self.state(target, now) == "half_open":
             self._breakers[target].probe_until = now + self._terms.probe_seconds
 
     def succeeded(self, target: str) -> None:

@@ -41,9 +41,10 @@ class TargetHealth:
         self.breakers.asked(target, now)
 
     def answered(self, route: str, target: str, conversation: str) -> None:
-        """The conversation stays with this target."""
+        """The conversation, if it has a name, stays with this target."""
         self.breakers.succeeded(target)
-        self._affinity.keep(f"{route}/{conversation}", target)
+        if conversation:
+            self._affinity.keep(f"{route}/{conversation}", target)
 
     def refused(self, target: str) -> None:
         """It answered that the request is wrong: nothing against the target, and nothing to stay with it for."""

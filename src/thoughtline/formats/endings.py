@@ -29,8 +29,9 @@ class FinishWords(NamedTuple):
         if not native:
             return None
         reason = self.known.get(native) or self.foreign.get(native, "other")
-        if reason == "stop" and any(isinstance(item, ToolCall) for item in items):
-            reason = "tool_calls"
+        for item in items if reason == "stop" else ():
+            if isinstance(item, ToolCall):
+                reason = "tool_calls"
         return Finish(reason, native)
 
     def encode(self, finish: Finish | None) -> bytes:
@@ -51,7 +52,7 @@ class UsageMembers:
 
     def decode(self, raw: Raw) -> Usage:
         usage = decode(self._decoder, raw, self._place)
-        into, out, reasoning, cached = (sum(_count(usage, path) for path in paths) for paths in self._paths)
+        into, out, reasoning, cached = [_sum(usage, paths) for paths in self._paths]
         return Usage(into, out, reasoning, cached, raw.copy())
 
 
@@ -66,7 +67,11 @@ def _shape(paths: Sequence[Sequence[str]]) -> type[Struct]:
     return msgspec.defstruct("Usage", fields, gc=False)
 
 
-def _count(usage: Any, path: Sequence[str]) -> int:
-    for name in path:
-        usage = getattr(usage, name) if usage is not None else None
-    return usage or 0
+def _sum(usage: Any, paths: Sequence[Sequence[str]]) -> int:
+    total = 0
+    for path in paths:
+        count = usage
+        for name in path:
+            count = getattr(count, name) if count is not None else None
+        total += count or 0
+    return total

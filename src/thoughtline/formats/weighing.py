@@ -42,7 +42,7 @@ def is_light(body: bytes) -> bool:
 
 def is_light_conversation(transcript: Transcript) -> bool:
     """The same of one that was read already."""
-    items = sum(len(turn.items) for turn in transcript.turns)
+    items = sum([len(turn.items) for turn in transcript.turns])
     return items + len(transcript.turns) <= _LIGHT_ITEMS and is_light(transcript.body)
 
 

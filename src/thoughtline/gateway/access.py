@@ -7,12 +7,15 @@ only a known key gets in, and the providers' keys stay inside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from functools import lru_cache
+from typing import Protocol
+
+from msgspec import Struct
 
 from thoughtline.catalogue import Provider
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.client_keys import ClientKey, has_checksum
-from thoughtline.gateway.door import check_head, is_direct, is_this_machine, is_website, peer_of
+from thoughtline.gateway.door import Head, check_head, is_direct, is_this_machine, is_website
 from thoughtline.gateway.headers import credentials_of
 from thoughtline.settings import ServerSettings, Settings
 from thoughtline.values.digests import named_digest
@@ -57,7 +60,7 @@ class NoKeys:
         """There is nothing to learn."""
 
 
-class Caller(NamedTuple):
+class Caller(Struct, frozen=True, gc=False):
     """Who is asking. `credential` is what it showed; `key` is set if that was one of our own.
 
     `is_free` where nobody needs a key of ours, as far as we know for certain. `is_website` where a page of another
@@ -72,6 +75,30 @@ class Caller(NamedTuple):
     is_local: bool = False
 
 
+class Visitor(Struct, frozen=True, gc=False):
+    """What a head alone says of who is asking: all that it `shows`, and the tenant that it is without a key of ours."""
+
+    shown: tuple[str, ...]
+    tenant: str
+    is_website: bool
+    is_direct: bool
+
+
+def visitor_of(head: Head, server: ServerSettings) -> Visitor:
+    """Who shows a head, if it may be taken at all."""
+    check_head(head, server)
+    return visitor(dict(head.headers), head.query.decode("latin-1"), head.peer, head.http_version)
+
+
+def visitor(headers: Mapping[bytes, bytes], query: str, peer: str, http_version: str) -> Visitor:
+    shown = credentials_of(headers, query)
+    # A placeholder that many send is nobody's: the tenant is who shows all of this.
+    tenant = tenant_of("\0".join(shown), peer)
+    return Visitor(
+        tuple(shown), tenant, is_website=is_website(headers), is_direct=is_direct(headers, peer, http_version)
+    )
+
+
 def tenant_of(credential: str, peer: str) -> str:
     """A name for whoever holds a credential. Without one, callers of this machine are one, others are their address."""
     if credential:
@@ -79,22 +106,15 @@ def tenant_of(credential: str, peer: str) -> str:
     return "local" if is_this_machine(peer) else "a-" + _hashed(b"address", peer)
 
 
+@lru_cache(1024)
 def account_of(credential: str) -> str:
     """A name for the account that a credential belongs to, as the provider sees it."""
     return _hashed(b"account", credential)
 
 
-def admit(
-    headers: Mapping[bytes, bytes],
-    query: str,
-    peer: str,
-    keys: KnowsKeys,
-    *,
-    http_version: str = "1.1",
-    is_insecure: bool = False,
-) -> Caller:
-    """The caller, or a refusal that doesn't tell what was wrong with its key."""
-    shown = credentials_of(headers, query)
+def admit(visitor: Visitor, keys: KnowsKeys, *, is_insecure: bool = False) -> Caller:
+    """The caller, or a refusal that doesn't tell what was wrong with its key. Keys come and go: they are looked up."""
+    shown = visitor.shown
     credential = shown[0] if shown else ""
     known = keys.find(credential)
     if known is not None:
@@ -106,11 +126,13 @@ def admit(
         raise Declined(
             401, "unknown_key", "This gateway takes its own client keys.", "`thoughtline keys add NAME` makes one."
         )
-    # A placeholder that many send is nobody's: the tenant is who shows all of this.
-    tenant = tenant_of("\0".join(shown), peer)
-    is_local = is_insecure or is_direct(headers, peer, http_version)
     return Caller(
-        tenant, credential, None, is_free=is_required is False, is_website=is_website(headers), is_local=is_local
+        visitor.tenant,
+        credential,
+        None,
+        is_free=is_required is False,
+        is_website=visitor.is_website,
+        is_local=is_insecure or visitor.is_direct,
     )
 
 
@@ -121,15 +143,6 @@ def _keys_unknown() -> Declined:
         "The client keys of this gateway are not known: its store can't be reached, or is not the one that has them.",
         "Start that store, or name it in [store]. `thoughtline keys` makes new keys, or opens the gateway.",
     )
-
-
-def let_in(
-    scope: Mapping[str, Any], headers: Mapping[bytes, bytes], query: str, keys: KnowsKeys, server: ServerSettings
-) -> Caller:
-    """Who sends a request, if its head may be taken at all."""
-    check_head(scope, server)
-    version, peer = scope["http_version"], peer_of(scope)
-    return admit(headers, query, peer, keys, http_version=version, is_insecure=server.insecure)
 
 
 def keys_for(
@@ -165,14 +178,15 @@ def keys_for(
 
 def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
     """Raises where a caller without a key of ours would get at what is worth protecting."""
-    if provider.has_secrets and caller.is_website:
+    has_secrets = provider.has_secrets
+    if has_secrets and caller.is_website:
         raise Declined(
             403,
             "cross_site",
             "A website may not spend the keys of this gateway.",
             "Give its users client keys: `thoughtline keys add NAME`.",
         )
-    if provider.has_secrets and not caller.is_free:
+    if has_secrets and not caller.is_free:
         raise _keys_unknown()
     if is_near and not caller.is_local:
         raise Declined(

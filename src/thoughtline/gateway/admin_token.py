@@ -12,6 +12,7 @@ from thoughtline.settings import Settings
 from thoughtline.values.errors import InputProblem, SettingsError
 
 FILE_NAME = "admin-token"
+MEMORY = "memory://"
 _LEAST_LENGTH = 16
 
 
@@ -22,12 +23,26 @@ def admin_token(settings: Settings, data_dir: Path) -> str:
     """
     if settings.server.admin_token is not None:
         return settings.server.admin_token
+    try:
+        return _kept(data_dir)
+    except OSError as error:
+        if settings.store_url == MEMORY:
+            return secrets.token_urlsafe(32)  # a gateway that keeps nothing is not kept from starting
+        raise SettingsError([_unwritable(data_dir, error)]) from None
+
+
+def _kept(data_dir: Path) -> str:
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = data_dir / FILE_NAME
     token = _read(place)
     while token is None:
         token = _make(place)
     return token
+
+
+def _unwritable(data_dir: Path, error: OSError) -> InputProblem:
+    remedy = "set XDG_DATA_HOME to a folder that can be; or keep nothing on disk with --store memory://"
+    return InputProblem(str(data_dir), "", f"this folder can't be written: {error.strerror}", remedy)
 
 
 def _read(place: Path) -> str | None:

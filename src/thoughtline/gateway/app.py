@@ -41,7 +41,7 @@ REFRESH_SECONDS = 5.0
 """How old another replica's lessons, keys and settings may be here."""
 
 
-async def _upgrade(state: State, scope: Scope, receive: Receive, send: Send) -> None:
+async def _upgrade(send: Send) -> None:
     """Codex tries a websocket first, and falls back at once on 426 (on 404 only after 6 s of trying)."""
     body = b'{"error":{"message":"websockets are not served here; POST instead","code":"upgrade_required"}}'
     await send_json(send, 426, body, [(b"upgrade", b"HTTP/1.1")])
@@ -52,13 +52,11 @@ def _is_websocket(protocol: bytes) -> bool:
     return protocol.strip().lower() == b"websocket"
 
 
-def _refusal(method: str, raw_path: bytes) -> Declined | None:
-    """What is not even looked at. TRACE would show a caller the credentials that are added behind it."""
+def _refusal(method: str) -> Declined:
+    """Of what is not even looked at. TRACE would show a caller the credentials that are added behind it."""
     if method in _NEVER_SERVED:
         return Declined(405, "method_not_allowed", f"{method} is not served here.")
-    if len(raw_path) > MAX_PATH_BYTES:
-        return Declined(414, "path_too_long", f"A path has at most {MAX_PATH_BYTES} bytes.")
-    return None
+    return Declined(414, "path_too_long", f"A path has at most {MAX_PATH_BYTES} bytes.")
 
 
 class Gateway:
@@ -72,31 +70,28 @@ class Gateway:
         self._refreshing: asyncio.Task[None] | None = None
         self._refused: SettingsPatch | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await self._serve(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._live(receive, send)
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Gives what is to be awaited, and nothing around it: every piece of a stream would go through that."""
+        if scope["type"] != "http":
+            return self._live(receive, send) if scope["type"] == "lifespan" else asyncio.sleep(0)
         state, method, path = self.state, scope["method"], scope["path"]
         raw = scope.get("raw_path") or path.encode("latin-1", "replace")
         if is_view(scope, state.settings.providers):
             await serve_managed(state, {**scope, "path": "/", "raw_path": b"/"}, receive, send)
             return
         if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked
-            await serve_managed(state, scope, receive, send)
-            return
-        refusal = _refusal(method, raw)
-        if refusal is not None:
+            return serve_managed(state, scope, receive, send)
+        if method in _NEVER_SERVED or len(raw) > MAX_PATH_BYTES:
+            refusal = _refusal(method)
             headers = [(b"allow", _SERVED), (b"connection", b"close")]
-            await send_json(send, refusal.status, envelope(refusal, None, ""), headers)
-            return
+            return send_json(send, refusal.status, envelope(refusal, None, ""), headers)
         if method == "GET" and any(name == b"upgrade" and _is_websocket(value) for name, value in scope["headers"]):
-            await _upgrade(state, scope, receive, send)
-            return
-        route = route_of(method, raw.decode("latin-1"), state.settings.providers)
-        await Exchange(state, scope, receive, route).run(send)
+            return _upgrade(send)
+        routes, address = state.caches.routes, (method, raw)
+        route = routes.get(address)
+        if route is None:
+            route = routes.keep(address, route_of(method, raw.decode("latin-1"), state.settings.providers))
+        return Exchange(state, scope, receive, route).run(send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()

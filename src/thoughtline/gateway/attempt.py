@@ -13,11 +13,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from thoughtline.addresses import address, with_query_key, without_query_key
-from thoughtline.catalogue import Provider, auth_for
+from thoughtline.catalogue import Provider
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
 from thoughtline.failover.failures import TargetFailure, failure_of
-from thoughtline.formats import FORMATS
+from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
 from thoughtline.gateway.access import account_of
@@ -25,19 +25,28 @@ from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.estimating import estimate_body, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
-from thoughtline.gateway.headers import Headers, request_headers, translated_headers, without_credentials
+from thoughtline.gateway.headers import (
+    Headers,
+    credentials_of,
+    request_headers,
+    translated_headers,
+    without_credentials,
+)
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.secrecy import check_what_goes_up
-from thoughtline.gateway.served import RefusalNote
+from thoughtline.gateway.served import KeptBodies, RefusalNote, kept_bodies
+from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.replay.refusals import classify
+from thoughtline.providers import Contract
+from thoughtline.replay.refusals import Correction, classify
 from thoughtline.replayer import Prepared
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
-from thoughtline.values.errors import LimitExceeded, ThoughtlineError
+from thoughtline.values.errors import DecodeError, EncodeError, ThoughtlineError
+from thoughtline.values.outcome import Outcome
 
 MAX_REFUSAL_BYTES = 4 * 2**20
 """An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""
@@ -78,24 +87,35 @@ class Attempt:
         has_choice: bool = False,
         is_last: bool = True,
     ) -> None:
+        route, provider = incoming.route, target.provider
+        wire = FORMATS[route.format] if route.format is not None else USUAL
         self.state = incoming.state
         self.incoming = incoming
         self.target = target
         self.key = key
         self.is_last = is_last
-        self._has_choice = has_choice
-        self.is_generating = incoming.route.action == "generate"
-        self.is_translated = target.format != incoming.route.format
-        self.client = incoming.client
+        self.has_choice = has_choice
+        self.is_generating = route.action == "generate"
+        self.is_translated = target.format != route.format
+        # Whether what the caller shows may be seen by this target: no key of ours, and no other provider's.
+        self._is_callers = target.is_callers and incoming.caller.key is None
+        self._credential = incoming.caller.credential if self._is_callers else ""
+        endpoint = provider.bases.get(target.format, provider.base_url)
+        account = account_of(key or self._credential)
+        self.destination = Destination(provider.name, endpoint, target.model, target.format, account)
+        self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
+        self.is_plain = route.format is not None and "content_in_parts" in wire.quirks and self._takes_plain_content()
         self.body = incoming.body
         self.conversation = b""
         self.terms: Terms | None = None
         self.tags: TagMode = "off"
         self.names = NO_NAMES
         self.prepared: Prepared | None = None
+        self.outcome = Outcome()
+        self.problem: DecodeError | EncodeError | None = None
         self.refusal: ErrorResponse | None = None
         self.is_rewritten = False
-        self.is_streaming = incoming.route.is_streaming
+        self.is_streaming = route.is_streaming
         self.estimate: bytes | None = None
         self.upstream_seconds = 0.0
         self.bytes_up = 0
@@ -104,46 +124,33 @@ class Attempt:
         self.error = ""
         self.session: str | None = None
         self.refusals: list[RefusalNote] = []
-        self.sent: tuple[bytes, bytes] | None = None
+        self.sent: KeptBodies | None = None
+        self.contract: Contract | None = None
+        self.corrections: tuple[Correction, ...] = ()
+        self.notes: tuple[TurnNote, ...] = ()
+        self.was_healed = False
         self._due = 0.0
 
-    @property
-    def _is_callers(self) -> bool:
-        """Whether what the caller shows may be seen by this target: no key of ours, and no other provider's."""
-        return self.incoming.caller.key is None and self.target.is_callers
+    def _takes_plain_content(self) -> bool:
+        """Whether a chat client takes `content` to be text: its request says so, its key, or settings."""
+        key, header = self.incoming.caller.key, self.incoming.headers.get(CONTENT_HEADER, b"")
+        if not header and (key is None or key.content is None):
+            return self.target.is_plain
+        return is_plain(header, key.content if key else None, self.target.provider.content, self.state.settings.content)
 
-    @property
-    def _credential(self) -> str:
-        return self.incoming.caller.credential if self._is_callers else ""
-
-    @property
-    def endpoint(self) -> str:
-        provider = self.target.provider
-        return provider.bases.get(self.target.format, provider.base_url)
-
-    @property
-    def destination(self) -> Destination:
-        target = self.target
-        account = account_of(self.key or self._credential)
-        return Destination(target.provider.name, self.endpoint, target.model, target.format, account)
+    def send_instead(self, prepared: Prepared) -> None:
+        """What is sent from now on, and what there is to tell of it."""
+        self.prepared, self.outcome, self.problem = prepared, prepared.outcome, prepared.problem
+        self.contract, self.corrections, self.was_healed = (
+            prepared.contract,
+            prepared.corrections,
+            prepared.healings > 0,
+        )
+        self.notes = prepared.plan.notes if prepared.plan is not None else ()
 
     @property
     def sealer(self) -> Sealer:
         return Sealer(self.state.envelope_key, self.incoming.caller.tenant)
-
-    @property
-    def is_beyond_bounds(self) -> bool:
-        """Whether the request was more than is ever read, and went up as it came."""
-        return self.prepared is not None and isinstance(self.prepared.problem, LimitExceeded)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether a chat client takes `content` to be text."""
-        incoming, key = self.incoming, self.incoming.caller.key
-        if incoming.route.format is None or "content_in_parts" not in FORMATS[incoming.route.format].quirks:
-            return False
-        of_key, of_all = key.content if key else None, self.state.settings.content
-        return is_plain(incoming.headers.get(CONTENT_HEADER, b""), of_key, self.target.provider.content, of_all)
 
     def answers_at_once(self, *, is_stream: bool) -> bool:
         """Whether the client gets an answer as soon as it begins: from then on nobody else can be asked."""
@@ -160,9 +167,9 @@ class Attempt:
 
     def let_go(self) -> None:
         """The answer is on its way to the client: the request need not stay for as long as that takes."""
-        if self.prepared is not None:
-            self.prepared = self.prepared.summary
+        self.prepared = None
         self.body = self.incoming.body = b""
+        self.incoming.headers = {}
 
     async def ask(self) -> UpstreamResponse:
         """Ask, and heal what is refused. An error that can't be healed is in `refusal`, the first one."""
@@ -171,10 +178,10 @@ class Attempt:
         while response.status >= 400:
             healed = await self._refused(response)
             if healed is None:
-                self.prepared = replace(self.prepared, healings=0)
+                self.send_instead(replace(self.prepared, healings=0))
                 return response
             await response.close()
-            self.prepared = healed
+            self.send_instead(healed)
             response = await self._send()
         self.refusal = None
         if self.prepared.healings and self.state.settings.replay.learn:
@@ -185,34 +192,35 @@ class Attempt:
         """What an answer says against this target; None if it is one, or about the request."""
         if self.refusal is not None:
             return failure_of(response.status, self.refusal.plain, response.header("retry-after"))
-        if not self._has_choice or response.status != 200:
+        if not self.has_choice or response.status != 200:
             return None
         due = None if self.is_last else self._due
         return await failure_at_start(response, is_streaming=self.is_streaming, due=due)
 
     async def _send(self) -> UpstreamResponse:
         assert self.prepared is not None
-        incoming, target = self.incoming, self.target
-        action: Action = "generate" if self.is_generating else "count_tokens"
-        url = address(
-            target.provider,
-            target.format,
-            target.model,
-            is_streaming=self.is_streaming or target.provider.streams_only,
-            action=action,
-            query=self._query if self.is_translated else incoming.query,
-        )
-        provider, auth = target.provider, auth_for(target.provider, target.format)
-        if auth != provider.auth:
-            provider = replace(provider, auth=auth)
-        received: Headers = incoming.scope["headers"]
-        key = self.key
+        target, received, key = self.target, self.incoming.scope["headers"], self.key
         if self.is_translated:
             received = translated_headers(received, target.format)
             key = key or self._credential  # in the header that this provider reads
-        if self.tags != "off" or self.names.client or self.is_plain:
+        if self.is_plain or self.tags != "off" or self.names.client:
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
-        return await self.send_up(provider, "POST", url, key=key, received=received, body=self.prepared.body)
+        body = self.prepared.body
+        return await self.send_up(target.provider, "POST", self._address(), key=key, received=received, body=body)
+
+    def _address(self) -> str:
+        target, known = self.target, self.state.caches.addresses
+        streams = self.is_streaming or target.provider.streams_only
+        query = self._query if self.is_translated else self.incoming.query
+        asked = (target.provider.name, target.format, target.model, query, streams, self.is_generating)
+        found = known.get(asked)
+        if found is None:
+            action: Action = "generate" if self.is_generating else "count_tokens"
+            found = address(
+                target.provider, target.format, target.model, is_streaming=streams, action=action, query=query
+            )
+            known.keep(asked, found, len(query) + len(target.model))
+        return found
 
     @property
     def _query(self) -> str:
@@ -224,7 +232,7 @@ class Attempt:
     ) -> UpstreamResponse:
         """Up, as it is."""
         if not self._is_callers:
-            received = without_credentials(received, self.incoming.credentials)
+            received = without_credentials(received, credentials_of(self.incoming.headers, self.incoming.query))
             url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
@@ -235,7 +243,8 @@ class Attempt:
         self.bytes_up += len(body)
         self.sends += 1
         if self.state.settings.debug.keep_bodies:
-            self.sent = self.sent[0] if self.sent is not None else self.incoming.body, body
+            shown = credentials_of(self.incoming.headers, self.incoming.query)
+            self.sent = kept_bodies(self.incoming.body, body, (*shown, key, self.state.admin_token or ""))
         began = time.perf_counter()
         self.started_at = self.started_at or began
         self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
@@ -251,7 +260,7 @@ class Attempt:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
         refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
-        self.refusals.append(_noted(response.status, refusal.plain))
+        self.refusals.append(_noted(response.status, refusal.plain, time.perf_counter() - self.incoming.began))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
@@ -259,7 +268,7 @@ class Attempt:
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
 
 
-def _noted(status: int, body: bytes) -> RefusalNote:
+def _noted(status: int, body: bytes, seconds: float) -> RefusalNote:
     """What is remembered of an error to explain it."""
     said = read_error(status, body)
-    return RefusalNote(status, time.perf_counter(), said.message[:MOST_WORDS], said.code or "", classify(status, body))
+    return RefusalNote(status, seconds, said.message[:MOST_WORDS], said.code or "", classify(status, body))

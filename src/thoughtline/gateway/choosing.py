@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from thoughtline.catalogue import Provider
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thoughtline.catalogue import Provider, auth_for
 from thoughtline.continuity.handoffs import failed_results
+from thoughtline.continuity.tags import TagMode
+from thoughtline.continuity.terms import Terms, setting_for, terms_for
 from thoughtline.failover.health import TargetHealth
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
-from thoughtline.gateway.access import Caller, keys_for
+from thoughtline.gateway.access import keys_for
+from thoughtline.gateway.headers import header_value
+from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.routing import Route
 from thoughtline.providers import canonical_name
 from thoughtline.sessions import unnamed_session
@@ -26,26 +34,38 @@ MAX_MODEL_CHARS = 512
 """Names are kept in memory, in the journal and in a header; the longest known, an ARN of AWS, is below 200."""
 
 
-class Target(NamedTuple):
+class Target(Struct, frozen=True):
     """Whom to ask: the provider, the model as the provider names it, the format it is asked in.
 
-    `health_name` is what its health is known by; `route` is empty where no route led to it. `is_callers`: the caller's
-    own credential may go there.
+    `name` is both, for people; `header` is the same as the value of one. `health_name` is what its health is known by;
+    `route` is empty where no route led to it. `is_callers`: the caller's own credential may go there. `terms`,
+    `tags` and `is_plain` are what settings say of quoted thoughts, thinking tags and plain content.
     """
 
     provider: Provider
     model: str
     format: FormatName
+    name: str = ""
+    header: bytes = b""
     health_name: str = ""
     route: str = ""
     is_callers: bool = True
+    terms: Terms | None = None
+    tags: TagMode | None = None
+    is_plain: bool = False
 
-    @property
-    def name(self) -> str:
-        return f"{self.provider.name}/{self.model}"
+
+def terms_of(target: Target, settings: Settings, header: bytes = b"") -> Terms | None:
+    """On which terms other models' thoughts are quoted to it, by settings and a request's own header."""
+    of_all = settings.continuity
+    terms = Terms(of_all.mode, of_all.count, of_all.max_chars, of_all.after_compaction)
+    route = settings.routes.get(target.route)
+    of_model = setting_for(target.name, of_all.models)
+    narrower = (route.continuity if route else None, of_model, target.provider.continuity)
+    return terms_for(terms, of_all.enabled, header, *narrower)
 
 
-class Conversation(NamedTuple):
+class Conversation(Struct, frozen=True, gc=False):
     """A name, for those who stay with a target or a key, and who made its latest turn; empty where nobody has a choice.
 
     What the records say holds for every worker and replica, and after a restart. `tool_errors` is how many of the
@@ -63,25 +83,31 @@ class Conversation(NamedTuple):
         return f"{self.made.provider}/{self.made.model_asked}" if self.made else ""
 
 
-class Choices(NamedTuple):
+class Asked(Struct, frozen=True, gc=False):
+    """What a choice depends on, beside settings: the address, the model, and what the caller brings."""
+
+    provider: str | None
+    format: FormatName
+    model: str
+    tenant: str
+    has_client_key: bool
+    has_credential: bool
+
+
+class Choices(Struct, frozen=True):
     """Whom a request may go to: one, or the targets of a route in the route's order.
 
-    `skipped` are targets of the route that can't be asked, since the caller's key is not theirs.
+    `skipped` are targets of the route that can't be asked, since the caller's key is not theirs. `are_several`: another
+    target, or another key, may do better.
     """
 
     targets: tuple[Target, ...]
     weights: tuple[int, ...] = ()
     skipped: tuple[str, ...] = ()
+    are_several: bool = False
 
-    @property
-    def are_several(self) -> bool:
-        first = self.targets[0]
-        return len(self.targets) > 1 or len(first.provider.api_keys) > 1 or bool(first.route)
-
-    def ordered(self, conversation: Conversation, health: TargetHealth, now: float) -> list[Target]:
+    def ordered(self, conversation: Conversation, health: TargetHealth, now: float) -> Sequence[Target]:
         """The one to ask first in front."""
-        if len(self.targets) == 1:
-            return [*self.targets]
         by_name = {target.health_name: target for target in self.targets}
         made_by = next((name for name, one in by_name.items() if one.name == conversation.made_by), None)
         names = health.targets(
@@ -90,20 +116,18 @@ class Choices(NamedTuple):
         return [by_name[name] for name in names]
 
 
-def choices_of(incoming: Incoming) -> Choices:
+def choices_of(asked: Asked, settings: Settings) -> Choices:
     """By the model's name and the address."""
-    route, settings = incoming.route, incoming.state.settings
-    assert route.format is not None
-    model = route.model or incoming.model
-    if len(model) > MAX_MODEL_CHARS:
+    if len(asked.model) > MAX_MODEL_CHARS:
         raise Declined(400, "model_too_long", f"A model's name has at most {MAX_MODEL_CHARS} characters.")
-    if route.provider is None and model in settings.routes:
-        return _of_route(settings, settings.routes[model], incoming, route.format)
-    target = _choose(settings, route, route.format, model)
-    return Choices((target._replace(health_name=_health_name(target.name, target, incoming)),))
+    if asked.provider is None and asked.model in settings.routes:
+        return _of_route(settings, settings.routes[asked.model], asked)
+    target = _choose(settings, asked)
+    target = replace(target, health_name=_health_name(target.name, target, asked), terms=terms_of(target, settings))
+    return Choices((target,), are_several=len(target.provider.api_keys) > 1)
 
 
-def _of_route(settings: Settings, row: RouteSettings, incoming: Incoming, format: FormatName) -> Choices:
+def _of_route(settings: Settings, row: RouteSettings, asked: Asked) -> Choices:
     """The targets of a route. A caller's own key is one for the first of them, and no other provider's business.
 
     So targets of others are asked with keys of the gateway's, and left out where there are none. One that wants no key
@@ -112,30 +136,31 @@ def _of_route(settings: Settings, row: RouteSettings, incoming: Incoming, format
     targets: list[Target] = []
     weights: list[int] = []
     skipped: list[str] = []
-    all_targets = [_by_prefix(settings, name, format) for name in row.targets]
+    all_targets = [_by_prefix(settings, name, asked.format) for name in row.targets]
     first = all_targets[0].provider
-    can_ask = [_can_ask(target.provider, first, incoming.caller) for target in all_targets]
+    can_ask = [_can_ask(target.provider, first, asked) for target in all_targets]
     for at, (name, target) in enumerate(zip(row.targets, all_targets, strict=True)):
         if any(can_ask) and not can_ask[at]:
             skipped.append(name)
             continue
-        known_as = _health_name(name, target, incoming)
+        known_as = _health_name(name, target, asked)
         is_callers = target.provider.name == first.name
-        targets.append(target._replace(health_name=known_as, route=row.name, is_callers=is_callers))
+        target = replace(target, health_name=known_as, route=row.name, is_callers=is_callers)
+        targets.append(replace(target, terms=terms_of(target, settings)))
         weights += row.weights[at : at + 1]
-    return Choices(tuple(targets), tuple(weights), tuple(skipped))
+    return Choices(tuple(targets), tuple(weights), tuple(skipped), are_several=True)
 
 
-def _can_ask(provider: Provider, first: Provider, caller: Caller) -> bool:
+def _can_ask(provider: Provider, first: Provider, asked: Asked) -> bool:
     """Whether there is a key to ask a provider with, or none is needed; who shows no key has none to lose."""
     if not provider.needs_callers_key:
         return True
-    return caller.key is None and (provider.name == first.name or not caller.credential)
+    return not asked.has_client_key and (provider.name == first.name or not asked.has_credential)
 
 
-def _health_name(name: str, target: Target, incoming: Incoming) -> str:
+def _health_name(name: str, target: Target, asked: Asked) -> str:
     """A target asked with the caller's own key is the caller's own: what it did to its quota is nobody else's loss."""
-    return name if target.provider.api_keys else f"{name} for {incoming.caller.tenant}"
+    return name if target.provider.api_keys else f"{name} for {asked.tenant}"
 
 
 async def conversation_of(choices: Choices, incoming: Incoming) -> Conversation:
@@ -160,13 +185,14 @@ async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
     return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
 
 
-def _choose(settings: Settings, route: Route, format: FormatName, model: str) -> Target:
+def _choose(settings: Settings, asked: Asked) -> Target:
     """By the provider in the address, else by the model's name: `provider/model`, or the default's own."""
-    if route.provider is not None:
-        return _target(settings.providers[route.provider], model, format)
+    model = asked.model
+    if asked.provider is not None:
+        return _target(settings, settings.providers[asked.provider], model=model, format=asked.format)
     if settings.default_provider is not None and not _is_configured(settings, model):
-        return _target(settings.providers[settings.default_provider], model, format)
-    return _by_prefix(settings, model, format)
+        return _target(settings, settings.providers[settings.default_provider], model=model, format=asked.format)
+    return _by_prefix(settings, model, asked.format)
 
 
 def _by_prefix(settings: Settings, model: str, format: FormatName) -> Target:
@@ -174,7 +200,7 @@ def _by_prefix(settings: Settings, model: str, format: FormatName) -> Target:
     provider = settings.providers.get(canonical_name(prefix)) if rest else None
     if provider is None:
         raise _unknown(settings, model)
-    return _target(provider, rest, format)
+    return _target(settings, provider, model=rest, format=format)
 
 
 def named_provider(settings: Settings, route: Route) -> Provider:
@@ -197,9 +223,15 @@ def _is_configured(settings: Settings, model: str) -> bool:
     return bool(rest) and name in settings.configured and name != settings.default_provider
 
 
-def _target(provider: Provider, model: str, format: FormatName) -> Target:
+def _target(settings: Settings, provider: Provider, *, model: str, format: FormatName) -> Target:
     """In the client's own format where the provider has it, else in the provider's first."""
-    return Target(provider, model, format if format in provider.formats else provider.formats[0])
+    name = f"{provider.name}/{model}"
+    spoken = format if format in provider.formats else provider.formats[0]
+    auth = auth_for(provider, spoken)
+    asked = provider if auth == provider.auth else replace(provider, auth=auth)
+    tags = provider.tags if provider.tags is not None else settings.tags
+    plain = is_plain(b"", provider.content, settings.content)
+    return Target(asked, model, spoken, name=name, header=header_value(name), tags=tags, is_plain=plain)
 
 
 def _unknown(settings: Settings, model: str) -> Declined:

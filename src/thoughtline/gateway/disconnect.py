@@ -72,7 +72,8 @@ class Disconnect:
             self._listening.cancel()
         if self._deadline is not None:
             self._deadline.cancel()
-        self._abandoned.release(self)
+        if self.has_left:
+            self._abandoned.release(self)
 
     def hold(self, size: int) -> None:
         """So much of the answer is kept by now; without a client that is counted."""

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from thoughtline.addresses import host_name
 from thoughtline.gateway.headers import CREDENTIALS, query_keys
 from thoughtline.settings import ServerSettings, is_loopback
@@ -43,32 +45,64 @@ _FORWARDED = frozenset(
 )
 """RFC 7239, RFC 9110, and what nginx, Apache, Caddy, Traefik, Envoy, Cloudflare and Fastly add."""
 
+_LOOKED_AT = _ONCE | _FORWARDED
 
-def check_head(scope: Mapping[str, Any], server: ServerSettings) -> None:
+
+class Head(Struct, frozen=True, gc=False):
+    """All that is looked at here, as it came."""
+
+    headers: tuple[tuple[bytes, bytes], ...]
+    query: bytes
+    peer: str
+    http_version: str
+    authority: bytes | None
+    server: str
+    is_probe: bool
+
+    @property
+    def size(self) -> int:
+        return len(self.query) + sum(len(name) + len(value) for name, value in self.headers)
+
+
+def head_of(scope: Mapping[str, Any]) -> Head:
+    looked_at = [pair for pair in scope["headers"] if pair[0] in _LOOKED_AT or pair[0].startswith(b"x-forwarded-")]
+    client, server = scope.get("client"), scope.get("server")
+    return Head(
+        tuple(looked_at),
+        scope["query_string"],
+        str(client[0]) if client else "",
+        http_version=scope["http_version"],
+        authority=scope.get("authority"),
+        server=server[0] if server else "",
+        is_probe=scope["path"] in PROBES,
+    )
+
+
+def check_head(head: Head, server: ServerSettings) -> None:
     """Raises 400 for a head that means two things, and 421 for one that means another server."""
-    repeatable = [name for name, _ in scope["headers"] if name in _ONCE]
+    repeatable = [name for name, _ in head.headers if name in _ONCE]
     if len(set(repeatable)) < len(repeatable):
         twice = next(name for name in repeatable if repeatable.count(name) > 1).decode()
         raise Declined(400, "repeated_header", f"The header {twice} is there twice.", "Send it once.")
-    if len(query_keys(scope["query_string"].decode("latin-1"))) > 1:
+    if len(query_keys(head.query.decode("latin-1"))) > 1:
         raise Declined(400, "repeated_key", "There are two keys in the query.", "Send one.")
-    _check_host(scope, server)
+    _check_host(head, server)
 
 
-def _check_host(scope: Mapping[str, Any], server: ServerSettings) -> None:
-    is_probe = scope["path"] in PROBES
-    given = next((value for name, value in scope["headers"] if name == b"host"), None)
+def _check_host(head: Head, server: ServerSettings) -> None:
+    given = next((value for name, value in head.headers if name == b"host"), None)
     if given is None:
-        if is_probe and scope["http_version"] == "1.0":
+        if head.is_probe and head.http_version == "1.0":
             return
         raise Declined(400, "no_host", "The request names no host.", "Send a Host header.")
-    if is_probe:
+    if head.is_probe:
         return
-    for authority in (given, scope.get("authority", given)):  # a target that names its host means that one: RFC 9112
+    named = given if head.authority is None else head.authority
+    for authority in (given, named):  # a target that names its host means that one: RFC 9112
         name = host_name(authority.decode("latin-1"))
         if name is None:
             raise Declined(400, "bad_host", "The Host header names no host.", "Send host, or host:port.")
-        if name not in LOCAL_NAMES and not _is_ours(name, scope, server):
+        if name not in LOCAL_NAMES and not _is_ours(name, head, server):
             raise Declined(
                 421,
                 "unknown_host",
@@ -82,10 +116,10 @@ def authority_of(target: bytes) -> bytes:
     return target.partition(b"://")[2].partition(b"/")[0].partition(b"?")[0]
 
 
-def _is_ours(name: str, scope: Mapping[str, Any], server: ServerSettings) -> bool:
+def _is_ours(name: str, head: Head, server: ServerSettings) -> bool:
     if not server.hosts and not is_loopback(server.host):
         return True
-    return name in server.hosts or name == (scope.get("server") or ("",))[0]
+    return name in server.hosts or name == head.server
 
 
 def is_website(headers: Mapping[bytes, bytes]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from thoughtline.clients import client_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.admin.answers import Place, moment
@@ -76,7 +78,7 @@ def outcome_of(served: Served) -> RequestOutcome:
     return "restored" if line.restored or line.inherited or line.blank or line.stripped else "ok"
 
 
-def _members(served: Served, worker: str) -> dict[str, object]:
+def _members(served: Served, worker: str) -> dict[str, Any]:
     line = served.line
     last = served.attempts[-1] if served.attempts else None
     refusal = last.refusals[-1] if last is not None and last.refusals else None

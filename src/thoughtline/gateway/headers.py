@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.encodings import ACCEPTED
-from thoughtline.values.outcome import Outcome
+from thoughtline.values.outcome import COUNTED, Outcome, counts_of
 from thoughtline.values.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -73,29 +73,37 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
     With `key` empty the client's credential goes up as it came.
     """
     received = list(received)
-    dropped = _connection_names(received)
     last = dict(received)
-    kept = []
+    dropped = _connection_names(received) if b"connection" in last else ()
+    accepted, kept = [], []
     for name, value in received:
+        if name == b"accept-encoding":
+            accepted.append(value)
         if name in _SINGLE:
             if name not in last:
                 continue
             value = last.pop(name)
-        if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP):
-            continue
-        if key and name in CREDENTIALS:
+        text = _name_up(name)
+        if not text or name in dropped or (key and name in CREDENTIALS):
             continue
         if name == b"cookie" and not (value := _without_own_cookie(value)):
             continue
-        kept.append((str(name, "latin-1"), _text(value)))
+        kept.append((text, value.decode() if value.isascii() else _text(value)))
     if key:
         kept += _credential(provider, key)
     if provider.headers:
         own = {name.lower() for name in provider.headers}
         kept = [pair for pair in kept if pair[0] not in own]
         kept += provider.headers.items()
-    kept.append(("accept-encoding", _codings(received)))
+    # What the client takes and we can read: a response is passed on as it came, and read beside that.
+    kept.append(("accept-encoding", _readable(b",".join(accepted)) if accepted else "identity"))
     return kept
+
+
+@lru_cache(1024)
+def _name_up(name: bytes) -> str:
+    """The name of a header as it goes up; empty if it doesn't. Clients use a few dozen, again and again."""
+    return "" if name in _NOT_UP_ALL or name.startswith(_NEVER_UP) else str(name, "latin-1")
 
 
 _OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
@@ -118,23 +126,26 @@ def without_credentials(headers: Iterable[tuple[bytes, bytes]], shown: Iterable[
     ]
 
 
-def response_headers(received: Iterable[tuple[str, str]]) -> Headers:
-    """The headers that go down: the provider's own, but for those of its connection and those that would be ours."""
-    raw = [(_encoded_name(name), value.encode("latin-1", "replace")) for name, value in received]
-    dropped = _connection_names(raw)
-    kept = [
-        (name, value)
-        for name, value in raw
-        if name not in _HOP_BY_HOP and name not in dropped and not _would_be_ours(name, value)
-    ]
-    if next((value for name, value in raw if name == b"content-type"), b"").partition(b";")[0].lower() in _PAGES:
+def response_headers(received: Sequence[tuple[str, str]]) -> Headers:
+    """The headers that go down: the provider's own, but for those of its connection and what must not be said in our
+    place."""
+    kept, kind, connection = [], None, False
+    for text, words in received:
+        name, value = _name_down(text), words.encode("latin-1", "replace")
+        if name == b"content-type" and kind is None:
+            kind = value
+        connection = connection or name == b"connection"
+        if name in _HOP_BY_HOP or name.startswith(b"x-thoughtline-"):
+            continue
+        if name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower():
+            continue  # without a name, too: browsers send its value alone
+        kept.append((name, value))
+    if connection:
+        dropped = _connection_names([(name.lower().encode(), value.encode()) for name, value in received])
+        kept = [pair for pair in kept if pair[0] not in dropped]
+    if (kind or b"").partition(b";")[0].lower() in _PAGES:
         kept.append((b"content-security-policy", b"sandbox"))
     return kept
-
-
-def _would_be_ours(name: bytes, value: bytes) -> bool:
-    """What a provider must not say in our place. A cookie without a name counts too: browsers send its value alone."""
-    return name.startswith(b"x-thoughtline-") or (name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower())
 
 
 FINDINGS = b"x-thoughtline-findings"
@@ -158,9 +169,14 @@ REPLAY = b"x-thoughtline-replay"
 
 def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
     """What was done about reasoning, and how the store is unless it is well. `is_unread`: the request was too much."""
-    summary = ", ".join([f"{name}={count}" for name, count in done.counted.items()])
+    return REPLAY, _summary(counts_of(done), store, is_unread)
+
+
+@lru_cache(1024)
+def _summary(counts: tuple[int, ...], store: str, is_unread: bool) -> bytes:
+    summary = ", ".join([f"{name}={count}" for name, count in zip(COUNTED, counts, strict=True)])
     summary += ", unread=1" if is_unread else ""
-    return REPLAY, (summary if store == "ok" else f"{summary}, store={store}").encode()
+    return (summary if store == "ok" else f"{summary}, store={store}").encode()
 
 
 def with_store(headers: Headers, word: str) -> Headers:
@@ -170,7 +186,7 @@ def with_store(headers: Headers, word: str) -> Headers:
 
 
 @lru_cache(1024)
-def _encoded_name(name: str) -> bytes:
+def _name_down(name: str) -> bytes:
     """Providers use a few dozen names, again and again."""
     return name.lower().encode("latin-1")
 
@@ -181,8 +197,12 @@ def header_value(text: str) -> bytes:
 
 
 def _connection_names(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    named = [value for name, value in headers if name == b"connection"]
-    return frozenset(part.strip().lower() for value in named for part in value.split(b",")) if named else frozenset()
+    return _listed(b",".join([value for name, value in headers if name == b"connection"]))
+
+
+@lru_cache(256)
+def _listed(value: bytes) -> frozenset[bytes]:
+    return frozenset([part.strip().lower() for part in value.split(b",")])
 
 
 def _without_own_cookie(value: bytes) -> bytes:
@@ -207,12 +227,6 @@ def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
             return [(provider.auth, key)]
         case "query" | "none":
             return []
-
-
-def _codings(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """What the client takes and we can read: a response is passed on as it came, and read beside that."""
-    accepted = [value for name, value in headers if name == b"accept-encoding"]
-    return _readable(b",".join(accepted)) if accepted else "identity"
 
 
 @lru_cache(256)

@@ -1,21 +1,20 @@
-"""A request as it came: what its head says, who sent it, and its body, unpacked where it will be looked at."""
+"""A request as it came: what its head says, who sent it, whom it may go to, and its body, unpacked where it is read."""
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from thoughtline.formats import FORMATS, USUAL
-from thoughtline.formats.weighing import check_weight
-from thoughtline.gateway.access import Caller
+from thoughtline.formats.weighing import check_weight, is_light
+from thoughtline.gateway.access import Caller, admit, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope, read_body
-from thoughtline.gateway.choosing import Choices, Conversation
+from thoughtline.gateway.choosing import Asked, Choices, Conversation, choices_of, conversation_of
+from thoughtline.gateway.door import head_of
 from thoughtline.gateway.encodings import unpacked
-from thoughtline.gateway.headers import credentials_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
-from thoughtline.gateway.translating import ClientFormat
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
 from thoughtline.values.errors import LimitExceeded
@@ -23,9 +22,9 @@ from thoughtline.values.identity import Identity
 
 
 class Incoming(Struct):
-    """Filled by the first stages. Its body is let go of when nobody will be asked with it any more.
+    """Its body is let go of when nobody will be asked with it any more.
 
-    `encoding` is left where the body is passed on as it came.
+    `began` is when it came, by the performance counter. `encoding` is left where the body is passed on as it came.
     """
 
     state: State
@@ -41,22 +40,30 @@ class Incoming(Struct):
     model: str = ""
     choices: Choices = Choices(())
     conversation: Conversation = Conversation()
+    began: float = field(default_factory=time.perf_counter)
 
-    @property
-    def credentials(self) -> list[str]:
-        """All that the caller shows who it is with."""
-        return credentials_of(self.headers, self.query)
+    async def take_in(self) -> None:
+        """Who asks for what, and who can be asked for it. Raises where that is nobody."""
+        caller = self.caller = self._admitted()
+        self.identity = Identity(caller.tenant)
+        if caller.key is not None:
+            self.state.limits.admit(caller.key, time.monotonic())
+        await self._read()
+        if self.route.action in ("generate", "count_tokens"):
+            choices = self.choices = self._chosen()
+            if choices.are_several:
+                self.conversation = await conversation_of(choices, self)
 
-    @property
-    def client(self) -> ClientFormat:
-        route = self.route
-        wire = FORMATS[route.format] if route.format is not None else USUAL
-        return ClientFormat(wire.name, route.is_streaming, wire.stream_query not in self.query)
+    def _admitted(self) -> Caller:
+        """Who sends it, if its head may be taken at all."""
+        state, head = self.state, head_of(self.scope)
+        visitors, server = state.caches.visitors, state.settings.server
+        visitor = visitors.get(head) or visitors.keep(head, visitor_of(head, server), head.size)
+        return admit(visitor, state.keys, is_insecure=server.insecure)
 
-    async def read(self) -> None:
+    async def _read(self) -> None:
         """To its end. What is large is worked on where it holds nobody up."""
         replayer, limit = self.state.replayer, self.state.settings.server.max_body_bytes
-        self.identity = Identity(self.caller.tenant)
         body = self.body = await read_body(self.receive, self.headers.get(b"content-length", b""), limit)
         encoding = self.headers.get(b"content-encoding", b"").decode("latin-1")
         if self.route.action == "passthrough" or self.route.format is None:
@@ -64,14 +71,33 @@ class Incoming(Struct):
             return
         if encoding:
             body = self.body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
-        await replayer.work_for(body)(self._peek)
+        if is_light(body):
+            self._peek()
+        else:
+            await self.state.work(self._peek_if_bounded)
 
     def _peek(self) -> None:
-        """The session and the model that it names; of a body that is too much to read, only what is seen at once."""
-        tenant, body = self.caller.tenant, self.body
+        """The session and the model that it names."""
+        self.identity, self.model = identity_of(self.caller.tenant, self.headers, self.body), guess_model(self.body)
+
+    def _peek_if_bounded(self) -> None:
+        """Of a body that is too much to read, only what is seen at once."""
         try:
-            check_weight(body)
+            check_weight(self.body)
         except LimitExceeded:
-            self.identity, self.model = identity_of(tenant, self.headers, b""), first_model(body)
+            self.identity, self.model = identity_of(self.caller.tenant, self.headers, b""), first_model(self.body)
             return
-        self.identity, self.model = identity_of(tenant, self.headers, body), guess_model(body)
+        self._peek()
+
+    def _chosen(self) -> Choices:
+        route, caller, known = self.route, self.caller, self.state.caches.choices
+        assert route.format is not None
+        asked = Asked(
+            route.provider,
+            route.format,
+            route.model or self.model,
+            tenant=caller.tenant,
+            has_client_key=caller.key is not None,
+            has_credential=bool(caller.credential),
+        )
+        return known.get(asked) or known.keep(asked, choices_of(asked, self.state.settings))

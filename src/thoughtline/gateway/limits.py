@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
 
 from thoughtline.gateway.client_keys import ClientKey
@@ -98,12 +96,10 @@ class KeyLimits:
                 wait,
             )
 
-    @contextmanager
-    def stream(self, key: ClientKey | None) -> Iterator[None]:
-        """Hold a stream for as long as it lasts, or refuse it."""
+    def begin_stream(self, key: ClientKey | None) -> bool:
+        """Whether a stream is held from now on, which `end_stream` gives back. Raises where there is no room for it."""
         if key is None or key.concurrent_streams is None:
-            yield
-            return
+            return False
         if not self.counts.begin(key.id, key.concurrent_streams):
             raise Declined(
                 429,
@@ -112,7 +108,7 @@ class KeyLimits:
                 "Wait for one to end.",
                 1.0,
             )
-        try:
-            yield
-        finally:
-            self.counts.end(key.id)
+        return True
+
+    def end_stream(self, key: ClientKey) -> None:
+        self.counts.end(key.id)

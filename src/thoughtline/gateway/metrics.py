@@ -79,12 +79,15 @@ class Metrics:
         served = self._served.get(key)
         if served is None:
             served = self._served[key] = self._adders(*key)
-        add, own, upstream = served
-        add(1)
+        count, own, upstream = served
+        count(1)
         own(line.own_ms / 1000)
         if line.upstream_ms:
             upstream(line.upstream_ms / 1000)
-        self._count_outcomes(line)
+        for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
+            if number:
+                add = self._done.get((line.provider, outcome)) or self._outcome(line.provider, outcome)
+                add(number)
         if line.handoff and line.status == 200:
             self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
         if line.late:
@@ -110,14 +113,9 @@ class Metrics:
         MultiProcessCollector(gathered)  # type: ignore[no-untyped-call] # it has none
         return generate_latest(gathered)
 
-    def _count_outcomes(self, line: Line) -> None:
-        for outcome, number in zip(OUTCOMES, _numbers(line), strict=True):
-            if number:
-                key = (line.provider, outcome)
-                add = self._done.get(key)
-                if add is None:
-                    add = self._done[key] = self._outcomes.labels(*key).inc
-                add(number)
+    def _outcome(self, provider: str, outcome: str) -> Add:
+        add = self._done[provider, outcome] = self._outcomes.labels(provider, outcome).inc
+        return add
 
     def _adders(self, provider: str, format: str, status: int) -> tuple[Add, Add, Add]:
         return (

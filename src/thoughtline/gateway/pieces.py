@@ -14,9 +14,9 @@ from thoughtline.values.turns import Reply
 class Piece(Struct, gc=False):
     """Some bytes of an answer.
 
-    `data` goes to the client at once; `ending`, which tells it that its turn is over, when that turn is saved. `plain`
-    is what the provider sent, without compression, `problem` why that can't be had. `events`, or in a whole answer its
-    `reply`, are what it says; None where nobody could read it.
+    `data` goes to the client at once; `ending`, which tells it that its turn is over, when that turn is saved:
+    `ends_turn` says that there is one to save. `plain` is what the provider sent, without compression, `problem` why
+    that can't be had. `events`, or in a whole answer its `reply`, are what it says; None where nobody could read it.
     """
 
     data: bytes
@@ -25,6 +25,7 @@ class Piece(Struct, gc=False):
     problem: DecodeError | None = None
     events: list[Event] | None = None
     reply: Reply | None = None
+    ends_turn: bool = False
 
 
 class Stage(Protocol):

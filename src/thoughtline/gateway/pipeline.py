@@ -1,20 +1,14 @@
-"""What a request goes through on its way up, and its answer on its way down: two lists of stages.
+"""The stages of an answer on its way down. A stage is made only where it applies.
 
-A stage is made only where it applies. In one format, without routes and tags, a request is only restored, and its
-answer only read beside being passed on.
+In one format, without tags, an answer is only read beside being passed on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
-
 from msgspec import Struct
 
-from thoughtline.gateway import preparing
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.edits import EditStream, EditWhole
-from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.pieces import Stage
 from thoughtline.gateway.plain_content import PlainContent
 from thoughtline.gateway.plain_content import plain as without_lists
@@ -25,100 +19,6 @@ from thoughtline.gateway.translating import Translate, way_back
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.values.errors import DecodeError
 from thoughtline.watching import StreamWatch, Watch
-
-UP_ONCE: tuple[Callable[[Incoming], Awaitable[None] | None], ...] = (
-    preparing.admit,
-    preparing.limit,
-    Incoming.read,
-    preparing.route,
-)
-UP: tuple[Callable[[Attempt], Awaitable[None] | None], ...] = (
-    preparing.held_state,
-    preparing.continuity,
-    preparing.stored_responses,
-    preparing.translate,
-    preparing.restore,
-    preparing.tags,
-)
-
-
-async def take_in(incoming: Incoming) -> None:
-    """Who asks for what, and who can be asked for it. Raises where that is nobody."""
-    for stage in UP_ONCE:
-        if (waits := stage(incoming)) is not None:
-            await waits
-
-
-async def prepare(attempt: Attempt) -> None:
-    """What to send to a target. Raises where the request can't be carried into the provider's format."""
-    for stage in UP:
-        if (waits := stage(attempt)) is not None:
-            await waits
-
-
-class Received(NamedTuple):
-    """An answer that is read: who asked for it, whether it streams, how it is packed, and who remembers it."""
-
-    attempt: Attempt
-    response: UpstreamResponse
-    watch: Watch
-    is_stream: bool
-    encoding: str
-    now: float
-
-    @property
-    def streams_down(self) -> bool:
-        """Whether the client gets a stream."""
-        return self.attempt.client.is_streaming if self.attempt.is_rewritten else self.is_stream
-
-    @property
-    def is_editable(self) -> bool:
-        """Whether the client's bytes may be changed: they can't be if they are compressed."""
-        return self.attempt.is_rewritten or not self.encoding
-
-
-def decompress(answer: Received) -> Stage | None:
-    return Decompress(answer.encoding) if answer.encoding else None
-
-
-def read(answer: Received) -> Stage:
-    is_needed, is_packed = answer.attempt.is_rewritten, bool(answer.encoding)
-    if isinstance(answer.watch, StreamWatch):
-        return ReadStream(answer.watch, is_needed=is_needed, is_packed=is_packed)
-    return ReadWhole(answer.watch, is_needed=is_needed, is_packed=is_packed)
-
-
-def translate(answer: Received) -> Stage | None:
-    attempt, made = answer.attempt, answer.watch.provenance
-    if not attempt.is_rewritten or attempt.prepared is None or made is None:
-        return None
-    way = way_back(attempt.prepared, attempt.client, attempt.sealer, made, answer.now)
-    return Translate(way, attempt.client, attempt.tags)
-
-
-def plain_content(answer: Received) -> Stage | None:
-    if not answer.attempt.is_plain or not answer.is_editable:
-        return None
-    return EditStream(PlainContent()) if answer.streams_down else EditWhole(without_lists)
-
-
-def tags(answer: Received) -> Stage | None:
-    """In an answer that is written anew they are gone already."""
-    attempt = answer.attempt
-    if attempt.tags == "off" or attempt.is_rewritten or answer.encoding or attempt.prepared is None:
-        return None
-    make = tags_in_stream if answer.is_stream else tags_in_body
-    return make(attempt.target.format, attempt.tags, attempt.prepared.contract.dialect)
-
-
-def rename(answer: Received) -> Stage | None:
-    if not answer.attempt.names.client or not answer.is_editable:
-        return None
-    calls = RenamedCalls(answer.attempt.names)
-    return EditStream(calls) if answer.streams_down else EditWhole(calls.whole)
-
-
-DOWN: tuple[Callable[[Received], Stage | None], ...] = (decompress, read, translate, plain_content, tags, rename)
 
 
 class Down(Struct, gc=False):
@@ -135,23 +35,56 @@ class Down(Struct, gc=False):
     unread: str = ""
 
 
-def down(answer: Received) -> Down:
-    """The stages that apply. What is packed in a way that we can't undo goes on unread."""
-    try:
-        stages = tuple([stage for make in DOWN if (stage := make(answer)) is not None])
-    except DecodeError as problem:
-        if answer.attempt.is_rewritten:
-            raise
-        return Down(unread=problem.problem)
-    reader = next(stage for stage in stages if isinstance(stage, (ReadStream, ReadWhole)))
-    if stages[-1] is reader:
-        starts_at_once = answer.is_stream or not answer.response.tells_length
-        return Down(stages, reader, None, starts_at_once)
-    streams_down = answer.streams_down
+def down(attempt: Attempt, response: UpstreamResponse, watch: Watch, *, is_stream: bool, now: float) -> Down:
+    """decompress, read, translate, plain content, tags, rename: those that apply, in this order.
+
+    What is packed in a way that we can't undo goes on unread.
+    """
+    is_rewritten, encoding = attempt.is_rewritten, response.encoding
+    before: tuple[Stage, ...] = ()
+    if encoding:
+        try:
+            before = (Decompress(encoding),)
+        except DecodeError as problem:
+            if is_rewritten:
+                raise
+            return Down(unread=problem.problem)
+    if isinstance(watch, StreamWatch):
+        reader: ReadStream | ReadWhole = ReadStream(watch, is_needed=is_rewritten, is_packed=bool(encoding))
+    else:
+        reader = ReadWhole(watch, is_needed=is_rewritten, is_packed=bool(encoding))
+    translation = _translation(attempt, watch, now) if is_rewritten else None
+    streams_down = attempt.client.is_streaming if is_rewritten else is_stream
+    # The client's bytes may be changed, unless they are compressed.
+    is_edited = attempt.is_plain or attempt.tags != "off" or attempt.names.client
+    edits = _edits(attempt, is_stream=streams_down) if is_edited and (is_rewritten or not encoding) else ()
+    if translation is None and not edits:
+        return Down((*before, reader), reader, starts_at_once=is_stream or not response.tells_length)
     return Down(
-        stages,
+        (*before, reader, *((translation,) if translation is not None else ()), *edits),
         reader,
-        next((stage for stage in stages if isinstance(stage, Translate)), None),
-        starts_at_once=answer.is_stream and streams_down,
+        translation,
+        starts_at_once=is_stream and streams_down,
         is_sized=not streams_down,
     )
+
+
+def _translation(attempt: Attempt, watch: Watch, now: float) -> Translate | None:
+    if attempt.prepared is None or watch.provenance is None:
+        return None
+    way = way_back(attempt.prepared, attempt.client, attempt.sealer, watch.provenance, now)
+    return Translate(way, attempt.client, attempt.tags)
+
+
+def _edits(attempt: Attempt, *, is_stream: bool) -> tuple[Stage, ...]:
+    """In an answer that is written anew tags are gone already."""
+    stages: list[Stage] = []
+    if attempt.is_plain:
+        stages.append(EditStream(PlainContent()) if is_stream else EditWhole(without_lists))
+    if attempt.tags != "off" and not attempt.is_rewritten and attempt.prepared is not None:
+        make = tags_in_stream if is_stream else tags_in_body
+        stages.append(make(attempt.target.format, attempt.tags, attempt.prepared.contract.dialect))
+    if attempt.names.client:
+        calls = RenamedCalls(attempt.names)
+        stages.append(EditStream(calls) if is_stream else EditWhole(calls.whole))
+    return tuple(stages)

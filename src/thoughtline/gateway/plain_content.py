@@ -22,8 +22,10 @@ HEADER = b"x-thoughtline-content"
 
 def is_plain(header: bytes, *settings: ContentWord | None) -> bool:
     """Whether an answer is to have plain content: its request says so, else the first of the settings that says it."""
-    wanted = header.strip().lower().decode("latin-1")
-    return next((word for word in (wanted, *settings) if word in ("native", "plain")), "native") == "plain"
+    for word in (header.strip().lower().decode("latin-1"), *settings):
+        if word in ("native", "plain"):
+            return word == "plain"
+    return False
 
 
 class _Choice(Struct, gc=False):

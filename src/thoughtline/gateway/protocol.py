@@ -28,7 +28,6 @@ _TOO_MANY = b"503 Service Unavailable"
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
-    _head_bytes = 0
     _unread_bytes = 0
     _body_bytes = 0
     _is_in_head = False
@@ -36,6 +35,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _is_too_large = False
     _is_deaf = False
     _is_admitted = False
+    _waits_for_body = False
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -66,36 +66,39 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._is_in_body:
             self._body_bytes += len(data)
         super().data_received(data)
+        # Timers are set only for what did not come whole.
         if self._is_in_head:
             self._unread_bytes += len(data)
             if self._unread_bytes > self._server.max_header_bytes:
                 self._refuse(_TOO_LARGE)
+            elif self._timer is None:
+                self._wait(self._server.head_timeout_seconds, self._late_head)
+        elif self._is_in_body and not self._waits_for_body and not self._is_deaf:
+            self._wait(self._server.body_timeout_seconds, self._late_body)
+            self._waits_for_body = True
 
     def on_message_begin(self) -> None:
-        self._is_in_head, self._head_bytes, self._unread_bytes = True, 0, 0
-        if self._timer is None:
-            self._wait(self._server.head_timeout_seconds, self._late_head)
+        self._is_in_head, self._unread_bytes = True, 0
         super().on_message_begin()
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._head_bytes += len(name) + len(value) + 4
-        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
-        if self._head_bytes + len(self.url) > self._server.max_header_bytes:
+        head_bytes = len(self.url)
+        for name, value in self.headers:
+            head_bytes += len(name) + len(value) + 4
+        if head_bytes > self._server.max_header_bytes:
             self._is_too_large = True
             raise ValueError("the head of a request is too large")  # which stops the parser
         if not self.url.startswith((b"/", b"*")):
             # A key of our own: ASGI has none for the authority of an absolute address.
             self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
         self._is_in_body, self._body_bytes = True, 0
-        self._wait(self._server.body_timeout_seconds, self._late_body)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         self._is_in_body = False
-        self._stop_waiting()
+        if self._timer is not None:
+            self._stop_waiting()
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -150,6 +153,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._body_bytes >= LEAST_BODY_BYTES or self.flow.read_paused:
             self._body_bytes = 0
             self._wait(self._server.body_timeout_seconds, self._late_body)
+            self._waits_for_body = True
         elif self.pipeline or self.cycle.response_started:
             self.transport.close()
         else:
@@ -160,6 +164,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._timer = self.loop.call_later(seconds, late)
 
     def _stop_waiting(self) -> None:
+        self._waits_for_body = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

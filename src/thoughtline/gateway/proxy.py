@@ -11,12 +11,12 @@ import asyncio
 import math
 import random
 import time
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
 from thoughtline.addresses import passthrough_address
-from thoughtline.catalogue import Provider
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
@@ -32,21 +32,22 @@ from thoughtline.gateway.headers import Headers, header_value, replay_header, re
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_answers import models_answer
-from thoughtline.gateway.pipeline import Down, Received, down, prepare, take_in
-from thoughtline.gateway.reading import log_problem
+from thoughtline.gateway.pipeline import Down, down
+from thoughtline.gateway.preparing import prepare
+from thoughtline.gateway.reading import LONG_BYTES, log_problem
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
 from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
-from thoughtline.gateway.telling import kept_bodies, line_of, told
+from thoughtline.gateway.telling import line_of, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.replayer import MAX_FINDINGS, Prepared
-from thoughtline.stores import Saved
+from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
-from thoughtline.values.errors import Declined, ThoughtlineError
+from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome
 from thoughtline.watching import StreamWatch, Watch
 
@@ -62,6 +63,7 @@ class Exchange:
         self._incoming = Incoming(state, scope, receive, route=route, headers=headers, query=query)
         self._began = time.perf_counter()
         self._attempts: list[Attempt] = []
+        self._last: Attempt | None = None
         self._failed: Declined | None = None
         self._skipped: tuple[tuple[str, str], ...] = ()
         self._passing_seconds = 0.0
@@ -69,18 +71,26 @@ class Exchange:
         self._status = 0
         self._relay: Relay | None = None
         self._code = self._message = ""
-        self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late)
+        self._hold = Hold(state.settings.replay.hold_ms / 1000, state.late, type(state.store) is MemoryStore)
         self._is_degraded = False
-        self._summed: tuple[Prepared, Outcome] | None = None
+        self._holds_stream = False
         self._disconnect = Disconnect(DRAIN_SECONDS if route.action == "generate" else 0.0, state.abandoned)
         # A name, no secret: a system call for it would also let other threads in between.
         self.id = f"{random.getrandbits(64):016x}"
 
     async def run(self, send: Send) -> None:
         """Serve it. Whatever goes wrong before the first byte becomes an error in the client's own words."""
+        incoming, route = self._incoming, self._incoming.route
         self._state.recent.begin(self.id, self)
         try:
-            await self._serve(send)
+            await incoming.take_in()
+            self._disconnect.listen(incoming.receive)
+            if route.action == "models":
+                await self._list_models(send)
+            elif route.action == "passthrough" or route.format is None:
+                await self._pass_through(send)
+            else:
+                await self._converse(send)
         except ClientGone:
             self._code = "client_gone"
         except asyncio.CancelledError:
@@ -94,25 +104,22 @@ class Exchange:
             await self._decline(Declined(500, "internal", "Something went wrong here.", "The log says where."), send)
         finally:
             self._disconnect.stop()
+            if self._holds_stream and incoming.caller.key is not None:
+                self._state.limits.end_stream(incoming.caller.key)
             self._leave()
-
-    async def _serve(self, send: Send) -> None:
-        incoming, route = self._incoming, self._incoming.route
-        await take_in(incoming)
-        self._disconnect.listen(incoming.receive)
-        if route.action == "models":
-            await self._list_models(send)
-        elif route.action == "passthrough" or route.format is None:
-            await self._pass_through(send)
-        else:
-            await self._converse(send)
 
     async def _converse(self, send: Send) -> None:
         """Ask the targets one after the other until one answers; what the last one says is passed on."""
         state, incoming, choices = self._state, self._incoming, self._incoming.choices
-        targets = choices.ordered(incoming.conversation, state.health, state.clock())
+        targets: Sequence[Target] = choices.targets
+        if len(targets) > 1:
+            targets = choices.ordered(incoming.conversation, state.health, state.clock())
         for number, target in enumerate(targets):
-            keys = await self._keys_for(target.provider)
+            try:
+                keys = await keys_to_ask_with(incoming, target.provider)
+            except Declined as error:  # told if nobody else can be asked
+                self._failed = self._failed or error.with_traceback(None)
+                continue
             for at, key in enumerate(keys):
                 is_last = number == len(targets) - 1 and at == len(keys) - 1
                 attempt = Attempt(incoming, target, key, has_choice=choices.are_several, is_last=is_last)
@@ -122,39 +129,52 @@ class Exchange:
                     break  # it was not the key that failed
         await self._pass_failure(send)
 
-    async def _keys_for(self, provider: Provider) -> list[str]:
-        """The keys to ask a provider with; none where it can't be asked, which is told if nobody else can be."""
-        try:
-            return await keys_to_ask_with(self._incoming, provider)
-        except Declined as error:
-            self._failed = self._failed or error
-            return []
-
     async def _try(self, attempt: Attempt, send: Send) -> bool:
         """Ask one target with one key; whether the client has its answer."""
-        state, target = self._state, attempt.target
-        self._attempts.append(attempt)
-        try:
-            await prepare(attempt)
-        except ThoughtlineError:
-            if len(self._attempts) == 1:
-                raise
-            self._attempts.pop()  # why it was asked at all is what the client should hear
+        if not await self._is_prepared(attempt):
             return False
         if attempt.estimate is not None:
             await self._pass_estimate(attempt.estimate, send)
             return True
-        with state.limits.stream(self._incoming.caller.key if attempt.is_streaming else None):
-            state.health.asked(target.health_name, state.clock())
-            self._publish()
+        self._publish()
+        try:
+            response = await attempt.ask()
+        except Declined as error:
+            return self._declined(attempt, error)
+        try:
+            if await self._has_failed(attempt, response):
+                return False
+            if attempt.refusal is not None:
+                await self._pass_refusal(attempt, send)
+                return True
             try:
-                response = await attempt.ask()
+                await self._pass_down(attempt, response, send)
             except Declined as error:
+                if self._relay is not None and self._relay.has_started:
+                    raise
                 return self._declined(attempt, error)
-            try:
-                return await self._answered(attempt, response, send)
-            finally:
-                await response.close()
+            return True
+        finally:
+            await response.close()
+
+    async def _is_prepared(self, attempt: Attempt) -> bool:
+        """Whether there is something to ask a target with. The first one's problem is the client's."""
+        state, before = self._state, self._last
+        self._attempts.append(attempt)
+        self._last = attempt
+        try:
+            await prepare(attempt)
+        except ThoughtlineError:
+            if before is None:
+                raise
+            self._attempts.pop()  # why it was asked at all is what the client should hear
+            self._last = before
+            return False
+        if attempt.is_streaming and attempt.estimate is None and not self._holds_stream:
+            self._holds_stream = state.limits.begin_stream(self._incoming.caller.key)
+        if attempt.estimate is None:
+            state.health.asked(attempt.target.health_name, state.clock())
+        return True
 
     async def _pass_failure(self, send: Send) -> None:
         """Nobody is left who could be asked: what the last one said who was."""
@@ -179,32 +199,22 @@ class Exchange:
         if isinstance(handover, Handover) and isinstance(quotation, Quotation):
             await self._hold.wait_for(self._state.memory.remember(handover, quotation))
 
-    async def _answered(self, attempt: Attempt, response: UpstreamResponse, send: Send) -> bool:
-        """Pass an answer on, or an error that no other target would do better with."""
+    async def _has_failed(self, attempt: Attempt, response: UpstreamResponse) -> bool:
+        """Whether another target may do better; an answer, or an error that none would do better with, is passed on."""
         health, target, conversation = self._state.health, attempt.target, self._incoming.conversation.name
-        failure = await attempt.failure(response)
+        failure = await attempt.failure(response) if attempt.has_choice or attempt.refusal is not None else None
         if failure is not None:
             self._note_failure(attempt, failure)
-            if not attempt.is_last and falls_over(failure, is_own_key=bool(target.provider.api_keys)):
-                return False
-        elif attempt.refusal is None:
-            health.answered(target.route, target.health_name, conversation)
-            if attempt.key:
-                health.keys.succeeded(target.provider.name, attempt.key, conversation)
-            if attempt.prepared is not None:
-                await self._keep_quotation(attempt.prepared)
-        else:
-            health.refused(target.health_name)
+            return not attempt.is_last and falls_over(failure, is_own_key=bool(target.provider.api_keys))
         if attempt.refusal is not None:
-            await self._pass_refusal(attempt, send)
-            return True
-        try:
-            await self._pass_down(attempt, response, send)
-        except Declined as error:
-            if self._relay is not None and self._relay.has_started:
-                raise
-            return self._declined(attempt, error)
-        return True
+            health.refused(target.health_name)
+            return False
+        health.answered(target.route, target.health_name, conversation)
+        if attempt.key:
+            health.keys.succeeded(target.provider.name, attempt.key, conversation)
+        if attempt.prepared is not None and attempt.prepared.quotation is not None:
+            await self._keep_quotation(attempt.prepared)
+        return False
 
     def _note_failure(self, attempt: Attempt, failure: TargetFailure | None) -> None:
         if failure is None:
@@ -246,42 +256,35 @@ class Exchange:
         if attempt is not None and attempt.prepared is not None:
             conversation = attempt.conversation
             if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
-                work = state.replayer.work_for(attempt.prepared.body)
-                watch = await work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
+                if len(attempt.prepared.body) <= LONG_BYTES:
+                    watch = _watch(attempt, attempt.prepared, is_stream=is_stream)
+                else:
+                    watch = await state.work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
                 attempt.session = watch.provenance.session if watch.provenance is not None else None
-                stages = down(
-                    Received(
-                        attempt, response, watch, is_stream=is_stream, encoding=_encoding(response), now=state.clock()
-                    )
-                )
+                stages = down(attempt, response, watch, is_stream=is_stream, now=state.clock())
                 if attempt.is_rewritten:
                     headers = client_headers(headers, attempt.client, is_stream=attempt.client.is_streaming)
         relay = self._relay = self._relay_for(response, headers, stages)
         self._status = response.status
         if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
-            self._let_go()
-        if state.journal.is_watched:
-            relay.on_start = self._publish
+            for one in self._attempts:
+                one.let_go()
+        relay.on_start = self._publish
         counts = is_stream or watch is None
         began = time.perf_counter()
         try:
-            state.journal.stream(1 if counts else 0)
+            if counts:
+                state.journal.stream(1)
             await relay.run(send, partial(self._save, watch, conversation))
         finally:
-            state.journal.stream(-1 if counts else 0)
+            if counts:
+                state.journal.stream(-1)
             self._passing_seconds += time.perf_counter() - began - relay.saving.held_seconds
-            await relay.saving.settle()
+            if relay.saving.under_way:
+                await relay.saving.settle()
 
     def _relay_for(self, response: UpstreamResponse, headers: Headers, stages: Down) -> Relay:
         return Relay(response, headers, stages, hold=self._hold, disconnect=self._disconnect, work=self._state.work)
-
-    def _let_go(self) -> None:
-        """Of the request, which may be long: an answer can take minutes, and there may be many at once."""
-        done = self._done
-        for attempt in self._attempts:
-            attempt.let_go()
-        if self._last is not None and self._last.prepared is not None:
-            self._summed = self._last.prepared, done
 
     async def _pass_through(self, send: Send) -> None:
         """An address that is none of ours: up as it came, down as it came."""
@@ -290,6 +293,7 @@ class Exchange:
         key = (await keys_to_ask_with(incoming, provider))[0]
         attempt = Attempt(incoming, Target(provider, "", provider.formats[0]), key)
         self._attempts.append(attempt)
+        self._last = attempt
         url = passthrough_address(provider, incoming.route.path, incoming.query)
         method, received = incoming.scope["method"], incoming.scope["headers"]
         response = await attempt.send_up(provider, method, url, key=key, received=received, body=incoming.body)
@@ -301,6 +305,7 @@ class Exchange:
     async def _list_models(self, send: Send) -> None:
         """What can be asked for, in the client's own shape."""
         answer = await models_answer(self._state, self._incoming, self._attempts)
+        self._last = self._attempts[-1] if self._attempts else None
         if answer is None:
             await self._pass_through(send)
             return
@@ -317,7 +322,7 @@ class Exchange:
             self._captured += len(records)
             saved = await state.replayer.save(records, learns=state.settings.replay.learn)
             self._is_degraded = saved is None or (state.is_durable and saved is not Saved.DURABLE)
-        answer = self._relay.take_answer() if self._relay is not None else b""
+        answer = self._relay.take_answer() if self._relay is not None and self._relay.is_translated else b""
         if answer and watch is not None and watch.provenance is not None:
             await keep(state.store, watch.provenance, conversation, answer, state.clock())
         return "degraded" if self._is_degraded else "ok"
@@ -327,32 +332,25 @@ class Exchange:
         word = "degraded" if self._is_degraded else self._state.store_health
         return "slow" if word == "ok" and self._relay is not None and self._relay.saving.late else word
 
-    @property
-    def _last(self) -> Attempt | None:
-        return self._attempts[-1] if self._attempts else None
-
-    @property
-    def _done(self) -> Outcome:
-        """What was done to the request as it was sent last: made once for each."""
-        prepared = self._last.prepared if self._last else None
-        if prepared is None:
-            return Outcome()
-        if self._summed is None or self._summed[0] is not prepared:
-            self._summed = prepared, prepared.outcome
-        return self._summed[1]
-
     def _outcome(self) -> Outcome:
-        done, last = self._done, self._last
-        upstream = self._passing_seconds + sum(attempt.upstream_seconds for attempt in self._attempts)
-        lost = [(finding.rule, finding.place) for finding in self._relay.findings] if self._relay is not None else []
+        """What can be told so far."""
+        last, conversation = self._last, self._incoming.conversation
+        done = last.outcome if last is not None else Outcome()
+        upstream, findings = self._passing_seconds, done.findings
+        for attempt in self._attempts:
+            upstream += attempt.upstream_seconds
+        lost = self._relay.findings if self._relay is not None and self._relay.is_translated else ()
+        if self._skipped or lost:
+            told = [(finding.rule, finding.place) for finding in lost]
+            findings = (*self._skipped, *findings, *told)[:MAX_FINDINGS]
         return replace(
             done,
-            findings=(*self._skipped, *done.findings, *lost)[:MAX_FINDINGS],
+            findings=findings,
             request=self.id,
             route=last.target.route if last else "",
             attempts=max(1, len(self._attempts)),
-            handoff=self._handoff,
-            tool_errors=self._incoming.conversation.tool_errors,
+            handoff=self._handoff if last is not None and last.target.route else "",
+            tool_errors=conversation.tool_errors,
             upstream_ms=round(upstream * 1000, 1),
             own_ms=round((time.perf_counter() - self._began - upstream) * 1000, 2),
         )
@@ -361,20 +359,21 @@ class Exchange:
     def _handoff(self) -> str:
         """Who made the turn before this one, if a route led elsewhere now."""
         last, made_by = self._last, self._incoming.conversation.made_by
-        return made_by if last is not None and last.target.route and made_by != last.target.name else ""
+        return made_by if last is not None and made_by != last.target.name else ""
 
     def _headers_of(self, response: UpstreamResponse) -> Headers:
         return [*response_headers(response.headers), *self._own_headers()]
 
     def _own_headers(self) -> Headers:
-        last, done = self._last, self._done
-        is_unread = last is not None and last.is_beyond_bounds
+        last = self._last
+        done = last.outcome if last is not None else Outcome()
+        is_unread = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
         headers = [
             replay_header(done, self._state.store_health, is_unread=is_unread),
             (b"x-thoughtline-request", self.id.encode()),
         ]
         if last is not None and last.target.model:
-            headers.append((b"x-thoughtline-target", header_value(last.target.name)))
+            headers.append((b"x-thoughtline-target", last.target.header))
         found = (*self._skipped, *done.findings)
         return with_findings(headers, [rule for rule, _ in found]) if found else headers
 
@@ -410,9 +409,7 @@ class Exchange:
     def _leave(self) -> None:
         """What is left of it: its line in the journal, and what explains it."""
         state, served = self._state, self.told(is_over=True)
-        state.recent.end(served)
-        if self._last is not None and self._last.sent is not None:
-            state.recent.keep_bodies(self.id, kept_bodies(self._last))
+        state.recent.end(served, self._last.sent if self._last is not None else None)
         state.journal.tell(served.line)
         if state.journal.is_watched:
             state.journal.publish(row_of(served, state.bus.name))
@@ -441,13 +438,10 @@ def _is_stream(attempt: Attempt | None, response: UpstreamResponse) -> bool:
     )
 
 
-def _encoding(response: UpstreamResponse) -> str:
-    found = response.header("content-encoding").lower()
-    return "" if found == "identity" else found
-
-
 def _watch(attempt: Attempt, prepared: Prepared, *, is_stream: bool) -> Watch:
     """In a stream words come first, their seal behind them."""
-    shows_seals = not is_stream and not attempt.is_translated
-    edit = partial(shown_items, mode=attempt.tags, shows_seals=shows_seals)
+    edit = None
+    if attempt.tags != "off":
+        shows_seals = not is_stream and not attempt.is_translated
+        edit = partial(shown_items, mode=attempt.tags, shows_seals=shows_seals)
     return StreamWatch(prepared, edit=edit) if is_stream else Watch(prepared, edit=edit)

@@ -49,17 +49,14 @@ class Decompress:
 
 
 class _Reader:
-    """What reading a stream and reading a whole answer have in common."""
+    """What reading a stream and reading a whole answer have in common. A piece that is longer than `brief_bytes` takes
+    long to read."""
 
     def __init__(self, watch: Watch, *, is_needed: bool, is_packed: bool) -> None:
         self.watch: Watch | None = watch
         self.note = ""
         self._is_needed = is_needed
-        self._is_packed = is_packed
-
-    def is_long(self, size: int) -> bool:
-        """Whether a piece of this size takes long to read."""
-        return self._is_packed and size > BRIEF_BYTES
+        self.brief_bytes = BRIEF_BYTES if is_packed else MAX_BYTES
 
     def _give_up(self, problem: Exception) -> None:
         """A decoder's fault, whatever it is, stays here; if it is none that was foreseen, it is logged."""
@@ -79,10 +76,7 @@ class ReadStream(_Reader):
     def __init__(self, watch: StreamWatch, *, is_needed: bool, is_packed: bool) -> None:
         super().__init__(watch, is_needed=is_needed, is_packed=is_packed)
         self._stream = watch
-
-    def is_long(self, size: int) -> bool:
-        """One that may end a long event, too."""
-        return self._stream.unended_bytes + size > LONG_BYTES or (self._is_packed and size > BRIEF_BYTES)
+        self._most = self.brief_bytes = min(self.brief_bytes, LONG_BYTES)
 
     def is_long_at_end(self) -> bool:
         return False
@@ -90,14 +84,16 @@ class ReadStream(_Reader):
     def feed(self, piece: Piece) -> None:
         if self.watch is None:
             return
+        stream = self._stream
         try:
             if piece.problem is not None:
                 raise piece.problem
-            piece.events = self._stream.read(piece.plain)
+            piece.events = stream.read(piece.plain)
         except Exception as problem:
             self._give_up(problem)
-        if self._stream.has_news:
-            piece.data, piece.ending = b"", piece.data
+        if stream.has_news:
+            piece.data, piece.ending, piece.ends_turn = b"", piece.data, True
+        self.brief_bytes = min(self._most, LONG_BYTES - stream.unended_bytes)  # it may end a long event
 
     def end(self, piece: Piece) -> None:
         if self.watch is not None:

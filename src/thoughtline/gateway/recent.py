@@ -45,7 +45,7 @@ class Recent:
     def begin(self, id: str, request: Tells) -> None:
         self._under_way[id] = request
 
-    def end(self, served: Served) -> None:
+    def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
         self._under_way.pop(served.id, None)
         self._over.append(served)
         self.ended += 1
@@ -56,8 +56,10 @@ class Recent:
         _see(self.agents, served.user_agent, served.line)
         if served.client_key:
             _see(self.keys, served.client_key, served.line)
+        if bodies is not None:
+            self._keep(served.id, bodies)
 
-    def keep_bodies(self, id: str, bodies: KeptBodies) -> None:
+    def _keep(self, id: str, bodies: KeptBodies) -> None:
         self._bodies[id] = bodies
         if len(self._bodies) > MAX_BODIES:
             self._bodies.pop(next(iter(self._bodies)))

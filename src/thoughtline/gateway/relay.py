@@ -52,6 +52,7 @@ class Relay:
         self._response = response
         self._headers = headers
         self._down = down
+        self.is_translated = down.translation is not None
         self._stages = down.stages
         self._disconnect = disconnect
         disconnect.has_answer = True
@@ -92,19 +93,28 @@ class Relay:
         if self._down.starts_at_once:
             await self._start(send)
         try:
-            await self._pump(send, save)
-        except UpstreamCut:
-            await self._break_off(_CUT, send, save)
-        except (DecodeError, EncodeError) as problem:
-            if not self.has_started:
+            read, disconnect, reader, stages = self._response.read, self._disconnect, self._down.reader, self._stages
+            while (data := await read()) is not None:
+                piece, size = Piece(data, plain=data), len(data)
+                if reader is not None and size > reader.brief_bytes:
+                    await self._work(partial(self._feed, piece))
+                else:
+                    for stage in stages:
+                        stage.feed(piece)
+                self._bytes_read += size
+                if piece.ending or piece.ends_turn or (piece.data and not self.has_started):
+                    await self._pass(piece, send, save)
+                elif piece.data:
+                    self.bytes_down += len(piece.data)
+                    if not disconnect.has_left:
+                        await send({"type": "http.response.body", "body": piece.data, "more_body": True})
+                if disconnect.has_left and self._is_drained(size):
+                    self.problem = _LEFT
+                    break
+            await self._finish(send, save)
+        except (UpstreamCut, DecodeError, EncodeError, asyncio.CancelledError) as problem:
+            if not await self._break_off(problem, send, save):
                 raise
-            words = problem.problem if isinstance(problem, DecodeError) else "it can't be told in this format"
-            await self._break_off(words, send, save)
-        except asyncio.CancelledError:
-            if not self._disconnect.has_left or not self.has_started or self._down.translation is not None:
-                raise
-            self.problem = _LEFT
-            await self._pass(self._cut(), send, save)
 
     async def pass_read(self, send: Send, body: bytes, is_whole: bool) -> None:
         """An error whose beginning was read already; all of it if `is_whole`."""
@@ -119,24 +129,14 @@ class Relay:
         if not is_whole:
             await self._send(send, b"", is_last=True)
 
-    async def _pump(self, send: Send, save: Save) -> None:
-        read, disconnect, reader = self._response.read, self._disconnect, self._down.reader
-        while (data := await read()) is not None:
-            piece = Piece(data, plain=data)
-            if reader is not None and reader.is_long(len(data)):
-                await self._work(partial(self._feed, piece))
-            else:
-                self._feed(piece)
-            self._bytes_read += len(data)
-            await self._pass(piece, send, save)
-            if disconnect.has_left and self._is_drained(len(data)):
-                self.problem = _LEFT
-                break
-        piece = Piece(b"")
+    async def _finish(self, send: Send, save: Save) -> None:
+        """All of it was there."""
+        piece, reader = Piece(b""), self._down.reader
         if self._bytes_read > BRIEF_BYTES and reader is not None and self._is_long_at_end(reader):
             await self._work(partial(self._end, piece))
         else:
-            self._end(piece)
+            for stage in self._stages:
+                stage.end(piece)
         await self._pass(piece, send, save, is_last=True)
 
     def _is_long_at_end(self, reader: ReadStream | ReadWhole) -> bool:
@@ -164,20 +164,34 @@ class Relay:
         has_ended = reader is not None and reader.watch is not None and reader.watch.has_news
         if has_ended or (translation is not None and translation.answer):
             await self._hold(save)
-        if is_last and not self.has_started:
+        if is_last and not self.has_started and (self.is_translated or self._down.is_sized):
             self._finish_headers(len(piece.ending))
         if piece.ending or is_last:
             await self._send(send, piece.ending, is_last=is_last)
 
-    async def _break_off(self, problem: str, send: Send, save: Save) -> None:
-        """In an answer that is written anew the client is told; else its connection ends in mid-air, as ours did."""
-        is_rewritten = self._down.translation is not None
-        if is_rewritten and not self.has_started:
-            raise Declined(502, "upstream_failed", "The provider broke off in the middle of its answer.", "Ask again.")
-        self.problem = problem
+    async def _break_off(self, problem: BaseException, send: Send, save: Save) -> bool:
+        """In an answer that is written anew the client is told; else its connection ends in mid-air, as ours did.
+
+        Whether that is all there is to do: not if it is somebody else's to decide.
+        """
+        is_rewritten = self.is_translated
+        if isinstance(problem, asyncio.CancelledError):
+            if not self._disconnect.has_left or not self.has_started or is_rewritten:
+                return False
+            self.problem = _LEFT
+            await self._pass(self._cut(), send, save)
+            return True
+        if not self.has_started:
+            if not isinstance(problem, UpstreamCut):
+                return False
+            if is_rewritten:
+                told = "The provider broke off in the middle of its answer."
+                raise Declined(502, "upstream_failed", told, "Ask again.")
+        self.problem = _words(problem)
         await self._pass(self._cut(), send, save, is_last=is_rewritten)
         if not self.has_started:
             await self._start(send)
+        return True
 
     async def _hold(self, save: Save) -> None:
         late = self.saving.late
@@ -204,7 +218,7 @@ class Relay:
 
     def _finish_headers(self, size: int) -> None:
         """What is known of an answer only when all of it is there."""
-        if self.findings:
+        if self.is_translated and self.findings:
             self._headers = with_findings(self._headers, [finding.rule for finding in self.findings])
         if self._down.is_sized:
             self._headers = [pair for pair in self._headers if pair[0] != b"content-length"]
@@ -219,7 +233,14 @@ class Relay:
             await send({"type": "http.response.body", "body": data, "more_body": not is_last})
 
     async def _start(self, send: Send) -> None:
+        headers, self._headers = self._headers, []
         self.has_started, self.started_at = True, time.perf_counter()
         if self.on_start is not None:
             self.on_start()
-        await send({"type": "http.response.start", "status": self._response.status, "headers": self._headers})
+        await send({"type": "http.response.start", "status": self._response.status, "headers": headers})
+
+
+def _words(problem: BaseException) -> str:
+    if isinstance(problem, UpstreamCut):
+        return _CUT
+    return problem.problem if isinstance(problem, DecodeError) else "it can't be told in this format"

@@ -6,7 +6,9 @@ import asyncio
 import time
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from thoughtline.gateway.reading import log_problem
 from thoughtline.stores import Clock
@@ -46,11 +48,15 @@ class LateSaves:
         return self._last_at is not None and (self.under_way > 0 or self._clock() - self._last_at < RECENT_SECONDS)
 
 
-class Hold(NamedTuple):
-    """How long the end of a turn waits for its record, and who is told when that was not enough."""
+class Hold(Struct, frozen=True):
+    """How long the end of a turn waits for its record, and who is told when that was not enough.
+
+    `is_brief`: a save is over before anything else could be done.
+    """
 
     seconds: float
     late: LateSaves
+    is_brief: bool = False
 
     async def wait_for(self, save: Coroutine[Any, Any, None]) -> None:
         """Wait for a save, but no longer than that."""
@@ -67,18 +73,24 @@ class Saving:
 
     def __init__(self, hold: Hold) -> None:
         self._hold = hold
-        self._under_way: set[asyncio.Task[None]] = set()
+        self.under_way: set[asyncio.Task[None]] = set()
         self.held_seconds = 0.0
         self.late = 0
         self.note = ""
 
     async def wait_for(self, save: Coroutine[Any, Any, None]) -> None:
         """Save. What takes too long goes on behind the client's back."""
+        if self._hold.is_brief:
+            try:
+                await save
+            except Exception as problem:
+                self._note(problem)
+            return
         began = time.perf_counter()
         loop = asyncio.get_running_loop()
         over = loop.create_future()
         task = loop.create_task(save)
-        self._under_way.add(task)
+        self.under_way.add(task)
         task.add_done_callback(partial(self._saved, over))
         too_long = loop.call_later(self._hold.seconds, _let_go, over)
         try:
@@ -91,18 +103,21 @@ class Saving:
             self._hold.late.follow(task)
 
     def _saved(self, over: asyncio.Future[None], task: asyncio.Task[None]) -> None:
-        """A record that could not be made or kept is logged, and is no business of the client's."""
-        self._under_way.discard(task)
+        self.under_way.discard(task)
         _let_go(over)
         problem = None if task.cancelled() else task.exception()
         if problem is not None:
-            self.note = f"not remembered: {type(problem).__name__}"
-            log_problem("a turn could not be remembered", problem)
+            self._note(problem)
+
+    def _note(self, problem: BaseException) -> None:
+        """A record that could not be made or kept is logged, and is no business of the client's."""
+        self.note = f"not remembered: {type(problem).__name__}"
+        log_problem("a turn could not be remembered", problem)
 
     async def settle(self) -> None:
         """Wait for what is still being saved."""
-        if self._under_way:
-            await asyncio.wait(self._under_way)
+        if self.under_way:
+            await asyncio.wait(self.under_way)
 
 
 def _let_go(held: asyncio.Future[None]) -> None:

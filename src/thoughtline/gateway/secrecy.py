@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from thoughtline.gateway.access import KnowsKeys
@@ -18,9 +18,12 @@ _CLIENT_KEY = re.compile(r"tl-[A-Za-z0-9_-]{49}")
 
 
 def check_what_goes_up(
-    provider: str, url: str, headers: Iterable[tuple[str, str]], token: str | None, keys: KnowsKeys
+    provider: str, url: str, headers: Sequence[tuple[str, str]], token: str | None, keys: KnowsKeys
 ) -> None:
     """Raises if the admin token or a client key would reach a provider."""
+    joined = "\n".join([url, *[value for _, value in headers]])
+    if not ("%" in url or (token and token in joined) or _CLIENT_KEY.search(joined) or _BASIC.search(joined)):
+        return  # as nearly always
     for text in _texts(url, headers):
         if token and token in text:
             raise Declined(
@@ -38,7 +41,7 @@ def check_what_goes_up(
             )
 
 
-def _texts(url: str, headers: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _texts(url: str, headers: Sequence[tuple[str, str]]) -> Iterator[str]:
     yield url
     if "%" in url:
         yield unquote(url)

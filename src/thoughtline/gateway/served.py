@@ -5,16 +5,22 @@ It holds no credential, and nothing that was said but a provider's words when it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from thoughtline.gateway.choosing import Target
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.masking import MASK
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, Refusal
 from thoughtline.values.turn_notes import TurnNote
 
+MAX_BODY = 512 * 2**10
+"""Bytes of a body that are kept, where bodies are."""
+
+_SHORTEST_SECRET = 8
 _FIXED_BYTES = 2048
 _NOTE_BYTES = 96
 
@@ -36,6 +42,14 @@ class KeptBodies(Struct, frozen=True, gc=False):
     client: bytes
     upstream: bytes
     is_cut: bool
+
+
+def kept_bodies(client: bytes, upstream: bytes, secrets: Iterable[str]) -> KeptBodies:
+    """The beginnings of both, without these secrets."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_SECRET:
+            client, upstream = (body.replace(secret.encode(), MASK.encode()) for body in (client, upstream))
+    return KeptBodies(client[:MAX_BODY], upstream[:MAX_BODY], max(len(client), len(upstream)) > MAX_BODY)
 
 
 class TokenCounts(NamedTuple):
@@ -88,6 +102,9 @@ class Served(Struct, frozen=True, gc=False):
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        notes = sum(len(attempt.notes) for attempt in self.attempts)
-        words = sum(len(one.words) for attempt in self.attempts for one in attempt.refusals)
-        return _FIXED_BYTES + _NOTE_BYTES * notes + words
+        size = _FIXED_BYTES
+        for attempt in self.attempts:
+            size += _NOTE_BYTES * len(attempt.notes)
+            for one in attempt.refusals:
+                size += len(one.words)
+        return size

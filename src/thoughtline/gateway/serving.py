@@ -108,6 +108,7 @@ def server_config(app: Gateway | Callable[[], Gateway]) -> uvicorn.Config:
         factory=not isinstance(app, Gateway),
         http=BoundedProtocol,
         ws="none",
+        interface="asgi3",
         proxy_headers=False,  # whoever sends X-Forwarded-For would choose its own tenant
         lifespan="on",
         server_header=False,

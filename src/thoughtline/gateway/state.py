@@ -10,10 +10,13 @@ from typing import NamedTuple
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import KnowsKeys
+from thoughtline.gateway.access import KnowsKeys, Visitor
 from thoughtline.gateway.asking import Asking
 from thoughtline.gateway.bus import Bus
+from thoughtline.gateway.caching import Cache
+from thoughtline.gateway.choosing import Asked, Choices
 from thoughtline.gateway.disconnect import Abandoned
+from thoughtline.gateway.door import Head
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
@@ -21,6 +24,7 @@ from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.recent import Recent
 from thoughtline.gateway.replicas import Replicas
+from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
@@ -38,6 +42,16 @@ class Signals(NamedTuple):
 
     wake: asyncio.Event
     stopping: asyncio.Event
+
+
+class Caches:
+    """What settings make of raw values: other settings begin with empty ones."""
+
+    def __init__(self) -> None:
+        self.routes: Cache[tuple[str, bytes], Route] = Cache()
+        self.visitors: Cache[Head, Visitor] = Cache()
+        self.choices: Cache[Asked, Choices] = Cache()
+        self.addresses: Cache[tuple[str, str, str, str, bool, bool], str] = Cache()
 
 
 class State(NamedTuple):
@@ -71,6 +85,7 @@ class State(NamedTuple):
     recent: Recent
     asking: Asking
     replicas: Replicas
+    caches: Caches
     clock: Clock = time.time
     envelope_key: bytes = b""
 
@@ -140,6 +155,7 @@ def make_state(
         recent=Recent(),
         asking=Asking(settings.bus_directory, bus.name),
         replicas=Replicas(bus.name, settings.store_url, (kept.encryption_key, kept.previous_encryption_key)),
+        caches=Caches(),
         clock=clock,
     )
 
@@ -155,4 +171,4 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
     replayer = Replayer(state.store, state.lessons, book, state.clock, state.work)
-    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer)
+    return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())

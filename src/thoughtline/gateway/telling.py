@@ -5,18 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.journal import Line
 from thoughtline.gateway.relay import Relay
-from thoughtline.gateway.served import AttemptNote, KeptBodies, Served
+from thoughtline.gateway.served import AttemptNote, Served
 from thoughtline.values.outcome import Outcome
 from thoughtline.watching import session_of
-
-MAX_BODY = 512 * 2**10
-"""Bytes of a body that are kept, where bodies are."""
 
 _MAX_PATH = 300
 _MAX_AGENT = 200
@@ -35,7 +30,6 @@ def line_of(
 ) -> Line:
     """An exchange as its line in the journal."""
     last = attempts[-1] if attempts else None
-    problem = last.prepared.problem if last and last.prepared else None
     return Line(
         **outcome.counted,
         at=incoming.state.clock(),
@@ -63,7 +57,7 @@ def line_of(
         store=store,
         late=relay.saving.late if relay else 0,
         code=code,
-        note=relay.note if relay and relay.note else "unread" if problem else "",
+        note=(relay.note if relay else "") or ("unread" if last and last.problem else ""),
     )
 
 
@@ -96,7 +90,7 @@ def told(
         seconds=seconds,
         first_byte_seconds=first_byte,
         path=incoming.scope["path"][:_MAX_PATH],
-        user_agent=incoming.headers.get(b"user-agent", b"")[:_MAX_AGENT].decode("latin-1"),
+        user_agent=_user_agent(incoming),
         client_key=key.id if key is not None else "",
         message=message,
         tokens=relay.tokens if relay is not None else None,
@@ -104,11 +98,17 @@ def told(
     )
 
 
+def _user_agent(incoming: Incoming) -> str:
+    for name, value in incoming.scope["headers"]:
+        if name == b"user-agent":
+            return str(value[:_MAX_AGENT], "latin-1")
+    return ""
+
+
 def _noted(attempt: Attempt, began: float) -> AttemptNote:
-    prepared = attempt.prepared
     return AttemptNote(
         attempt.target,
-        attempt.endpoint,
+        attempt.destination.endpoint,
         attempt.is_translated,
         status=attempt.status,
         error=attempt.error,
@@ -116,18 +116,9 @@ def _noted(attempt: Attempt, began: float) -> AttemptNote:
         upstream_seconds=attempt.upstream_seconds,
         bytes_up=attempt.bytes_up,
         sends=attempt.sends,
-        refusals=tuple([replace(one, seconds=one.seconds - began) for one in attempt.refusals]),
-        was_healed=bool(prepared is not None and prepared.healings),
-        contract=prepared.contract if prepared is not None else None,
-        corrections=prepared.corrections if prepared is not None else (),
-        notes=prepared.plan.notes if prepared is not None and prepared.plan is not None else (),
+        refusals=tuple(attempt.refusals),
+        was_healed=attempt.was_healed,
+        contract=attempt.contract,
+        corrections=attempt.corrections,
+        notes=attempt.notes,
     )
-
-
-def kept_bodies(attempt: Attempt) -> KeptBodies:
-    """What the client sent and what went up, without the keys that are known."""
-    client, upstream = attempt.sent or (b"", b"")
-    for secret in (*attempt.incoming.credentials, attempt.key, attempt.state.admin_token):
-        if secret and len(secret) >= 8:
-            client, upstream = (body.replace(secret.encode(), b"***") for body in (client, upstream))
-    return KeptBodies(client[:MAX_BODY], upstream[:MAX_BODY], max(len(client), len(upstream)) > MAX_BODY)

@@ -7,7 +7,8 @@ answer    events, or a reply ── Translate ─▶ a whole answer or a stream 
 from __future__ import annotations
 
 import secrets
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from thoughtline.continuity.tagged_events import TaggedEvents
 from thoughtline.continuity.tags import TagMode
@@ -37,7 +38,7 @@ from thoughtline.values.turns import FormatName, Provenance
 _NOT_DOWN = (b"content-type", b"content-length", b"content-encoding", b"transfer-encoding")
 
 
-class ClientFormat(NamedTuple):
+class ClientFormat(Struct, frozen=True):
     """What a client speaks, and what it asked for that its answer depends on.
 
     `call_ids` maps ids of another format; `tools` are the client's names for tools that the provider knows by others.

@@ -10,7 +10,6 @@ import time
 from collections import defaultdict, deque
 from datetime import timedelta
 from itertools import chain
-from weakref import WeakSet
 
 from pyreqwest.bytes import Bytes
 from pyreqwest.client import Client, ClientBuilder
@@ -54,32 +53,44 @@ class _Pool:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.waiting = 0
-        self.reading: WeakSet[UpstreamResponse] = WeakSet()
-
-    @property
-    def is_full(self) -> bool:
-        return self.waiting + len(self.reading) >= _MOST_STREAMS
+        self.under_way = 0
 
 
 class UpstreamResponse:
     """A response whose body is read piece by piece."""
 
     def __init__(self, pool: _Pool, request: StreamRequest, response: Response) -> None:
-        pool.reading.add(self)
+        self._is_closed = False
         self._pool = pool
+        pool.under_way += 1
         self._request = request
         self._reader = response.body_reader
         self._ahead: deque[bytes] = deque()
         self._is_over = False
         self._is_cut = False
-        self._is_closed = False
         self.status = response.status
-        self.headers = _readable(response.headers)
-        self._left = self._length() if response.version == "HTTP/1.1" else None
+        try:
+            self.headers = list(response.headers.items())
+        except ValueError:
+            self.headers = _ascii_only(response.headers)
+        first = self._first = dict(reversed(self.headers))
+        length = "" if "transfer-encoding" in first else first.get("content-length", "")
+        is_told = length.isascii() and length.isdigit() and response.version == "HTTP/1.1"
+        self._left = int(length) if is_told else None
+        self.tells_length = is_told
+        """Then all of it is there, or about to be."""
+        encoding = first.get("content-encoding", "").lower()
+        self.encoding = "" if encoding == "identity" else encoding
+        """How its body is packed; empty if it is not."""
+
+    def __del__(self) -> None:
+        """One that nobody closed is under way no more, either."""
+        if not self._is_closed:
+            self._pool.under_way -= 1
 
     def header(self, name: str) -> str:
-        return next((value for key, value in self.headers if key.lower() == name), "")
+        """The first of this name. The client gives names in lower case."""
+        return self._first.get(name, "")
 
     async def read(self) -> bytes | None:
         """The next piece as it came, or None after the last."""
@@ -93,16 +104,9 @@ class UpstreamResponse:
             piece = await self._reader.read_chunk()
         except PyreqwestError:
             raise UpstreamCut from None
-        return self._taken(piece)
-
-    @property
-    def tells_length(self) -> bool:
-        """Whether it said how long it is: then all of it is there, or about to be."""
-        return self._left is not None
-
-    def _length(self) -> int | None:
-        length = "" if self.header("transfer-encoding") else self.header("content-length")
-        return int(length) if length.isascii() and length.isdigit() else None
+        if piece is None or self._left is not None:
+            return self._taken(piece)
+        return piece.to_bytes()
 
     def _taken(self, piece: Bytes | None) -> bytes | None:
         """Where the length was told the end is known without another turn through the client's own thread."""
@@ -146,7 +150,7 @@ class UpstreamResponse:
         """Let go of the connection: back into the pool if the body was read to its end. Doing it twice is fine."""
         if not self._is_closed:
             self._is_closed = True
-            self._pool.reading.discard(self)
+            self._pool.under_way -= 1
             await self._request.__aexit__(None, None, None)
 
 
@@ -198,26 +202,27 @@ class Upstreams:
         caller: str = "",
     ) -> UpstreamResponse:
         """Ask, and return when the provider has begun to answer. Raises `Declined` if it doesn't."""
-        began = time.monotonic()
+        timeouts, began = provider.timeouts, time.monotonic()
         self._left_alone.check(caller, began)
+        # The HTTP client's own timer runs for the longer one of the two, see `_built`.
+        needs_timer = timeouts.first_byte < timeouts.read
         for _ in range(_MOST_STALE):
-            pool = self._pool(provider.timeouts, url)
+            pool = self._pool(timeouts, url)
             request = _request(pool.client, method, url, headers, body)
-            pool.waiting += 1
+            pool.under_way += 1
             try:
-                async with asyncio.timeout(provider.timeouts.first_byte):
-                    return UpstreamResponse(pool, request, await request.__aenter__())
+                begun = _begun_in_time(request, timeouts) if needs_timer else request.__aenter__()
+                return UpstreamResponse(pool, request, await begun)
             except (PyreqwestError, TimeoutError) as error:
                 if _is_unconnected(error):
                     raise _unreachable(provider) from None
                 if isinstance(error, TimeoutError):
                     raise _late(provider) from None
             except asyncio.CancelledError:
-                timeouts = provider.timeouts
                 self._left_alone.add(caller, began + min(max(timeouts.read, timeouts.first_byte), timeouts.total))
                 raise
             finally:
-                pool.waiting -= 1
+                pool.under_way -= 1
             if time.monotonic() - began > _STALE_SECONDS:
                 break
         raise Declined(502, "upstream_failed", f"{provider.name} closed the connection before it answered.")
@@ -230,11 +235,18 @@ class Upstreams:
     def _pool(self, timeouts: Timeouts, url: str) -> _Pool:
         """The first with room, so that few connections serve all there is. HTTP/2 is spoken only where there is TLS."""
         pools = self._pools[timeouts]
-        with_room = next((pool for pool in pools if not pool.is_full), None)
-        if with_room is None and (url.startswith("https:") or not pools):
-            with_room = _Pool(_built(timeouts))
-            pools.append(with_room)
-        return with_room or pools[0]
+        for pool in pools:
+            if pool.under_way < _MOST_STREAMS:
+                return pool
+        if pools and not url.startswith("https:"):
+            return pools[0]
+        pools.append(_Pool(_built(timeouts)))
+        return pools[-1]
+
+
+async def _begun_in_time(request: StreamRequest, timeouts: Timeouts) -> Response:
+    async with asyncio.timeout(timeouts.first_byte):
+        return await request.__aenter__()
 
 
 def _request(client: Client, method: str, url: str, headers: list[tuple[str, str]], body: bytes) -> StreamRequest:
@@ -244,12 +256,9 @@ def _request(client: Client, method: str, url: str, headers: list[tuple[str, str
     return builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
 
 
-def _readable(headers: HeaderMap) -> list[tuple[str, str]]:
+def _ascii_only(headers: HeaderMap) -> list[tuple[str, str]]:
     """All headers whose values are ASCII: pyreqwest 0.15 gives out no others, and raises on them."""
-    try:
-        return list(headers.items())
-    except ValueError:
-        return [(name, value) for name in dict.fromkeys(headers.keys()) for value in _values(headers, name)]
+    return [(name, value) for name in dict.fromkeys(headers.keys()) for value in _values(headers, name)]
 
 
 def _values(headers: HeaderMap, name: str) -> list[str]:

@@ -87,7 +87,7 @@ def captured_at(
     identity = _identity(provenance)
     records = []
     for candidate in reply.candidates:
-        items = tuple(_own(item) for item in candidate.turn.items if not is_filler(item))
+        items = tuple([_own(item) for item in candidate.turn.items if not is_filler(item)])
         keys = spot.keys(items, identity)
         if keys:
             keys = tuple(dict.fromkeys((*keys, spot.prefix()) if spot.frame else keys))

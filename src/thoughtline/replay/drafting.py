@@ -61,7 +61,7 @@ _PAIRS = (Text, ToolCall)
 
 
 class Draft:
-    """A plan in the making."""
+    """A plan in the making. `believed` are records that steps were found to be, and that others speak for."""
 
     def __init__(
         self,
@@ -91,6 +91,7 @@ class Draft:
         self._fillers: set[str] = set()
         self._is_paused = False
         self._used: set[str] = set()
+        self.believed: set[str] = set()
         self._covered: set[int] = set()
         self._names = CallNames()
         self._notes = NotesOfTurns(transcript.turns)
@@ -140,10 +141,8 @@ class Draft:
     # --- one step -----------------------------------------------------------------------------------------------------
 
     def take(self, step: ModelStep, proven: Set[str] = frozenset(), settled: Match | None = None) -> None:
-        """Restore one step from its record, or leave it. `proven` are records that those of later steps followed,
-        `settled` is the record that its lineage names."""
-        used = self._used | proven if proven else self._used
-        match = settled or match_by_evidence(step, self._found, self._identity, used)
+        """Restore one step from its record, or leave it. `settled` is the record that its lineage names."""
+        match = settled or match_by_evidence(step, self._found, self._identity, self.believed)
         if isinstance(match, Ambiguous):
             self._find("ambiguous", step.positions[0], f"{match.records} records fit this turn and differ")
             self._notes.lose(step.positions, "ambiguous")
@@ -219,6 +218,7 @@ class Draft:
             self._covered.update(step.positions)
             items = without_thoughts(items)
         self._used.add(record.id)
+        self.believed.add(record.id)
         targets = restored(items, shown, contract=self._contract, made=record.items, format=self._transcript.format)
         for position, own, target in zip(step.positions, shown, targets, strict=True):
             if self._carriers.use(position, record):
@@ -244,9 +244,10 @@ class Draft:
         self._carriers.use(position, records[-1])
         if self._contract.takes == "text" and self._carriers.at(position) in MOVABLE:
             items = as_text(items, self._contract)
-        self._used.update(record.id for record in records)
+        for used in (self._used, self.believed):
+            used.update(record.id for record in records)
         wire, shown = self._transcript.format, [self._now(position)]
-        target = restored(items, shown, contract=self._contract, made=items, format=wire)[0]
+        (target,) = restored(items, shown, contract=self._contract, made=items, format=wire)
         self._replace(position, target, "merged", records[-1].id)
         return True
 
@@ -364,8 +365,8 @@ class Draft:
                 self._items[position] = (ReasoningText(self._contract.filler, None, made_by), *items)
                 self._fillers.add(self._contract.filler)
                 self._count("blank", position)
-                why = "this turn had no" if position in self._had_none else "nobody has this turn's"
-                self._find("missing", position, f"{why} reasoning; a blank stands for it")
+                who = "this turn had no" if position in self._had_none else "nobody has this turn's"
+                self._find("missing", position, f"{who} reasoning; a blank stands for it")
             elif rung == "sentinel":
                 self._items[position] = with_sentinel(items)
                 self._count("blank", position)
@@ -445,6 +446,5 @@ class Draft:
             elif position not in self._moved:
                 continue
             edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        filler = min(self._fillers, default=None)
-        findings, notes = tuple(self._findings), self._notes.done()
+        findings, notes, filler = tuple(self._findings), self._notes.done(), min(self._fillers, default=None)
         return Plan(tuple(edits), tuple(self._members), findings, Counts(**self._counts), filler, notes)

@@ -48,7 +48,15 @@ _TELLING = 6
 
 
 _STRONGEST: tuple[Evidence, ...] = (
-    *("lineage", "seal", "item", "outline", "call", "place", "context", "before", "session"),
+    "lineage",
+    "seal",
+    "item",
+    "outline",
+    "call",
+    "place",
+    "context",
+    "before",
+    "session",
 )
 
 
@@ -220,7 +228,7 @@ def looks_of(step: ModelStep, found: Found, identity: Identity) -> list[Look]:
         is_shown = shows(shown, visible)
         if is_shown or shows_glued(shown, visible, thought_of(record.items)):
             evidence = frozenset(own[one] for one in record.keys if one in own)
-            best = next((one for one in _STRONGEST if one in evidence), "lineage")
+            best: Evidence = next((one for one in _STRONGEST if one in evidence), "lineage")
             looks.append(Look(Match(record, not is_shown, best), evidence, visible))
     return looks
 

@@ -92,6 +92,7 @@ def plan(
         return work.done()
     if may_restore(transcript, contract):
         spoken_for = proven(needed.steps, found, needed.identity)
+        work.believed |= spoken_for
         settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
         for step, match in zip(needed.steps, settled, strict=True):
             work.take(step, spoken_for, match)

@@ -17,6 +17,7 @@ from thoughtline.settings.loading import (
     is_loopback,
     load_settings,
     overlooked_file,
+    own_files,
     settings_file,
 )
 from thoughtline.settings.structs import (
@@ -56,5 +57,6 @@ __all__ = [
     "is_loopback",
     "load_settings",
     "overlooked_file",
+    "own_files",
     "settings_file",
 ]

@@ -89,6 +89,14 @@ def example_settings() -> str:
     return "\n".join([*tables, _NAMED])
 
 
+def commented_settings() -> str:
+    """The same file with nothing set: every line that sets something is a comment."""
+    lines = ["# Settings of thoughtline. What is commented out holds as it stands here.", ""]
+    for line in example_settings().splitlines():
+        lines.append(f"# {line}" if line and not line.startswith("#") else line)
+    return "\n".join(lines) + "\n"
+
+
 def written(key: Key, value: object) -> str:
     """A value as it is written in a file."""
     if value is None:

@@ -30,10 +30,11 @@ from thoughtline.settings.structs import (
     TranslationSettings,
 )
 from thoughtline.settings.tables import given, read_table, read_value, table_at
-from thoughtline.settings.tree import Given, Problems, Table, nearest, read_file
+from thoughtline.settings.tree import Given, Problems, Table, read_file
 from thoughtline.stores import DURABLE
 from thoughtline.stores.settings import StoreSettings, default_url
 from thoughtline.values.errors import InputProblem, SettingsError
+from thoughtline.values.nearest import did_you_mean
 
 FILE_NAME = "thoughtline.toml"
 FILE_VARIABLE = "THOUGHTLINE_CONFIG"
@@ -75,14 +76,18 @@ def settings_file(environment: Mapping[str, str], home: Path, platform: str = sy
     """
     if environment.get(FILE_VARIABLE):
         return Path(environment[FILE_VARIABLE])
+    return next((place for place in own_files(environment, home, platform) if place.is_file()), None)
+
+
+def own_files(environment: Mapping[str, str], home: Path, platform: str = sys.platform) -> list[Path]:
+    """Where a user's own settings may stand; the first is the place for new ones."""
     xdg = Path(environment.get("XDG_CONFIG_HOME", ""))  # a relative one is to be ignored, says its specification
     folders = [xdg if xdg.is_absolute() else home / ".config"]
     if platform == "darwin":
         folders.append(home / "Library" / "Application Support")
     if platform == "win32":
         folders = [Path(environment.get("APPDATA") or home / "AppData" / "Roaming"), *folders]
-    places = [folder / "thoughtline" / FILE_NAME for folder in folders if folder.is_absolute()]
-    return next((place for place in places if place.is_file()), None)
+    return [folder / "thoughtline" / FILE_NAME for folder in folders if folder.is_absolute()]
 
 
 def overlooked_file(environment: Mapping[str, str], home: Path) -> Path | None:
@@ -183,7 +188,9 @@ def _default_provider(tree: Table, problems: Problems) -> str | None:
         if not is_known:
             lay(tree, ("providers", written, "formats"), Given(list(ANY_CLIENT), place))
     elif not is_known:
-        problems.add(said["provider"].place, "server.provider", "there is no such provider", nearest(chosen, PROVIDERS))
+        problems.add(
+            said["provider"].place, "server.provider", "there is no such provider", did_you_mean(chosen, PROVIDERS)
+        )
         return None
     return chosen
 

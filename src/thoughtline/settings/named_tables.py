@@ -11,7 +11,8 @@ from thoughtline.catalogue import ContinuityWord
 from thoughtline.providers import CONTRACTS, DIALECTS, Contract, Rung, canonical_name
 from thoughtline.settings.keys import CONTINUITY_WORDS, CONTRACT, ROUTE, RUNGS
 from thoughtline.settings.tables import given, read_table, read_value, tables_of
-from thoughtline.settings.tree import Problems, Table, nearest
+from thoughtline.settings.tree import Problems, Table
+from thoughtline.values.nearest import did_you_mean
 
 
 def read_contracts(table: Table, problems: Problems) -> dict[str, Contract]:
@@ -20,7 +21,7 @@ def read_contracts(table: Table, problems: Problems) -> dict[str, Contract]:
     for name, row in tables_of(table, "contracts", problems).items():
         path = f"contracts.{name}"
         if name not in CONTRACTS:
-            problems.add(row.place, path, "there is no such contract", nearest(name, CONTRACTS))
+            problems.add(row.place, path, "there is no such contract", did_you_mean(name, CONTRACTS))
             continue
         values = read_table(path, row, CONTRACT, problems)
         if "dialect" in values:
@@ -38,7 +39,7 @@ def read_ladders(table: Table, problems: Problems) -> dict[str, tuple[Rung, ...]
     for name, node in table.members.items():
         path = f"replay.on_miss.{name}"
         if name not in CONTRACTS:
-            problems.add(node.place, path, "there is no such contract", nearest(name, CONTRACTS))
+            problems.add(node.place, path, "there is no such contract", did_you_mean(name, CONTRACTS))
             continue
         ladder = read_value(path, node, RUNGS, problems)
         if ladder is not None:
@@ -100,6 +101,6 @@ def _model(path: str, place: str, name: str, providers: Collection[str], problem
         problems.add(place, path, "this is no provider's model", 'write "provider/model"')
         return None
     if canonical_name(provider) not in providers:
-        problems.add(place, path, "there is no such provider", nearest(provider, providers))
+        problems.add(place, path, "there is no such provider", did_you_mean(provider, providers))
         return None
     return f"{canonical_name(provider)}/{model}"

@@ -8,7 +8,8 @@ from thoughtline.catalogue import PROVIDERS
 from thoughtline.providers import canonical_name
 from thoughtline.settings.keys import NAMED_TABLES, PREFIX, PROVIDER, TABLES, names
 from thoughtline.settings.toml_lines import KeyPath
-from thoughtline.settings.tree import Given, Problems, Table, nearest
+from thoughtline.settings.tree import Given, Problems, Table
+from thoughtline.values.nearest import did_you_mean
 
 SHORT: dict[str, KeyPath] = {
     PREFIX + key.short: (table, key.name) for table, keys in TABLES.items() for key in keys if key.short
@@ -33,7 +34,7 @@ def lay_environment(tree: Table, environment: Mapping[str, str], problems: Probl
         if path and environment[name].strip():
             lay(tree, path, Given(environment[name], name, is_text=True))
         elif path is None and _is_meant_for_us(name):
-            problems.add(name, "", "there is no such variable", nearest(name, _known(name)))
+            problems.add(name, "", "there is no such variable", did_you_mean(name, _known(name)))
 
 
 def lay(tree: Table, path: KeyPath, value: Given) -> None:

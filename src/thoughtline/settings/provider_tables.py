@@ -15,7 +15,8 @@ from thoughtline.providers import canonical_name
 from thoughtline.settings.keys import FACES, PROVIDER, PROVIDER_TABLES, TIMEOUT
 from thoughtline.settings.kinds import DURATION, NOT_OF_KIND, PATH, URL, Kind, header_of
 from thoughtline.settings.tables import given, read_table, read_value, table_at, tables_of
-from thoughtline.settings.tree import Problems, Table, nearest
+from thoughtline.settings.tree import Problems, Table
+from thoughtline.values.nearest import did_you_mean
 from thoughtline.values.turns import FormatName
 
 RESERVED = frozenset({"v1", "v1beta", "api", "healthz", "readyz", "metrics", "assets"})
@@ -51,7 +52,7 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
     values = read_table(path, table, PROVIDER, problems, tuple(PROVIDER_TABLES))
     row = PROVIDERS.get(name)
     if row is None and "base_url" not in table.members:
-        remedy = f"set base_url; or, of the built-in ones, {nearest(name, _names())}"
+        remedy = f"set base_url; or, of the built-in ones, {did_you_mean(name, _names())}"
         problems.add(table.place, path, "a provider that is not built in needs an address", remedy)
         return None
     row = row or Provider(name, "", (USUAL.name,))

@@ -6,7 +6,8 @@ from typing import TypeVar, cast
 
 from thoughtline.settings.keys import Key, names
 from thoughtline.settings.kinds import NOT_OF_KIND, Kind
-from thoughtline.settings.tree import Given, Problems, Table, nearest
+from thoughtline.settings.tree import Given, Problems, Table
+from thoughtline.values.nearest import did_you_mean
 
 Value = TypeVar("Value")
 
@@ -69,7 +70,7 @@ def _what(node: Given, kind: Kind) -> str:
 def _remedy(node: Given, kind: Kind) -> str:
     said = node.value if isinstance(node.value, list) else [node.value]
     strange = [word for word in said if isinstance(word, str) and word not in kind.words]
-    return nearest(strange[0], kind.words) if kind.words and strange else f"expected {kind.expected}"
+    return did_you_mean(strange[0], kind.words) if kind.words and strange else f"expected {kind.expected}"
 
 
 def _called(value: object) -> str:

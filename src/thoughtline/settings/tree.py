@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, Union
 
 from thoughtline.settings.toml_lines import KeyPath, key_lines
 from thoughtline.values.errors import InputProblem
+from thoughtline.values.nearest import did_you_mean
 
 _VARIABLE = re.compile(r"\$\$|\$\{(?P<name>[^}:]*)(?::-(?P<default>[^}]*))?\}|\$\{[^}]*\}?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -45,14 +45,7 @@ class Problems:
 
     def unknown(self, place: str, key: str, known: Iterable[str], what: str = "key") -> None:
         """A word that is none of those known, and the nearest one that is. `key` ends in the word."""
-        self.add(place, key, f"there is no such {what}", nearest(key.rpartition(".")[2], known))
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """What to write instead: the known word that looks most like it, or all of them."""
-    words = {each.lower(): each for each in known}
-    close = get_close_matches(word.lower(), words, n=1, cutoff=0.5)
-    return f"did you mean {words[close[0]]}?" if close else f"known: {', '.join(words.values())}"
+        self.add(place, key, f"there is no such {what}", did_you_mean(key.rpartition(".")[2], known))
 
 
 def dotted(path: KeyPath) -> str:

@@ -18,6 +18,9 @@ Clock: TypeAlias = Callable[[], float]
 Found: TypeAlias = dict[Key, tuple[Record, ...]]
 """For each key asked for, its records, newest first; every key is there."""
 
+Generation: TypeAlias = tuple[int, int]
+"""What has changed, counted, and the number of the period. Only whether two are equal means anything."""
+
 MAX_PER_KEY = 16
 """Records that one key gives back. More than a few can't be told apart by anything weaker than their lineage."""
 
@@ -26,6 +29,12 @@ MAX_PAGE = 200
 
 RENEW_AFTER = 0.25
 """The part of its life after which a use renews a record: a record in daily use is renewed about once in two days."""
+
+PERIOD = RENEW_AFTER / 4
+"""The part of a life for which memory may keep a record's uses to itself: so much later is it renewed."""
+
+STALE_SECONDS = 1.0
+"""How long a process may go on with what another one has deleted, where asking takes a round trip. In one file none."""
 
 DELETION_KEPT_SECONDS = 24 * 3600.0
 """How long a deletion is remembered against slow writers. Retries give up long before (layered.py)."""
@@ -192,6 +201,14 @@ class Store(Protocol):
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         """The records of one tenant, at most `MAX_PER_KEY` for each key. What is found lives on."""
 
+    async def generation(self, tenant: str) -> Generation:
+        """Equal to what it was before: all that `find` told this tenant by lineage still holds. It differs where a
+        record was deleted, pushed out or has expired, or a lineage has got another one; and in every `PERIOD`, so that
+        who remembers what was found comes to use it. What others did counts within `STALE_SECONDS`."""
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        """Those of the keys whose records have expired, as far as they are not cleaned away yet."""
+
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         """Newest first. Pages are stable: a record that was there before the first is seen once."""
 
@@ -218,6 +235,10 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish what was begun, and let go."""
+
+
+def period(now: float, ttl_seconds: float) -> int:
+    return int(now / max(ttl_seconds * PERIOD, 0.001))
 
 
 def shares(parts: Iterable[tuple[str, int, int]]) -> dict[str, Share]:

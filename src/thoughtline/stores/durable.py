@@ -10,17 +10,20 @@ from typing import TypeAlias
 from thoughtline.stores.background import Cleaner
 from thoughtline.stores.base import (
     MAX_PAGE,
+    STALE_SECONDS,
     Clock,
     Counters,
     Entry,
     Filter,
     Found,
+    Generation,
     Note,
     Page,
     Saved,
     SessionSummary,
     Stats,
     checked_limit,
+    period,
 )
 from thoughtline.stores.packing import Packer
 from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_of, unpack_found, unpack_or_count
@@ -34,6 +37,8 @@ PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 class DurableStore(ABC):
     """Records as rows, keys as digests, cleaning in the background. An engine gets filters as its columns hold them."""
 
+    STALE_SECONDS = STALE_SECONDS
+
     def __init__(self, settings: StoreSettings, clock: Clock, packer: Packer) -> None:
         self.counters = Counters()
         self._settings = settings
@@ -41,6 +46,7 @@ class DurableStore(ABC):
         self._packer = packer
         self._cleaner = Cleaner(self.clean, settings)
         self._cleaning = asyncio.Lock()
+        self._counted: dict[str, tuple[float, int]] = {}
 
     async def save(self, records: Sequence[Record]) -> Saved:
         rows = rows_of(records, self._packer)
@@ -56,6 +62,19 @@ class DurableStore(ABC):
         hits = await self._find(tenant, digests, self._clock())
         return unpack_found(tenant, digests, hits, self._packer, self.counters)
 
+    async def generation(self, tenant: str) -> Generation:
+        now = self._clock()
+        asked_at, changes = self._counted.get(tenant, (0.0, 0))
+        if not 0.0 <= now - asked_at < min(self.STALE_SECONDS, self._settings.trust_seconds):
+            changes = await self._changes(column(tenant))
+            self._counted[tenant] = (now, changes)
+        return changes, period(now, self._settings.ttl_seconds)
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        digests, now = {key_digest(tenant, key): key for key in keys}, self._clock()
+        hits = await self._find(tenant, digests, 0.0) if digests else []  # as if no time had passed: nothing is renewed
+        return frozenset(digests[one] for hit in hits if hit.expires_at <= now for one in hit.digests)
+
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit = checked_limit(limit)
         rows = await self._page(columns(where), cursor, limit + 1)
@@ -67,13 +86,17 @@ class DurableStore(ABC):
         return await self._sessions(None if tenant is None else column(tenant), checked_limit(limit))
 
     async def delete(self, where: Filter) -> int:
-        return await self._delete(columns(where), self._clock())
+        try:
+            return await self._delete(columns(where), self._clock())
+        finally:
+            self._counted.clear()
 
     async def stats(self) -> Stats:
         return self.counters.into(await self._stats())
 
     async def clean(self) -> int:
         async with self._cleaning:
+            self._counted.clear()
             return await self._clean(self._clock())
 
     @abstractmethod
@@ -98,6 +121,10 @@ class DurableStore(ABC):
     @abstractmethod
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         """The newest `MAX_PER_KEY` live records of each digest."""
+
+    @abstractmethod
+    async def _changes(self, tenant: str) -> int:
+        """How often a record of this tenant went, or a lineage got another one: counted in the same transaction."""
 
     @abstractmethod
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:

@@ -6,8 +6,8 @@
 From the moment its save begins until the durable store has acknowledged it, a record is `Waiting`: it is found here
 whatever the durable store says, and whatever memory had to push out.
 
-Memory knows all about a key when the durable store has told it within `trust_seconds`, and none of the key's records
-was pushed out since. So a record that another replica saved or deleted is seen, or gone, after that time at the latest.
+Memory knows all about a key when the durable store has told it, nothing was deleted or overwritten there since
+(`Store.generation`, asked for once a look-up), and none of the key's records was pushed out here (`known.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from itertools import count
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -28,6 +29,7 @@ from thoughtline.stores.base import (
     Deletion,
     Filter,
     Found,
+    Generation,
     Note,
     Page,
     Saved,
@@ -37,6 +39,7 @@ from thoughtline.stores.base import (
     StoreHealth,
     newest_first,
 )
+from thoughtline.stores.known import KnownKeys
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.waiting import Waiting
@@ -49,7 +52,21 @@ Result = TypeVar("Result")
 BATCH = 200
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 5.0, 60.0
 PROBE = "thoughtline.probe"
+MAX_TENANTS = 10_000
+"""Those that memory knows anything about. Beyond, all is asked for again."""
+
+_NEVER_ASKED: Generation = (-1, 0)
 _TOO_LONG = "the store took too long"
+
+
+class _Asked(NamedTuple):
+    """What was so when the durable store was asked: what memory knew; and what has come since: deletions, and keys of
+    records that were written meanwhile."""
+
+    tenant: str
+    known: KnownKeys
+    deleted: list[Deletion]
+    touched: set[tuple[str, Key]]
 
 
 class LayeredStore:
@@ -62,7 +79,8 @@ class LayeredStore:
         self._clock = clock
         self._front = MemoryStore(settings, clock)
         self._front.index.on_drop = self._forget_known
-        self._known: dict[str, dict[Key, float]] = {}
+        self._known: dict[str, KnownKeys] = {}
+        self._numbers = count()
         self._finds: dict[int, set[tuple[str, Key]]] = {}
         self._waiting = Waiting() if waiting is None else waiting
         self._waiting_notes: dict[tuple[str, str], Note] = {}
@@ -116,6 +134,7 @@ class LayeredStore:
         await self._settled.wait()
 
     async def save(self, records: Sequence[Record]) -> Saved:
+        self._note_shared_lineages(records)
         await self._front.save(records)
         now, is_written = self._clock(), False
         self._waiting.begin((record for record in records if self._front.admits(record, now)), now)
@@ -133,13 +152,39 @@ class LayeredStore:
         return Saved.DURABLE if is_written else Saved.IN_MEMORY
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
-        now = self._clock()
+        if self._can_read:
+            try:
+                return await self._in_time(lambda: self._find_fresh(tenant, keys))
+            except StoreError as error:
+                self._fail_read(error)
+        return self._find_here(tenant, keys, self._clock())
+
+    async def generation(self, tenant: str) -> Generation:
+        """While the durable store fails, what it was: memory goes on with what it has."""
+        if self._can_read:
+            try:
+                await self._in_time(lambda: self._refresh(tenant))
+            except StoreError as error:
+                self._fail_read(error)
+        known = self._known.get(tenant)
+        return (known.number, known.generation[1]) if known is not None else _NEVER_ASKED
+
+    async def _find_fresh(self, tenant: str, keys: Sequence[Key]) -> Found:
+        known, now = await self._refresh(tenant), self._clock()
         found = self._find_here(tenant, keys, now)
-        known = self._known.get(tenant, {})
-        ask = [key for key, records in found.items() if not records or known.get(key, 0.0) <= now]
-        if ask and self._can_read:
-            found.update(await self._find_durable(tenant, ask))
+        if ask := known.missing(found, now):
+            found.update(await self._find_durable(tenant, ask, known))
         return found
+
+    async def _refresh(self, tenant: str) -> KnownKeys:
+        """What memory knows, after asking whether that still holds."""
+        generation = await self._durable.generation(tenant)
+        known = self._known.get(tenant)
+        if known is None or known.generation != generation:
+            if len(self._known) >= MAX_TENANTS:
+                self._known.clear()
+            known = self._known[tenant] = KnownKeys(generation, next(self._numbers))
+        return known
 
     def _find_here(self, tenant: str, keys: Sequence[Key], now: float) -> Found:
         """What this process has itself, in memory or on its way."""
@@ -149,6 +194,9 @@ class LayeredStore:
                 if waiting := self._waiting.find(tenant, key, now - self._settings.ttl_seconds):
                     found[key] = newest_first(list({record.id: record for record in (*records, *waiting)}.values()))
         return found
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        return await self._read(lambda store: store.expired(tenant, keys))
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         return await self._read(lambda store: store.list_entries(where, limit, cursor))
@@ -160,6 +208,7 @@ class LayeredStore:
         """Raises where the durable store fails: what is there is not forgotten yet, only memory is."""
         gone = await self._front.delete(where)
         self._waiting.drop_fitting(where)
+        self._known.clear()
         return max(gone, await self._durable.delete(where))
 
     async def stats(self) -> Stats:
@@ -204,42 +253,33 @@ class LayeredStore:
             del self._waiting_notes[place]
         return max(gone, await self._durable.delete_notes(namespace, key))
 
-    async def _find_durable(self, tenant: str, keys: list[Key]) -> Found:
+    async def _find_durable(self, tenant: str, keys: list[Key], known: KnownKeys) -> Found:
         before, touched = self._front.deletions, set[tuple[str, Key]]()
         self._finds[id(touched)] = touched
         try:
-            answer = await self._find_in_time(tenant, keys)
-        except StoreError as error:
-            self._fail_read(error)
-            return self._find_here(tenant, keys, self._clock())
+            answer = await self._durable.find(tenant, keys)
         finally:
             del self._finds[id(touched)]
-        deleted = self._deletions_since(before)
-        return {key: self._promote(tenant, key, records, deleted, touched) for key, records in answer.items()}
+        asked = _Asked(tenant, known, self._deletions_since(before), touched)
+        return {key: self._promote(key, records, asked) for key, records in answer.items()}
 
-    async def _find_in_time(self, tenant: str, keys: list[Key]) -> Found:
+    async def _in_time(self, ask: Callable[[], Awaitable[Result]]) -> Result:
         """A request waits for this, and no longer than one call may take. A late answer is used, but is a failure."""
         loop, limit = asyncio.get_running_loop(), self._settings.timeout_seconds
         began = loop.time()
-        answer = await self._within_time(lambda: self._durable.find(tenant, keys), limit)
+        answer = await self._within_time(ask, limit)
         if loop.time() - began > limit:
             self._fail_read(StoreUnavailable(_TOO_LONG))
         return answer
 
-    def _promote(
-        self,
-        tenant: str,
-        key: Key,
-        records: tuple[Record, ...],
-        deleted: list[Deletion],
-        touched: set[tuple[str, Key]],
-    ) -> tuple[Record, ...]:
+    def _promote(self, key: Key, records: tuple[Record, ...], asked: _Asked) -> tuple[Record, ...]:
         """What the durable store said of a key, into memory; what it no longer has, out of it."""
+        tenant, known, deleted, touched = asked
         now, index = self._clock(), self._front.index
         mine = self._find_here(tenant, (key,), now)[key]
         is_touched = (tenant, key) in touched
         if records and not is_touched and not deleted and _are_same(records, mine):
-            self._known.setdefault(tenant, {})[key] = now + self._settings.trust_seconds
+            known.add(key, now + self._settings.trust_seconds)
             return mine
         records = tuple(record for record in records if not _is_deleted(record, deleted))
         there = {record.id for record in records}
@@ -251,7 +291,7 @@ class LayeredStore:
         for record in reversed(records):
             index.put(record, now)
         if records and not is_touched and all((tenant, record.id) in index for record in records):
-            self._known.setdefault(tenant, {})[key] = now + self._settings.trust_seconds
+            known.add(key, now + self._settings.trust_seconds)
         kept = [record for record in own if (tenant, record.id) in index or (tenant, record.id) in self._waiting]
         return newest_first((*records, *kept))
 
@@ -275,12 +315,16 @@ class LayeredStore:
         return [deletion for deletion in self._front.deletions if not any(deletion is known for known in before)]
 
     def _forget_known(self, record: Record) -> None:
-        tenant = record.provenance.tenant
-        known = self._known.get(tenant, {})
-        for key in record.keys:
-            known.pop(key, None)
-        if not known:
-            self._known.pop(tenant, None)
+        if known := self._known.get(record.provenance.tenant):
+            known.forget(record.keys)
+
+    def _note_shared_lineages(self, records: Sequence[Record]) -> None:
+        """A lineage gets another record: it counts from now on, not only when the durable store has it."""
+        index = self._front.index
+        for record in records:
+            place = record.provenance.tenant, record.id
+            if index.has_lineage_of(record) and place not in index and (known := self._known.get(place[0])):
+                known.number = next(self._numbers)
 
     async def _read(self, ask: Callable[[Store], Awaitable[Result]]) -> Result:
         """From the durable store, or from memory while that fails."""

@@ -14,12 +14,14 @@ from thoughtline.stores.base import (
     Entry,
     Filter,
     Found,
+    Generation,
     Note,
     Page,
     Saved,
     SessionSummary,
     Stats,
     checked_limit,
+    period,
     shares,
 )
 from thoughtline.stores.memory_index import Held, MemoryIndex
@@ -34,6 +36,7 @@ class MemoryStore:
     def __init__(self, settings: StoreSettings, clock: Clock) -> None:
         self.counters = Counters()
         self._clock = clock
+        self._ttl_seconds = settings.ttl_seconds
         self.index = MemoryIndex(settings.memory_entries, settings.memory_bytes, settings.ttl_seconds)
         self._notes: dict[str, dict[str, Note]] = {}
         self.deletions: tuple[Deletion, ...] = ()
@@ -59,6 +62,14 @@ class MemoryStore:
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()
         return self.index.find(tenant, keys, now)
+
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        return self.index.expired(tenant, keys, self._clock())
+
+    async def generation(self, tenant: str) -> Generation:
+        now = self._clock()
+        self.index.drop_expired(now)
+        return self.index.changes, period(now, self._ttl_seconds)
 
     async def list_entries(self, where: Filter, limit: int = 50, cursor: str | None = None) -> Page:
         limit, before = checked_limit(limit), decode_cursor(cursor)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from thoughtline.stores.base import MAX_PER_KEY, Filter, Found, newest_first
-from thoughtline.values.records import Key, Record, RecordId, encode_record
+from thoughtline.values.records import Key, Record, RecordId, encode_record, is_lineage
 
 Place: TypeAlias = tuple[str, RecordId]
 """A record's tenant and id."""
@@ -80,6 +80,8 @@ class MemoryIndex:
         self._arrivals = self._entries = 0
         self.bytes = 0
         self.chars = 0
+        self.changes = 0
+        """How often a record went, or a lineage got another one."""
         self.on_drop: Callable[[Record], None] = lambda record: None
 
     def __len__(self) -> int:
@@ -87,6 +89,12 @@ class MemoryIndex:
 
     def __contains__(self, place: Place) -> bool:
         return self._at(place) is not None
+
+    def has_lineage_of(self, record: Record) -> bool:
+        """Whether the lineage of this record, which is not here, is another one's too."""
+        shelf = self._shelves.get(record.provenance.tenant)
+        first = record.keys[0] if record.keys else None
+        return shelf is not None and first in shelf.by_key and is_lineage(first)
 
     def put(self, record: Record, now: float) -> None:
         held = self._at((record.provenance.tenant, record.id))
@@ -111,6 +119,13 @@ class MemoryIndex:
             else:
                 found[key] = _use(held, now, until)
         return found
+
+    def expired(self, tenant: str, keys: Iterable[Key], now: float) -> frozenset[Key]:
+        """The keys whose records are still here, and have expired."""
+        shelf = self._shelves.get(tenant)
+        here = {key: shelf.by_key.get(key) for key in keys} if shelf is not None else {}
+        held = {key: tuple(one) if isinstance(one, dict) else (one,) for key, one in here.items() if one is not None}
+        return frozenset(key for key, some in held.items() if all(one.expires_at <= now for one in some))
 
     def drop(self, place: Place) -> None:
         held = self._at(place)
@@ -146,6 +161,7 @@ class MemoryIndex:
         self._arrivals += 1
         size, chars = len(encode_record(record)), record.reasoning_chars
         held = Held((record,), expires_at, self._arrivals, chars, size)
+        self.changes += self.has_lineage_of(record)
         self._shelves.setdefault(record.provenance.tenant, _Shelf()).add(held)
         self._entries += 1
         self.bytes += size
@@ -160,6 +176,7 @@ class MemoryIndex:
         if not shelf.by_id:
             del self._shelves[tenant]
         held.expires_at = _GONE
+        self.changes += 1
         self._entries -= 1
         self.bytes -= held.size
         self.chars -= held.chars

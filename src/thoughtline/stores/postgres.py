@@ -118,6 +118,10 @@ class PostgresStore(DurableStore):
         self._uses.note(hits, now)
         return hits
 
+    async def _changes(self, tenant: str) -> int:
+        """Of all tenants."""
+        return int(await self._run("fetchval", "SELECT number FROM thoughtline.changes"))
+
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
         before = decode_cursor(cursor)
         bounds = (before if before is not None else 2**62, self._clock(), limit)

@@ -13,6 +13,9 @@ from thoughtline.stores.migrations import Migration, missing
 LOCK = 0x7468_6F75_6768_7401
 """Advisory lock of saves and deletions; the next number is that of migrations."""
 
+LINEAGES = 0x7468_6F75
+"""First half of the advisory locks of lineages: of two saves under one, the later sees the earlier."""
+
 MIGRATION_SECONDS = 600.0
 """How long one statement of a migration may take, or waiting for another process that migrates: large tables do."""
 
@@ -90,6 +93,69 @@ MIGRATIONS = (
                     SELECT substring(digests FROM part * 16 + 1 FOR 16), seq
                     FROM written, generate_series(0, length(digests) / 16 - 1) AS part
                     ON CONFLICT DO NOTHING;
+            END $$""",
+        ),
+    ),
+    # The count is changed by the last statement of a transaction: whoever holds its row waits for nobody.
+    Migration(
+        4,
+        "changes counted",
+        (
+            "CREATE TABLE thoughtline.changes (number bigint NOT NULL)",
+            "INSERT INTO thoughtline.changes VALUES (0)",
+            """CREATE FUNCTION thoughtline.count_gone() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF EXISTS (SELECT 1 FROM gone) THEN UPDATE thoughtline.changes SET number = number + 1; END IF;
+                RETURN NULL;
+            END $$""",
+            """CREATE TRIGGER records_gone AFTER DELETE ON thoughtline.records REFERENCING OLD TABLE AS gone
+                FOR EACH STATEMENT EXECUTE FUNCTION thoughtline.count_gone()""",
+            f"""CREATE OR REPLACE FUNCTION thoughtline.save(
+                identities bytea[], tenants text[], sessions text[], providers text[], models text[],
+                created float8[], chars_of integer[], sizes integer[], digests_of bytea[], bodies bytea[],
+                now_at float8, expires float8) RETURNS void LANGUAGE plpgsql AS $$
+            DECLARE shared_lineages integer;
+            BEGIN
+                PERFORM pg_advisory_xact_lock_shared({LOCK});
+                PERFORM pg_advisory_xact_lock({LINEAGES}, lineage) FROM
+                    (SELECT DISTINCT hashtext(encode(substring(d FROM 1 FOR 16), 'hex')) AS lineage
+                    FROM unnest(digests_of) AS d ORDER BY 1) AS ordered;
+                INSERT INTO thoughtline.scopes (tenant, session, provider, model)
+                    SELECT DISTINCT t, s, p, m FROM unnest(tenants, sessions, providers, models) AS i (t, s, p, m)
+                    WHERE NOT EXISTS (SELECT 1 FROM thoughtline.scopes WHERE (tenant, session, provider, model)
+                        = (t, s, p, m))
+                    ORDER BY 1, 2, 3, 4 ON CONFLICT DO NOTHING;
+                WITH incoming AS (
+                    SELECT i.*, s.id AS scope
+                    FROM unnest(identities, tenants, sessions, providers, models, created, chars_of, sizes,
+                        digests_of, bodies) AS i (identity, tenant, session, provider, model, created_at, chars,
+                        size, digests, data)
+                    JOIN thoughtline.scopes s USING (tenant, session, provider, model)
+                    WHERE NOT EXISTS (SELECT 1 FROM thoughtline.deletions d
+                        WHERE d.at > i.created_at AND d.at <= now_at
+                        AND (d.tenant IS NULL OR d.tenant = i.tenant)
+                        AND (d.provider IS NULL OR d.provider = i.provider)
+                        AND (d.model IS NULL OR d.model = i.model)
+                        AND (d.session IS NULL OR d.session = i.session)
+                        AND (d.call_digest IS NULL OR position(d.call_digest IN i.digests) > 0))
+                ), written AS (
+                    INSERT INTO thoughtline.records
+                        (identity, scope, created_at, expires_at, chars, size, digests, data)
+                    SELECT identity, scope, created_at, expires, chars, size, digests, data FROM incoming
+                        ORDER BY created_at, identity
+                    ON CONFLICT (identity) DO UPDATE
+                        SET expires_at = greatest(records.expires_at, excluded.expires_at)
+                    RETURNING seq, digests, records.xmax = 0 AS is_new
+                ), pointed AS (
+                    INSERT INTO thoughtline.lookups (digest, record)
+                    SELECT substring(digests FROM part * 16 + 1 FOR 16), seq
+                    FROM written, generate_series(0, length(digests) / 16 - 1) AS part
+                    ON CONFLICT DO NOTHING
+                )
+                SELECT count(*) INTO shared_lineages FROM written
+                    WHERE is_new AND EXISTS (SELECT 1 FROM thoughtline.lookups
+                        WHERE digest = substring(written.digests FROM 1 FOR 16));
+                IF shared_lineages > 0 THEN UPDATE thoughtline.changes SET number = number + 1; END IF;
             END $$""",
         ),
     ),

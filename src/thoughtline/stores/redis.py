@@ -7,7 +7,7 @@ tenants stand in one set. Our clock decides what has expired; the server's clock
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -47,11 +47,12 @@ from thoughtline.stores.rows import (
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.digests import named_digest
 from thoughtline.values.errors import StoreUnavailable
+from thoughtline.values.records import Key
 
 Command: TypeAlias = tuple[Any, ...]
 Client: TypeAlias = "Redis | RedisCluster"
 
-MIGRATIONS = (Migration(1, "records by key", ()),)
+MIGRATIONS = (Migration(1, "records by key", ()), Migration(2, "changes counted", ()))
 """Redis has no tables to make: a step is a layout that scripts of its number understand."""
 
 STEP = 200
@@ -122,6 +123,10 @@ class RedisStore(DurableStore):
         if marks:
             await self._undo(rows, marks, now)
 
+    async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
+        """The server forgets what has expired by itself."""
+        return frozenset()
+
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         ttl = self._settings.ttl_seconds
         head = (repr(now), repr(ttl), self._ttl_ms, repr(ttl * (1 - RENEW_AFTER)), MAX_PER_KEY)
@@ -129,6 +134,10 @@ class RedisStore(DurableStore):
         hits = [Hit(row[0], row[1], row[2:]) for row in rows]
         self._repack(tenant, hits)
         return hits
+
+    async def _changes(self, tenant: str) -> int:
+        (count,) = await self._run([("GET", f"{_prefix(tenant)}g")])
+        return int(count or 0)
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
         start = decode_pair_cursor(cursor)

@@ -10,6 +10,7 @@ All keys of a tenant carry the same hash tag, so that in a cluster they live in 
     p n           hash   scope -> entries, chars, bytes, newest
     p d           zset   deletions by time
     p a           string arrivals, counted
+    p g           string how often a record went, or a lineage got another one
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ local function drop(id)
   if not packed then return 0 end
   local scope, created, chars, size, digests = unpack(cmsgpack.unpack(packed))
   redis.call('HDEL', p .. 'm', id)
+  redis.call('INCR', p .. 'g')
   for at = 1, #digests, 16 do redis.call('ZREM', p .. 'k:' .. string.sub(digests, at, at + 15), id) end
   if redis.call('HINCRBY', p .. 'n', 'e' .. scope, -1) <= 0 then
     redis.call('HDEL', p .. 'n', 'e' .. scope, 'c' .. scope, 'b' .. scope, 't' .. scope)
@@ -74,6 +76,7 @@ while at <= #rows do
       if not newest or tonumber(newest) < tonumber(created) then
         redis.call('HSET', p .. 'n', 't' .. scope, created)
       end
+      if redis.call('EXISTS', p .. 'k:' .. string.sub(digests, 1, 16)) == 1 then redis.call('INCR', p .. 'g') end
       for d = 1, #digests, 16 do
         local key = p .. 'k:' .. string.sub(digests, d, d + 15)
         redis.call('ZADD', key, created, id)

@@ -46,7 +46,10 @@ class StoreSettings(Struct, frozen=True, rename="camel"):
         float, setting("how long one call of the store may take before memory goes on alone", "duration", key="timeout")
     ] = 2.0
     trust_seconds: Annotated[
-        float, setting("how long memory answers without asking the store again", "duration", key="trust")
+        float,
+        setting(
+            "how long memory answers for what several turns may share, before it asks again", "duration", key="trust"
+        ),
     ] = 10.0
 
 

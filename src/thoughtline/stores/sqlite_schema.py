@@ -50,6 +50,15 @@ MIGRATIONS = (
             "CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
         ),
     ),
+    Migration(
+        3,
+        "changes counted",
+        (
+            "INSERT INTO facts VALUES ('changes', 0)",
+            """CREATE TRIGGER record_gone AFTER DELETE ON records BEGIN
+                UPDATE facts SET value = value + 1 WHERE name = 'changes'; END""",
+        ),
+    ),
 )
 
 

@@ -29,6 +29,10 @@ _SCOPE = "(?, ?, ?, ?)"
 _RECORD_ROW = """(?, (SELECT id FROM scopes WHERE tenant = ? AND session = ? AND provider = ? AND model = ?),
     ?, ?, ?, ?, ?, ?)"""
 
+# A new record's first digest is that of its lineage, and nothing points from it to the record yet.
+_COUNT_SHARED_LINEAGES = f"""UPDATE facts SET value = value + 1 WHERE name = 'changes' AND EXISTS (
+    SELECT 1 FROM records r JOIN lookups l ON l.digest = substr(r.digests, 1, {DIGEST}) WHERE r.seq > ?1)"""
+
 # A record that was there before has its look-ups, so only the new ones (seq above ?1) are looked at.
 _LOOKUPS = f"""INSERT OR IGNORE INTO lookups
     WITH RECURSIVE parts (digests, at, seq) AS (
@@ -82,7 +86,13 @@ def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expire
     (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
     for at in range(0, len(kept), ROWS):
         _insert(connection, kept[at : at + ROWS], expires_at)
+    connection.execute(_COUNT_SHARED_LINEAGES, (newest,))
     connection.execute(_LOOKUPS, (newest,))
+
+
+def changes(connection: sqlite3.Connection) -> int:
+    (count,) = connection.execute("SELECT value FROM facts WHERE name = 'changes'").fetchone()
+    return int(count)
 
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[Row], expires_at: float) -> None:

@@ -15,7 +15,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,10 +26,14 @@ from thoughtline.providers import Dialect
 from thoughtline.values.digests import joined
 from thoughtline.values.items import Item, ToolCall, ToolResult
 from thoughtline.values.records import Record
-from thoughtline.values.turns import FormatName, Transcript
+from thoughtline.values.turns import FormatName, Transcript, Turn
 
 _WRAPPED = re.compile(r"tlx[0-9a-f]+_([A-Za-z0-9_-]+)\Z")
 _MADE = "tln_"
+_HIDDEN = "tlh_"
+_NEAR_NAMES, _NEAR_TURNS = 3, (1, -1, 2, -2)
+_MOST_TRIED = 20_000
+"""Digests made to look for ids that are not where they are expected: twice as many take some 40 ms."""
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -58,7 +62,12 @@ def fitted(name: str, rule: IdRule) -> str:
     if rule.chars:
         number = int(_digest(rule.salt, name), 16)
         return "".join(_ALPHABET[number // 62**place % 62] for place in range(rule.chars))
-    return "tlh_" + _digest("fitted", name)[:32]
+    return _HIDDEN + _digest("fitted", name)[:32]
+
+
+def hidden(name: str, turn: int) -> str:
+    """What a client gets for an id that is too long for it, in this turn of the model's."""
+    return _HIDDEN + _digest("outward", str(turn), name)[:32]
 
 
 def unwrapped(name: str) -> str | None:
@@ -118,7 +127,7 @@ class OutgoingIds:
             own = call.id or _MADE + _digest("made", str(self._count), call.name, call.arguments)[:24]
         name = fitted(own, self._rule)
         if self._rule.is_unique and name in self._used:
-            name = fitted("tlh_" + _digest("again", str(self._count), own)[:32], self._rule)
+            name = fitted(_HIDDEN + _digest("again", str(self._count), own)[:32], self._rule)
         self._used.add(name)
         return name
 
@@ -171,7 +180,12 @@ class CallIds(NamedTuple):
         if self.rule.takes(name) and name not in self.used and unwrapped(name) == name:
             return name
         wrapped = f"tlx{self.turn:x}_" + base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
-        return wrapped if self.rule.takes(wrapped) else "tlh_" + _digest("outward", str(self.turn), name)[:32]
+        return wrapped if self.rule.takes(wrapped) else hidden(name, self.turn)
+
+    def hides(self, name: str) -> bool:
+        """Whether a client may know this id by a digest alone. The higher the turn, the longer what it is wrapped
+        in: what fits now has fitted before."""
+        return (self.outward(name, "", "") or "").startswith(_HIDDEN)
 
     def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]:
         """An answer with the ids that the client gets."""
@@ -201,20 +215,76 @@ def place_in(choice: int, number: int) -> str:
 
 def with_own_ids(transcript: Transcript, records: Iterable[Record], ids: CallIds) -> Transcript:
     """The request with the ids its maker gave, where only a digest of them came back and a record tells."""
-    known: dict[str, str] = {}
-    for record in records:
-        for name in record.call_ids:
-            for turn in range(ids.turn + 1):
-                shown = ids._replace(turn=turn).outward(name, "", "")
-                if shown is not None and shown.startswith("tlh_"):
-                    known[shown] = name
+    asked = _digests_in(transcript)
+    known = _Names(records, ids).behind(asked) if asked else {}
     if not known:
         return transcript
-    for position, turn_of in enumerate(transcript.turns):
-        items = tuple(_renamed(item, known) for item in turn_of.items)
-        if items != turn_of.items:
-            transcript = transcript.with_items(position, items)
-    return transcript
+    turns = tuple(_with_own(turn, known) for turn in transcript.turns)
+    return replace(transcript, turns=turns)
+
+
+def _digests_in(transcript: Transcript) -> dict[str, int]:
+    """The digests that stand for ids in a request, in its order, with the number of the model's turn there."""
+    asked: dict[str, int] = {}
+    number = -1
+    for turn in transcript.turns:
+        number += turn.role == "assistant"
+        for item in turn.items:
+            name = item.id if isinstance(item, ToolCall) else item.call_id if isinstance(item, ToolResult) else None
+            if name is not None and name.startswith(_HIDDEN):
+                asked.setdefault(name, max(number, 0))
+    return asked
+
+
+class _Names:
+    """The ids of records that a client knows by digests, in the order in which they were made.
+
+    A digest holds the number of the model's turn. A client that keeps its turns sends digests in the order of the ids,
+    each as many turns after the last as it stands there, so most are found with one try. Where the client has dropped
+    turns or records are gone, all numbers are tried, and all ids, as far as `_MOST_TRIED` goes.
+    """
+
+    def __init__(self, records: Iterable[Record], ids: CallIds) -> None:
+        made = [name for record in sorted(records, key=lambda one: one.created_at) for name in record.call_ids]
+        self._made = [name for name in made if ids.hides(name)]
+        self._numbers = range(ids.turn + 1)
+        self._left = _MOST_TRIED
+        self._next = 0
+        self._shift = 0
+
+    def behind(self, asked: dict[str, int]) -> dict[str, str]:
+        """The ids behind digests, as far as records tell."""
+        known = {shown: name for shown, at in asked.items() if (name := self._next_name(shown, at)) is not None}
+        missing = asked.keys() - known.keys()
+        return known | self._anywhere(missing) if missing else known
+
+    def _next_name(self, shown: str, at: int) -> str | None:
+        """The id behind a digest that stands in this turn of the request, if it is one of the next."""
+        usual = at + self._shift
+        near = [usual, *(usual + far for far in _NEAR_TURNS)]
+        return self._found(shown, at, near) or (self._found(shown, at, self._numbers) if self._can_try() else None)
+
+    def _can_try(self) -> bool:
+        self._left -= _NEAR_NAMES * len(self._numbers)
+        return self._left >= 0
+
+    def _found(self, shown: str, at: int, numbers: Iterable[int]) -> str | None:
+        for place in range(self._next, min(self._next + _NEAR_NAMES, len(self._made))):
+            for number in numbers:
+                if hidden(self._made[place], number) == shown:
+                    self._next, self._shift = place + 1, number - at
+                    return self._made[place]
+        return None
+
+    def _anywhere(self, wanted: Set[str]) -> dict[str, str]:
+        names = list(dict.fromkeys(self._made))[: _MOST_TRIED // len(self._numbers)]
+        tried = ((hidden(name, number), name) for name in names for number in self._numbers)
+        return {shown: name for shown, name in tried if shown in wanted}
+
+
+def _with_own(turn: Turn, known: dict[str, str]) -> Turn:
+    items = tuple(_renamed(item, known) for item in turn.items)
+    return turn if items == turn.items else turn.with_items(items)
 
 
 def _renamed(item: Item, known: dict[str, str]) -> Item:

@@ -7,10 +7,8 @@ calls back as the client knows them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import (
@@ -43,7 +41,7 @@ _CALL_ITEMS = ("function_call", "custom_tool_call", "function_call_output", "cus
 _OF_A_TOOL = ("_call_output", "_call", "_output")
 
 
-class Adapted(NamedTuple):
+class Adapted(Struct, frozen=True, gc=False):
     """A body that the server takes, what it lost, and the names of its tools."""
 
     body: bytes

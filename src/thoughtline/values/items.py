@@ -142,7 +142,7 @@ REASONING_KINDS = (ReasoningText, ReasoningSummary, ReasoningEncrypted, Reasonin
 
 def reasoning_of(items: tuple[Item, ...]) -> tuple[Reasoning, ...]:
     """The items that are reasoning, in their order."""
-    return tuple(item for item in items if isinstance(item, REASONING_KINDS))
+    return tuple([item for item in items if isinstance(item, REASONING_KINDS)])
 
 
 def is_reasoning(item: Item) -> bool:

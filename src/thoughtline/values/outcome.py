@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -22,10 +24,12 @@ class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def counted(self) -> dict[str, Any]:
         """Each count by its name."""
-        return {name: getattr(self, name) for name in COUNTED}
+        return dict(zip(COUNTED, counts_of(self), strict=True))
 
 
 COUNTED: tuple[str, ...] = Counts.__struct_fields__
+counts_of: Callable[[Counts], tuple[int, ...]] = attrgetter(*COUNTED)
+"""The counts alone, in that order."""
 
 
 class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):

@@ -33,6 +33,11 @@ RecordId = NewType("RecordId", str)
 """The digest of all that a record says: two writers of the same turn write the same record."""
 
 
+def is_lineage(key: Key) -> bool:
+    """Whether a key is the strongest there is, by all that is visible: a record has one at most, before all others."""
+    return key.startswith("lineage-")
+
+
 class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     """A captured turn.
 
@@ -65,7 +70,7 @@ class Record(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def reasoning_chars(self) -> int:
         """How many characters of reasoning the turn holds, readable or encrypted; seals on other items not counted."""
-        return sum(_reasoning_chars(item) for item in reasoning_of(self.items))
+        return sum([_reasoning_chars(item) for item in reasoning_of(self.items)])
 
 
 def _reasoning_chars(item: Reasoning) -> int:

@@ -6,6 +6,7 @@ encoding changes the bytes of those turns and no others.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from msgspec import Raw, Struct
@@ -76,6 +77,9 @@ class Turn(Struct, frozen=True, gc=False):
         return replace(self, is_edited=True, moves_reasoning=True)
 
 
+_is_edited = attrgetter("is_edited")
+
+
 class Transcript(Struct, frozen=True, gc=False):
     """A request: the conversation so far, and the body it came in.
 
@@ -104,7 +108,7 @@ class Transcript(Struct, frozen=True, gc=False):
 
     @property
     def is_edited(self) -> bool:
-        return self.is_reshaped or bool(self.member_edits) or any(turn.is_edited for turn in self.turns)
+        return self.is_reshaped or bool(self.member_edits) or any(map(_is_edited, self.turns))
 
     def with_items(self, position: int, items: tuple[Item, ...]) -> Transcript:
         """The same request with the items of one turn replaced."""

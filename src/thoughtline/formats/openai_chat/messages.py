@@ -184,7 +184,7 @@ def told_in(message: Message, items: Sequence[Item]) -> tuple[str, ...]:
         "thinking": text_of(message.thinking) if message.thinking is not NULL else None,
     }
     chunks = dict.fromkeys(filter(None, map(chunk_carrier, items)))
-    return (*(name for name, value in values.items() if value), *chunks)
+    return (*[name for name, value in values.items() if value], *chunks)
 
 
 def chunk_carrier(item: Item) -> str:

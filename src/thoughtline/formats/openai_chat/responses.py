@@ -58,8 +58,10 @@ def decode_response(body: bytes, dialect: Dialect = REASONING_CONTENT) -> Reply:
     response = decode(_decoder, whole)
     if response.choices is not None:
         candidates = tuple(
-            _decode_choice(choice, position, dialect, response.citations)
-            for position, choice in enumerate(response.choices)
+            [
+                _decode_choice(choice, position, dialect, response.citations)
+                for position, choice in enumerate(response.choices)
+            ]
         )
     elif response.finish_reason is not None and bytes(response.message)[:1] == b"{":
         message = decode(_message_decoder, response.message, "/message")
@@ -95,7 +97,7 @@ def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item,
         items = decode_items(message, dialect)
     except DecodeError as error:
         raise error.within(place) from None
-    return tuple(item for item in items if not _says_nothing(item))
+    return tuple([item for item in items if not _says_nothing(item)])
 
 
 def _says_nothing(item: Item) -> bool:

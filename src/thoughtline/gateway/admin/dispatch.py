@@ -18,7 +18,7 @@ from thoughtline.gateway.admin.rows import Nothing, Row
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.admin.trail import record
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
-from thoughtline.gateway.door import check_head, peer_of
+from thoughtline.gateway.door import check_head, head_of, peer_of
 from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.state import State
@@ -83,7 +83,7 @@ async def serve(state: State, scope: Scope, receive: Receive, send: Send) -> Non
 
 
 async def _answered(request: AdminRequest, scope: Scope, receive: Receive) -> Whole | Stream:
-    check_head(scope, request.state.settings.server)
+    check_head(head_of(scope), request.state.settings.server)
     found = find((scope.get("raw_path") or scope["path"].encode()).decode("latin-1"))
     if found is None:
         await require_admin(request)

@@ -22,7 +22,8 @@ from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.providers import canonical_name
 from thoughtline.stores.base import MAX_PAGE
-from thoughtline.values.errors import Declined
+from thoughtline.values.errors import Declined, StoreError
+from thoughtline.values.records import Key
 
 
 class RequestsQuery(Struct, frozen=True):
@@ -79,12 +80,13 @@ _encode = msgspec.json.Encoder().encode
 
 async def answer(state: State, question: bytes) -> bytes:
     """What this worker says to another one."""
-    match _questions.decode(question):
+    asked: Question = _questions.decode(question)
+    match asked:
         case AskRows(query):
             return _encode(_own_rows(state, query))
         case AskView(id):
             found = state.recent.find(id)
-            return _encode(None if found is None else _own_view(state, found))
+            return _encode(None if found is None else await _own_view(state, found))
         case AskSteps(since):
             return _encode(state.recent.series.since(since))
         case AskSeen():
@@ -110,7 +112,7 @@ async def request_view(state: State, id: str) -> RequestView:
     """By its id, or the beginning of it. Raises where nobody remembers it."""
     found = state.recent.find(id)
     if found is not None:
-        return _own_view(state, found)
+        return await _own_view(state, found)
     for body in (await state.asking.ask(_encode(AskView(id)))).bodies:
         if (view := msgspec.json.decode(body, type=RequestView | None)) is not None:
             return view
@@ -128,7 +130,7 @@ async def share(state: State) -> None:
     replicas, ended = state.replicas, state.recent.ended
     if replicas.are_there and ended > replicas.told:
         served = state.recent.newest(min(ended - replicas.told, PER_NOTE))
-        views = [msgspec.structs.replace(_own_view(state, one), bodies=None) for one in served]
+        views = [msgspec.structs.replace(await _own_view(state, one), bodies=None) for one in served]
         await replicas.tell(state.store, views, state.clock())
         replicas.told = ended
 
@@ -179,7 +181,7 @@ def _own_rows(state: State, query: RequestsQuery) -> list[RequestRow]:
     return fitting((row_of(served, state.bus.name) for served in state.recent.all()), query)
 
 
-def _own_view(state: State, served: Served) -> RequestView:
+async def _own_view(state: State, served: Served) -> RequestView:
     learned: dict[str, list[str]] = {}
     for one in state.lessons.corrections:
         learned.setdefault(f"{one.provider}/{one.model}", []).append(correction_words(one))
@@ -189,7 +191,18 @@ def _own_view(state: State, served: Served) -> RequestView:
         bodies=state.recent.bodies_of(served.id),
         learned=learned,
         overridden=frozenset(state.settings.contracts),
+        expired=await _expired(state, served),
     )
+
+
+async def _expired(state: State, served: Served) -> frozenset[str]:
+    """The turns without a record that had one, and whose time is over: asked only when somebody wants to know."""
+    last = served.attempts[-1] if served.attempts else None
+    unknown = [Key(note.record) for note in last.notes if note.why == "no_record" and note.record] if last else []
+    try:
+        return frozenset(await state.store.expired(served.line.tenant, unknown)) if unknown else frozenset()
+    except StoreError:
+        return frozenset()
 
 
 def _row_from(view: RequestView) -> RequestRow:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import NamedTuple, TypeVar, get_args
@@ -14,6 +13,7 @@ from msgspec.structs import FieldInfo
 
 from thoughtline.gateway.state import State
 from thoughtline.values.errors import Declined
+from thoughtline.values.nearest import did_you_mean
 
 MAX_PARAMETER_CHARS = 1024
 _INTEGER = re.compile(r"([+-]?)0*(0|[1-9][0-9]*)")
@@ -64,9 +64,8 @@ class Stream(NamedTuple):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """What to do about a name that nobody knows: the one that was probably meant, else all there are."""
-    known = sorted(known)
-    close = difflib.get_close_matches(name, known, 1)
-    return f"Did you mean {close[0]}?" if close else f"Known are: {', '.join(known) or 'none'}."
+    remedy = did_you_mean(name, sorted(known))
+    return remedy[0].upper() + remedy[1:]
 
 
 def decode_query(text: str, kind: type[Asked]) -> Asked:

@@ -1,0 +1,62 @@
+"""How many Python functions one exchange calls, by file.
+
+    python -m bench.calls [--functions] [--turns N] [--chunks N]
+
+
+Counts, no times: they are the same on a busy machine. `tests/gateway/test_calls.py` holds the gateway to them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sysconfig
+from collections import Counter
+from pathlib import Path
+
+from bench.load.bodies import LAST_ANSWER, Conversation, answer_body, request, stream_events
+from tests.gateway.counting import Calls, Client, MadeUp, with_gateway
+
+_FOLDERS = (str(Path(__file__).parents[1] / "src"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib"))
+
+
+def counted(turns: int, chunks: int = 0) -> Calls:
+    """One exchange of a conversation with so many turns to restore. Without chunks its answer is whole."""
+    conversation = Conversation(f"4 kB, {turns} turns", turns, 4_000)
+    provider = MadeUp([LAST_ANSWER])
+
+    async def use(client: Client) -> Calls:
+        for number in range(turns):
+            provider.pieces = [answer_body(conversation.answer(number))]
+            await client.ask(request(conversation, number))
+        provider.is_stream = bool(chunks)
+        provider.pieces = stream_events(chunks) if chunks else [LAST_ANSWER]
+        template = conversation.template(bool(chunks))
+        for number in range(3):  # what is made once is there then
+            await client.ask(template.numbered(number))
+        calls = await client.counted(template.numbered(9))
+        assert client.headers[b"x-thoughtline-replay"].startswith(b"restored=%d," % turns)
+        return calls
+
+    return with_gateway(provider, use)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=0, help="turns to restore")
+    parser.add_argument("--chunks", type=int, default=0, help="answer with a stream of so many")
+    parser.add_argument("--functions", action="store_true", help="by function")
+    asked = parser.parse_args()
+    calls = counted(asked.turns, asked.chunks)
+    rows: Counter[str] = Counter()
+    for (file, function), count in calls.items():
+        name = file
+        for folder in _FOLDERS:
+            name = name.removeprefix(f"{folder}/")
+        rows[f"{name} {function}" if asked.functions else name] += count
+    for name, count in rows.most_common():
+        print(f"{count:>6}  {name}")
+    print(f"{calls.total():>6}  in all")
+
+
+if __name__ == "__main__":
+    main()

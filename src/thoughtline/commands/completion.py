@@ -1,0 +1,104 @@
+"""`thoughtline completion SHELL`: what a shell has to know to complete commands, options and their words."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+_BASH = """\
+# thoughtline completion bash > ~/.local/share/bash-completion/completions/thoughtline
+_thoughtline() {{
+    local word="${{COMP_WORDS[COMP_CWORD]}}" words
+    case "${{COMP_WORDS[1]}}:$COMP_CWORD" in
+        *:1) words="{commands}" ;;
+{rows}
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+    [[ ${{#COMPREPLY[@]}} -eq 0 ]] && COMPREPLY=($(compgen -f -- "$word"))
+}}
+complete -o filenames -F _thoughtline thoughtline
+"""
+
+_ZSH = """\
+#compdef thoughtline
+# thoughtline completion zsh > a folder of your $fpath, as _thoughtline
+_thoughtline() {{
+    local -a found
+    if (( CURRENT == 2 )); then
+        found=({commands})
+    else
+        case "$words[2]" in
+{rows}
+        esac
+    fi
+    compadd -a found
+    _files
+}}
+_thoughtline "$@"
+"""
+
+_FISH = "# thoughtline completion fish > ~/.config/fish/completions/thoughtline.fish\n"
+
+
+class CommandWords(NamedTuple):
+    """A command, what it does, and the words that may follow it."""
+
+    name: str
+    help: str
+    words: tuple[str, ...]
+
+
+def bash(commands: list[CommandWords]) -> str:
+    rows = "\n".join(f'        {each.name}:*) words="{" ".join(each.words)}" ;;' for each in commands)
+    return _BASH.format(commands=" ".join(each.name for each in commands), rows=rows)
+
+
+def zsh(commands: list[CommandWords]) -> str:
+    rows = "\n".join(f"            {each.name}) found=({' '.join(each.words)}) ;;" for each in commands)
+    return _ZSH.format(commands=" ".join(each.name for each in commands), rows=rows)
+
+
+def fish(commands: list[CommandWords]) -> str:
+    lines = [_FISH.rstrip()]
+    for each in commands:
+        about = each.help.replace("'", "\\'")
+        lines.append(f"complete -c thoughtline -n __fish_use_subcommand -f -a {each.name} -d '{about}'")
+        seen = f"-n '__fish_seen_subcommand_from {each.name}'"
+        for word in each.words:
+            option = f"-l {word[2:]}" if word.startswith("--") else f"-a {word}"
+            lines.append(f"complete -c thoughtline {seen} {option}")
+    return "\n".join(lines) + "\n"
+
+
+SHELLS: dict[str, Callable[[list[CommandWords]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+
+
+def words_of(root: argparse.ArgumentParser) -> list[CommandWords]:
+    """The commands of a parser, with their options, the words these take, and the names known to some of them."""
+    found = []
+    for action in root._subparsers._group_actions if root._subparsers else ():  # argparse shows them nowhere else
+        helps = {each.dest: each.help or "" for each in getattr(action, "_choices_actions", ())}
+        parsers: dict[str, argparse.ArgumentParser] = dict(action.choices or {})
+        for name, parser in parsers.items():
+            words = (*_options(parser), *_names(name))
+            found.append(CommandWords(name, helps.get(name, ""), tuple(dict.fromkeys(words))))
+    return found
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from (option for option in action.option_strings if option.startswith("--"))
+        yield from map(str, action.choices or ())
+
+
+def _names(command: str) -> Iterator[str]:
+    """Names that a command takes and its parser does not list, for the sake of better errors."""
+    if command == "connect":
+        from thoughtline.clients import CLIENTS
+
+        yield from (client.name for client in CLIENTS)
+    elif command == "sim":
+        from thoughtline_sim.simulators import SIMULATORS
+
+        yield from SIMULATORS

@@ -1,0 +1,42 @@
+"""`thoughtline init`: a settings file with every setting in it, explained, none of them set."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from thoughtline.settings import FILE_NAME, own_files
+from thoughtline.settings.example import commented_settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help=f"default: ~/.config/thoughtline/{FILE_NAME}"
+    )
+    parser.add_argument("--print", action="store_true", help="print it, and write nothing")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    text = commented_settings()
+    if chosen.print:
+        sys.stdout.write(text)
+        return 0
+    file: Path = chosen.file or own_files(os.environ, Path.home())[0]
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x", encoding="utf-8") as opened:
+            file.chmod(0o600)  # keys of providers will stand in it
+            opened.write(text)
+    except OSError as error:
+        why = (
+            "is there already, and stays as it is"
+            if isinstance(error, FileExistsError)
+            else f"can't be written: {error.strerror}"
+        )
+        sys.stderr.write(f"thoughtline init: {file} {why}. Name another: thoughtline init FILE\n")
+        return 2
+    named = "" if chosen.file is None else f" --config {file}"
+    sys.stdout.write(f"{file} is written, everything in it commented out. Change it, then: thoughtline serve{named}\n")
+    return 0

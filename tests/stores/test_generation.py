@@ -1,0 +1,128 @@
+"""One question says whether what was found still holds, whoever changed it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import replace
+
+from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, turn, visible
+from thoughtline.stores import Filter
+from thoughtline.stores.base import PERIOD, STALE_SECONDS
+from thoughtline.values.records import RecordId
+
+A_PERIOD = SETTINGS.ttl_seconds * PERIOD
+
+
+async def test_it_stays_while_nothing_is_lost(anywhere: Place) -> None:
+    """New turns, those that share a weaker key, one that is saved again, uses, notes: what was found still holds."""
+    store = await anywhere.open()
+    await store.save([turn(1, shared=("ok",))])
+    await found(store, 1)
+    before = await store.generation("tenant")
+    await store.save([turn(1, shared=("ok",)), turn(2, at=START + 1, shared=("ok",))])
+    await store.find("tenant", [lineage(1), visible("ok"), lineage(3)])
+    await store.clean()
+    anywhere.clock.advance(TRUST)
+    assert await store.generation("tenant") == before
+
+
+async def test_a_deletion_changes_it(anywhere: Place) -> None:
+    """At once, where it was asked for."""
+    store = await anywhere.open()
+    await store.save([turn(1), turn(2)])
+    before = await store.generation("tenant")
+    await store.delete(Filter(call_id="call_1"))
+    assert await store.generation("tenant") != before
+
+
+async def test_an_end_of_life_changes_it(anywhere: Place) -> None:
+    """Also of what nobody has cleaned up yet: in time for whoever would go on with it."""
+    store = await anywhere.open()
+    await store.save([turn(1)])
+    before = await store.generation("tenant")
+    anywhere.clock.advance(SETTINGS.ttl_seconds)
+    assert await store.generation("tenant") != before
+
+
+async def test_it_changes_before_a_use_is_forgotten(anywhere: Place) -> None:
+    """Who remembers what was found comes back long before the end of its life, and it is renewed."""
+    store = await anywhere.open()
+    await store.save([turn(1)])
+    before = await store.generation("tenant")
+    anywhere.clock.advance(A_PERIOD)
+    assert await store.generation("tenant") != before
+
+
+async def test_what_is_pushed_out_changes_it(anywhere: Place) -> None:
+    """By size, as by age: what goes is gone, unless it went from the memory in front alone."""
+    store = await anywhere.open(replace(SETTINGS, memory_entries=1, max_bytes=10))
+    await store.save([turn(1)])
+    before = await store.generation("tenant")
+    await store.save([turn(2)])
+    await store.clean()
+    anywhere.clock.advance(STALE_SECONDS)
+    assert await store.generation("tenant") != before
+
+
+async def test_a_second_turn_of_a_lineage_changes_it(anywhere: Place) -> None:
+    """What was the only turn of that lineage is not any more."""
+    store = await anywhere.open()
+    await store.save([turn(1)])
+    await found(store, 1)
+    before = await store.generation("tenant")
+    await store.save([replace(turn(1, thought="another thought"), id=RecordId("another"))])
+    anywhere.clock.advance(STALE_SECONDS)
+    assert await store.generation("tenant") != before
+    assert len(await found(store, 1)) == 2
+
+
+async def test_what_another_process_does_changes_it(shared: Place) -> None:
+    """A deletion, and a second turn of a lineage; a turn of another conversation does not."""
+    one, two = await shared.open(), await shared.open()
+    await one.save([turn(1), turn(2)])
+    seen = [await two.generation("tenant")]
+    await one.save([turn(3)])
+    shared.clock.advance(STALE_SECONDS)
+    assert await two.generation("tenant") == seen[0]
+    await one.save([replace(turn(1, thought="another thought"), id=RecordId("another"))])
+    shared.clock.advance(STALE_SECONDS)
+    seen.append(await two.generation("tenant"))
+    await one.delete(Filter(call_id="call_2"))
+    shared.clock.advance(STALE_SECONDS)
+    seen.append(await two.generation("tenant"))
+    assert len(set(seen)) == 3
+
+
+async def test_two_turns_of_a_lineage_that_are_saved_at_once(shared: Place) -> None:
+    """By several processes: whoever saw the first alone hears of the second."""
+    stores = [await shared.open() for _ in range(4)]
+    watcher = await shared.open()
+    before = await watcher.generation("tenant")
+    turns = [replace(turn(1, thought=f"thought {number}"), id=RecordId(str(number))) for number in range(4)]
+    await asyncio.gather(*(store.save([one]) for store, one in zip(stores, turns, strict=True)))
+    shared.clock.advance(STALE_SECONDS)
+    assert await watcher.generation("tenant") != before
+
+
+async def test_a_deletion_by_another_process_is_seen_by_the_next_look_up(shared: Place) -> None:
+    """However long memory has known the turn; in one file at once, over a network within a second."""
+    one, two = await shared.open(), await shared.open()
+    await one.save([turn(1, shared=("ok",))])
+    keys = [lineage(1), visible("ok")]
+    for _ in range(3):
+        assert all((await two.find("tenant", keys)).values())
+    await one.delete(Filter())
+    shared.clock.advance(0 if shared.url.startswith("sqlite") else STALE_SECONDS)
+    assert await two.find("tenant", keys) == dict.fromkeys(keys, ())
+
+
+async def test_a_second_turn_of_a_lineage_elsewhere_is_seen(shared: Place) -> None:
+    """Memory does not go on with the one it knew."""
+    one, two = await shared.open(), await shared.open()
+    await one.save([turn(1)])
+    for _ in range(2):
+        assert len(await found(two, 1)) == 1
+    await one.save([replace(turn(1, thought="another thought"), id=RecordId("another"))])
+    shared.clock.advance(STALE_SECONDS)
+    assert len(await found(two, 1)) == 2
