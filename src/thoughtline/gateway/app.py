@@ -77,8 +77,7 @@ class Gateway:
         state, method, path = self.state, scope["method"], scope["path"]
         raw = scope.get("raw_path") or path.encode("latin-1", "replace")
         if is_view(scope, state.settings.providers):
-            await serve_managed(state, {**scope, "path": "/", "raw_path": b"/"}, receive, send)
-            return
+            return serve_managed(state, {**scope, "path": "/", "raw_path": b"/"}, receive, send)
         if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked
             return serve_managed(state, scope, receive, send)
         if method in _NEVER_SERVED or len(raw) > MAX_PATH_BYTES:

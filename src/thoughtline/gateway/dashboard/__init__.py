@@ -38,8 +38,10 @@ class Asset(NamedTuple):
 def is_view(scope: Mapping[str, Any], providers: Container[str]) -> bool:
     """Whether a browser asks for a view. What programs ask at such an address may be meant for a default provider, and
     a provider of that name comes first."""
-    first = scope["path"].split("/")[1]
-    if first not in VIEWS or scope["method"] not in ("GET", "HEAD") or canonical_name(first) in providers:
+    if scope["method"] not in ("GET", "HEAD"):
+        return False
+    first = scope["path"].lstrip("/").partition("/")[0]
+    if first not in VIEWS or canonical_name(first) in providers:
         return False
     return any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])
 
