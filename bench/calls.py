@@ -1,7 +1,4 @@
-"""How many Python functions one exchange calls, by file.
-
-    python -m bench.calls [--functions] [--turns N] [--chunks N]
-
+"""How many Python functions one exchange calls, by file: `python -m bench.calls [--functions] [--turns N] [--stream]`.
 
 Counts, no times: they are the same on a busy machine. `tests/gateway/test_calls.py` holds the gateway to them.
 """
@@ -16,11 +13,15 @@ from pathlib import Path
 from bench.load.bodies import LAST_ANSWER, Conversation, answer_body, request, stream_events
 from tests.gateway.counting import Calls, Client, MadeUp, with_gateway
 
-_FOLDERS = (str(Path(__file__).parents[1] / "src"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib"))
+_FOLDERS = (
+    f"{Path(__file__).parents[1]}/src/",
+    sysconfig.get_path("platlib") + "/",
+    sysconfig.get_path("stdlib") + "/",
+)
 
 
 def counted(turns: int, chunks: int = 0) -> Calls:
-    """One exchange of a conversation with so many turns to restore. Without chunks its answer is whole."""
+    """One exchange of a conversation with so many turns to restore, answered by a stream of so many chunks or whole."""
     conversation = Conversation(f"4 kB, {turns} turns", turns, 4_000)
     provider = MadeUp([LAST_ANSWER])
 
@@ -51,7 +52,7 @@ def main() -> None:
     for (file, function), count in calls.items():
         name = file
         for folder in _FOLDERS:
-            name = name.removeprefix(f"{folder}/")
+            name = name.removeprefix(folder)
         rows[f"{name} {function}" if asked.functions else name] += count
     for name, count in rows.most_common():
         print(f"{count:>6}  {name}")

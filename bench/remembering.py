@@ -12,7 +12,7 @@ import asyncio
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from thoughtline.catalogue import PROVIDERS
@@ -37,6 +37,7 @@ class Answered:
     """A response that is there."""
 
     tells_length = False
+    encoding = ""
 
     def __init__(self, headers: list[tuple[str, str]], pieces: list[bytes]) -> None:
         self.status, self.headers, self._pieces = 200, headers, pieces[::-1]
@@ -127,7 +128,7 @@ async def ask(app: Gateway, content: bytes) -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def send(told: dict[str, Any]) -> None:
+    async def send(told: MutableMapping[str, Any]) -> None:
         """Nobody reads it."""
 
     await app(scope, receive, send)
@@ -144,7 +145,7 @@ async def main() -> None:
     spent = Spent()
     for owner, name in ((Recent, "begin"), (Recent, "end"), (proxy, "told")):
         spent.watch(owner, name)
-    for name in ("put", "keep", "put_stripped", "put_unrestored", "lose", "not_find", "done"):
+    for name in ("put", "keep", "put_stripped", "put_unrestored", "lose", "not_find"):
         spent.watch(NotesOfTurns, name)
     for number in range(max(TURNS)):
         upstreams.pieces = [answer(number)]

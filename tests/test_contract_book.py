@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from thoughtline import providers as dialects
+from thoughtline.contract_book import ContractBook
 from thoughtline.lessons import Lessons
 from thoughtline.providers import CONTRACTS, Contract, Source
 from thoughtline.replay.detection import resolve
-from thoughtline.replayer import ContractBook
 from thoughtline.stores import MemoryStore, StoreSettings
 from thoughtline.values.destination import Destination
 from thoughtline.values.turns import FormatName

@@ -1,35 +1,39 @@
-"""The examples of `docs/library.md`, run as they stand there, against a strict provider."""
+"""The examples of `docs/library.md`, run as they stand there, against strict providers.
+
+Those of frameworks are run by `make test-library`: tests/library/test_docs.py.
+"""
 
 from __future__ import annotations
 
 import json
-import re
-import subprocess
-import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import httpx
 import pytest
 
+from tests.clients.apps import APPS, KEY, Setup, converse
+from tests.clients.test_sdks import Row, check_whole
+from tests.clients.upstreams import start
+from tests.examples import blocks, example
 from tests.sim.serving import served
-from thoughtline import Destination, Replayer
-
-PAGE = Path(__file__).parents[1] / "docs" / "library.md"
-WHOLE, STREAM, AUDIT, CORE = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+from thoughtline import Line
 
 Json: TypeAlias = dict[str, Any]
 
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 USER = {"role": "user", "content": "How is the weather?"}
+HERE = ("In one line", "A line", "Anthropic", "Google", "Handing a conversation over", "Your own HTTP client")
+CORE = ("Audit", "Without a store of ours")
+FRAMEWORKS = ("LangChain", "LangGraph", "pydantic-ai", "LlamaIndex", "OpenAI Agents SDK", "LiteLLM")
 
 
-def example(code: str, **given: object) -> Json:
-    """The names of an example after it has run."""
-    names = dict(given)
-    exec(compile(code, str(PAGE), "exec"), names)
-    return names
+@pytest.fixture(autouse=True)
+def of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder and a store for one test."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THOUGHTLINE_STORE", f"sqlite:///{tmp_path / 'own.db'}")
+    monkeypatch.setattr("thoughtline.line.door._default", [])
 
 
 def request(*messages: Json, **more: object) -> bytes:
@@ -42,71 +46,72 @@ def forgetful(message: Json) -> tuple[Json, Json]:
     return kept, {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "sunny"}
 
 
-@pytest.fixture
-async def client() -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=served("deepseek").url, headers={"authorization": "Bearer k"}) as client:
-        yield client
+def test_every_example_is_run() -> None:
+    """Here, or with the frameworks."""
+    assert set(blocks()) == {*HERE, *CORE, *FRAMEWORKS}
 
 
-@pytest.fixture
-async def replayer(tmp_path: Path) -> Replayer:
-    opened: Replayer = await example(WHOLE)["open_replayer"](f"sqlite:///{tmp_path / 'thoughts.db'}")
-    return opened
+@pytest.mark.parametrize(
+    ("title", "row", "environment"),
+    [
+        ("In one line", Row("openai-chat", "deepseek", "deepseek-v4-pro"), {"OPENAI_BASE_URL": "{url}/v1"}),
+        ("A line", Row("openai-chat", "deepseek", "deepseek-v4-pro"), {"OPENAI_BASE_URL": "{url}/v1"}),
+        (
+            "Anthropic",
+            Row("anthropic", "deepseek", "deepseek-v4-pro", None, {"max_tokens": 8000}),
+            {"ANTHROPIC_BASE_URL": "{url}"},
+        ),
+        ("Google", Row("google-genai", "gemini", "gemini-3-pro-preview"), {"GOOGLE_GEMINI_BASE_URL": "{url}"}),
+    ],
+)
+def test_a_client_of_an_example_remembers(
+    title: str, row: Row, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An application that forgets holds a conversation with the client that the example makes."""
+    upstream = start(row.simulator)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value.format(url=upstream.url))
+    app: Any = APPS[row.app](Setup(upstream.url, row.model, "strips", "whole", row.extra))
+    app.client = example(title)["client"]
+    check_whole(upstream, converse(app))
 
 
-async def test_what_a_client_forgets_is_restored(client: httpx.AsyncClient, replayer: Replayer) -> None:
-    """The provider refuses the history as it is, and takes it through the example."""
-    names = example(WHOLE)
-    ask = names["ask"]
-    first = await ask(replayer, client, request())
-    history = forgetful(first.json()["choices"][0]["message"])
-    assert (await client.post("/v1/chat/completions", content=request(*history))).status_code == 400
-    assert (await ask(replayer, client, request(*history))).status_code == 200
-    prepared = await replayer.prepare(request(*history), names["DEEPSEEK"], names["Identity"]("ann"))
-    assert prepared.counts.restored == 1
+async def test_a_clients_own_requests(tmp_path: Path) -> None:
+    """What a stream said stands in the next request; one that is refused is healed."""
+    url = f"{served('deepseek').url}/v1/chat/completions"
+    stream = example("Your own HTTP client")["stream"]
+    async with Line(f"sqlite:///{tmp_path / 'thoughts.db'}") as line, httpx.AsyncClient() as client:
+
+        async def ask(body: bytes, key: str = "k") -> bytes:
+            headers = {"authorization": f"Bearer {key}"}
+            return b"".join([piece async for piece in stream(line, client, url, headers, body)])
+
+        whole = json.loads(await ask(request()))
+        history = forgetful(whole["choices"][0]["message"])
+        assert b"reasoning_content" in await ask(request(*history, stream=True))
+        assert line.report.restored == 1
+        elsewhere = request(*history).replace(b"deepseek-v4-pro", b"a-model")
+        assert json.loads(await ask(elsewhere, "another"))["choices"]
+        assert line.report.healed == 1
 
 
-async def test_a_refusal_is_healed(client: httpx.AsyncClient, replayer: Replayer) -> None:
-    """A provider that nobody knows refuses a turn without its reasoning, once, and takes what is sent then."""
-    names = example(WHOLE)
-    names["DEEPSEEK"] = Destination("elsewhere", "https://elsewhere.example", "a-model", "openai_chat", "my-account")
-    answer = await client.post("/v1/chat/completions", content=request())
-    history = forgetful(answer.json()["choices"][0]["message"])
-    prepared = await replayer.prepare(request(*history), names["DEEPSEEK"], names["Identity"]("ann"))
-    assert (await client.post("/v1/chat/completions", content=prepared.body)).status_code == 400
-    assert (await names["ask"](replayer, client, request(*history))).status_code == 200
-
-
-async def test_a_stream_is_remembered(client: httpx.AsyncClient, replayer: Replayer) -> None:
-    """What was thought in a stream stands in the next request."""
-    whole, streaming = example(WHOLE), example(STREAM)
-    body = request(stream=True)
-    pieces = [piece async for piece in streaming["stream"](replayer, client, body, whole["DEEPSEEK"])]
-    events = [json.loads(line[6:]) for line in b"".join(pieces).splitlines() if line.startswith(b"data: {")]
-    calls = [call for event in events for call in event["choices"][0]["delta"].get("tool_calls") or []]
-    call = {**calls[0], "function": {"name": "weather", "arguments": "{}"}}
-    history = forgetful({"role": "assistant", "content": "", "tool_calls": [call]})
-    prepared = await replayer.prepare(request(*history), whole["DEEPSEEK"], whole["Identity"]("ann"))
-    assert prepared.counts.restored == 1
+def test_a_history_is_handed_over() -> None:
+    """What was thought goes along, quoted."""
+    handed = example("Handing a conversation over")["request"]
+    assert "The forecast says so." in json.dumps(handed["system"])
+    assert [message["role"] for message in handed["messages"]] == ["user", "assistant", "user"]
 
 
 def test_the_audit_names_what_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """A turn without its reasoning, and where it stands."""
     call = {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
     message = {"role": "assistant", "content": "", "tool_calls": [call]}
-    example(AUDIT, body=request(*forgetful(message)))
+    example("Audit", body=request(*forgetful(message)))
     assert "missing /messages/1" in capsys.readouterr().out
 
 
 def test_the_core_needs_no_store() -> None:
     """Nothing was lost and nothing found: the body goes out as it came."""
-    assert example(CORE, body=request(), my_records={})["body"] == request()
-
-
-def test_the_library_loads_nothing_of_the_gateway() -> None:
-    """Whoever restores reasoning in a program of their own loads no translation, no continuity and no server."""
-    code = "import sys, thoughtline; print(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    packages = {".".join(name.split(".")[:2]) for name in done.stdout.split() if name.startswith("thoughtline")}
-    assert "thoughtline.replayer" in packages
-    assert packages.isdisjoint(f"thoughtline.{name}" for name in ("continuity", "gateway", "translation", "settings"))
+    assert example("Without a store of ours", body=request(), my_records={})["body"] == request()

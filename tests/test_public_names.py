@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import thoughtline
 
 
@@ -24,8 +27,11 @@ def test_public_names_are_these() -> None:
         *("ReasoningSummary", "ReasoningText"),
         *("Candidate", "Finish", "Provenance", "Reply", "Transcript", "Turn", "Usage", "Key", "Record"),
         *("Contract", "Target", "resolve", "Identity", "Issuer", "Needs", "Plan", "Policy", "needs", "plan"),
-        *("Finding", "audit", "ReplayAudit", "ReplayContract", "audit_replay"),
+        *("Finding", "audit", "ReplayAudit", "ReplayContract", "ReplayViolation", "audit_replay", "replay_contract_of"),
+        *("ReasoningDetails", "ReasoningItem", "merge_stream_details"),
         *("Correction", "Refusal", "classify", "learn"),
+        *("Line", "remember", "AsyncExchange", "SyncExchange", "LineReport"),
+        *("AskedAddress", "read_address", "provider_of", "account_of", "tenant_of", "session_of"),
         *("Replayer", "Destination", "ContractBook", "Lessons", "Prepared", "Watch", "StreamWatch"),
         *("StoreSettings", "open_store"),
         *("OpenRouterReasoningCodec", "ReasoningCodec", "codec_for"),
@@ -34,3 +40,21 @@ def test_public_names_are_these() -> None:
         *("extract_thought_signature_from_part", "preserve_reasoning_content", "reasoning_request_params"),
         "requires_reasoning_preservation",
     }
+
+
+def test_the_import_loads_nothing_that_is_not_asked_for() -> None:
+    """No module but the package itself, so no HTTP library, server or terminal; names come when they are used."""
+    code = "import sys; before = {*sys.modules}; import thoughtline; print(*({*sys.modules} - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert loaded.isdisjoint({"httpx", "httpx2", "uvicorn", "rich", "asyncio", "msgspec", "pyreqwest", "ssl"})
+    assert [name for name in done.stdout.split() if name.startswith("thoughtline")] == ["thoughtline"]
+
+
+def test_a_line_loads_no_http_library_and_no_server() -> None:
+    """Whoever remembers brings an HTTP library; thoughtline brings none."""
+    code = "import sys, thoughtline; thoughtline.Line('memory://'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert loaded.isdisjoint({"httpx", "httpx2", "uvicorn", "rich", "pyreqwest", "prometheus_client"})
+    assert not [name for name in done.stdout.split() if name.startswith("thoughtline.gateway")]

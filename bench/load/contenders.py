@@ -35,11 +35,11 @@ events { worker_connections 8192; }
 http {
     access_log off; client_max_body_size 64m; client_body_buffer_size 1m; keepalive_requests 1000000;
     client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
-    upstream provider { server 127.0.0.1:%(upstream)d; keepalive 256; keepalive_requests 1000000; }
+    upstream provider { server %(address)s; keepalive 256; keepalive_requests 1000000; }
     server {
         listen 127.0.0.1:%(port)d backlog=4096;
         location / {
-            proxy_pass http://provider; proxy_http_version 1.1; proxy_set_header Connection "";
+            proxy_pass %(scheme)s://provider; proxy_http_version 1.1; proxy_set_header Connection "";
             proxy_buffering off; proxy_read_timeout 600s;
         }
     }
@@ -63,14 +63,46 @@ class Unavailable(Exception):
     """This one can't be run here, and why."""
 
 
-class Ports(NamedTuple):
-    port: int
+class Place(NamedTuple):
+    """Where contenders find their provider, in the clear and behind TLS, and where they run."""
+
     upstream: int
+    secure: str
+    authority: Path
+    core: int
     folder: Path
 
 
+class Ports(NamedTuple):
+    port: int
+    upstream: int
+    secure: str
+    folder: Path
+
+
+USUAL = frozenset(
+    (
+        "memory",
+        "plain",
+        "one",
+        "turns-2",
+        "turns",
+        "long",
+        "session",
+        "pauses",
+        "chunk",
+        "first-byte",
+        "first-byte-turns",
+    )
+)
+"""The rows that those take part in who pass chat on in the clear."""
+_QUICK = USUAL - {"session", "pauses"}
+_TRANSLATED = _QUICK - {"one"}
+
+
 class Kind(NamedTuple):
-    """A row of the table. `share` is how much of the full load it is given, `path` where clients send it.
+    """A contender. `share` is how much of the full load it is given, `path` where clients send it, `rows` what is
+    measured of it.
 
     One that `translates` has a client and a provider of different formats: it can't be told any turns beforehand.
     """
@@ -81,11 +113,25 @@ class Kind(NamedTuple):
     restores: bool = False
     translates: bool = False
     path: str = CHAT_PATH
+    rows: frozenset[str] = USUAL
+
+    @property
+    def is_chat(self) -> bool:
+        return self.path == CHAT_PATH
 
 
 def _nginx(ports: Ports) -> list[str]:
+    return _nginx_before(ports, f"http://127.0.0.1:{ports.upstream}")
+
+
+def _nginx_tls(ports: Ports) -> list[str]:
+    return _nginx_before(ports, ports.secure)
+
+
+def _nginx_before(ports: Ports, url: str) -> list[str]:
     config = ports.folder / "nginx.conf"
-    config.write_text(_NGINX % ports._asdict())
+    scheme, _, address = url.partition("://")
+    config.write_text(_NGINX % {"port": ports.port, "scheme": scheme, "address": address})
     binary = nginx_binary()
     binary.chmod(0o755)
     return [str(binary), "-p", str(ports.folder), "-c", str(config)]
@@ -99,6 +145,20 @@ def _thoughtline(ports: Ports) -> list[str]:
     where = ["--host", "127.0.0.1", "--port", str(ports.port), "--upstream", f"http://127.0.0.1:{ports.upstream}"]
     kept = ["--provider", "deepseek", "--store", f"sqlite:///{ports.folder}/store.db"]
     return [sys.executable, "-m", "thoughtline.cli", "serve", *where, *kept]
+
+
+def _tls(ports: Ports) -> list[str]:
+    """thoughtline before a provider that speaks HTTP/2, as those on the internet do."""
+    command = _thoughtline(ports)
+    command[command.index("--upstream") + 1] = ports.secure
+    return command
+
+
+def _claude(ports: Ports) -> list[str]:
+    """thoughtline before Anthropic."""
+    command = _thoughtline(ports)
+    command[command.index("--provider") + 1] = "anthropic"
+    return command
 
 
 def _in_memory(ports: Ports) -> list[str]:
@@ -150,24 +210,29 @@ def _installed_litellm() -> Path:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("nginx", _nginx),
-    Kind("uvicorn + pyreqwest, nothing done", _bare),
+    Kind("nginx", _nginx, rows=USUAL | {"marks"}),
+    Kind("uvicorn + pyreqwest, nothing done", _bare, rows=USUAL | {"marks"}),
     Kind("thoughtline", _thoughtline, restores=True),
     Kind("thoughtline, in memory", _in_memory, restores=True),
-    Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH),
-    Kind("thoughtline, chat to Messages", _to_messages, translates=True),
-    Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02),
+    Kind("nginx, TLS", _nginx_tls, rows=frozenset(("memory-tls",))),
+    Kind("thoughtline, TLS", _tls, rows=frozenset(("memory-tls",)), restores=True),
+    Kind("thoughtline, Messages", _claude, path=MESSAGES_PATH, rows=frozenset(("marks",)), restores=True),
+    Kind("thoughtline, Messages to chat", _to_chat, translates=True, path=MESSAGES_PATH, rows=_TRANSLATED),
+    Kind("thoughtline, chat to Messages", _to_messages, translates=True, rows=_TRANSLATED),
+    Kind(f"LiteLLM {LITELLM}", _litellm, share=0.02, rows=_QUICK),
 )
 
 
 class Process:
     """Something that listens on a port, pinned to a core."""
 
-    def __init__(self, name: str, command: list[str], port: int, core: int, folder: Path) -> None:
+    def __init__(self, name: str, command: list[str], port: int, core: int, folder: Path, authority: str = "") -> None:
         self.name = name
         self.port = port
         self._log = folder / "log"
         environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(folder)}
+        if authority:
+            environment["SSL_CERT_FILE"] = authority
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 command,
@@ -225,11 +290,13 @@ def start_upstream(core: int, folder: Path) -> Process:
     return process
 
 
-def start(kind: Kind, upstream: int, core: int, folder: Path) -> Process:
+def start(kind: Kind, place: Place) -> Process:
     """Start a proxy and wait until it listens. Raises `Unavailable` where it can't be had."""
-    own = Path(tempfile.mkdtemp(dir=folder))
-    ports = Ports(free_port(), upstream, own)
-    process = Process(kind.name, kind.command(ports), ports.port, core, own)
+    own = Path(tempfile.mkdtemp(dir=place.folder))
+    ports = Ports(free_port(), place.upstream, place.secure, own)
+    process = Process(
+        kind.name, kind.command(ports), ports.port, core=place.core, folder=own, authority=str(place.authority)
+    )
     try:
         process.wait()
     except Unavailable:

@@ -37,17 +37,19 @@ def _translated(message: Json) -> Json:
             return message
 
 
-def _message(content: list[Json]) -> dict[str, Any]:
+def message(content: list[Json], stop_reason: str | None) -> dict[str, Any]:
+    """A whole response."""
     known = {"id": "msg_01A", "type": "message", "role": "assistant", "model": MODEL, "content": content}
-    return {**known, "stop_reason": "end_turn" if content else None, "stop_sequence": None, "usage": _USAGE}
+    return {**known, "stop_reason": stop_reason, "stop_sequence": None, "usage": _USAGE}
 
 
 MESSAGES_ANSWER = msgspec.json.encode(
-    _message(
+    message(
         [
             {"type": "thinking", "thinking": "All is well. " * 30, "signature": "EqQBCgIYAhIM" * 8},
             {"type": "text", "text": "Done. " * 20},
-        ]
+        ],
+        "end_turn",
     )
 )
 
@@ -58,7 +60,7 @@ def messages_events(count: int) -> list[bytes]:
 
 
 def _events(count: int) -> Iterable[tuple[str, Json]]:
-    yield "message_start", {"message": _message([])}
+    yield "message_start", {"message": message([], None)}
     yield "content_block_start", {"index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}}
     for _ in range(count // 2):
         yield "content_block_delta", {"index": 0, "delta": {"type": "thinking_delta", "thinking": " think"}}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
-from typing import NamedTuple
-
-from bench.load.bodies import CONVERSATIONS
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 NGINX = "nginx"
 
@@ -39,76 +37,78 @@ class Figures:
         one, other = self.median(what, contender), self.median(what, to)
         return one / other if one is not None and other else None
 
-    def contenders(self) -> list[str]:
-        """In the order in which they took their turns."""
-        return max(([*found] for found in self.rounds.values()), key=len, default=[])
-
 
 class Aim(NamedTuple):
-    """What a figure should be, and what it is."""
+    """What a figure should be: at most so many times another's, or so much at most."""
 
-    text: str
-    is_kept: Callable[[float], bool]
-    value: float | None
+    row: str
+    most: float
+    ours: str = "thoughtline"
+    other: str = NGINX
+
+    def value(self, figures: Figures) -> float | None:
+        return figures.ratio(self.row, self.ours, self.other) if self.other else figures.median(self.row, self.ours)
 
 
-def table(figures: Figures, size: Size) -> str:
-    lines = _rows(figures, "CPU µs per request", [(one.name, one.name) for one in CONVERSATIONS])
-    lines += _rows(
-        figures, f"CPU µs per chunk at {size.streams} streams", [("chunk", "chunk of 215 bytes, 5 ms apart")]
-    )
-    lines += _added(figures, "first byte later than direct, ms")
-    lines += _rows(figures, f"kB per open stream, {size.open_streams} open", [("memory", "standing still")])
+_TRANSLATED = ("thoughtline, Messages to chat", "thoughtline, chat to Messages")
+AIMS = (
+    Aim("plain", 10),
+    Aim("one", 5.5),
+    Aim("turns", 13),
+    Aim("session", 4.5),
+    Aim("pauses", 4.5),
+    Aim("marks", 3.5, "thoughtline, Messages"),
+    Aim("chunk", 2.6),
+    Aim("memory", 62, other=""),
+    Aim("memory-tls", 36, "thoughtline, TLS", other=""),
+    *(Aim(row, most, ours, "thoughtline") for row, most in (("plain", 1.3), ("chunk", 1.1)) for ours in _TRANSLATED),
+)
+LITELLM_AIM, FIRST_BYTE_AIM = 40.0, 1.0
+"""Times as much CPU as ours at least; milliseconds after nginx at most."""
+
+
+class _Row(Protocol):
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def unit(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+def table(figures: Figures, rows: Sequence[_Row]) -> str:
+    lines: list[str] = []
+    for row in rows:
+        lines.append(f"\n{f'{row.unit}: {row.name}':72} {'median':>9} {'lowest':>9} {'highest':>9} {'x nginx':>8}")
+        for contender, values in figures.rounds.get(row.key, {}).items():
+            line = f"  {contender:70} {statistics.median(values):9.2f} {min(values):9.2f} {max(values):9.2f}"
+            ratio = figures.ratio(row.key, contender, NGINX)
+            lines.append(line + (f" {ratio:8.2f}" if ratio is not None else ""))
     return "\n".join([*lines, "", *_aims(figures)])
 
 
-def _rows(figures: Figures, title: str, names: list[tuple[str, str]]) -> list[str]:
-    lines = [f"\n{title:42} {'median':>9} {'lowest':>9} {'highest':>9} {'x nginx':>8}"]
-    for what, shown in names:
-        lines.append(f"  {shown}")
-        for contender in figures.contenders():
-            values = figures.rounds.get(what, {}).get(contender)
-            if values:
-                row = f"    {contender:38} {statistics.median(values):9.1f} {min(values):9.1f} {max(values):9.1f}"
-                ratio = figures.ratio(what, contender, NGINX)
-                lines.append(row + (f" {ratio:8.2f}" if ratio is not None else ""))
-    return lines
-
-
-def _added(figures: Figures, title: str) -> list[str]:
-    lines = [f"\n{title:42} {'median':>9}"]
-    for what in [name for name in figures.rounds if name.startswith("first byte")]:
-        lines.append(f"  {what.partition(', ')[2]}")
-        direct = figures.median(what, "direct") or 0.0
-        for contender in figures.contenders():
-            value = figures.median(what, contender)
-            if value is not None and contender != "direct":
-                lines.append(f"    {contender:38} {value - direct:9.2f}")
-    return lines
-
-
 def _aims(figures: Figures) -> list[str]:
-    ours = "thoughtline"
-    others = next((name for name in figures.contenders() if name.startswith("LiteLLM")), "")
-    plain = CONVERSATIONS[0].name
-    litellm, own = figures.median(plain, others), figures.median(plain, ours)
-    aims = [
-        Aim(f"at most 6 x nginx per request ({one.name})", lambda x: x <= 6, figures.ratio(one.name, ours, NGINX))
-        for one in CONVERSATIONS[:3]
-    ]
-    aims += [
-        Aim("at most 2.2 x nginx per chunk", lambda x: x <= 2.2, figures.ratio("chunk", ours, NGINX)),
-        Aim(
-            "at least 100 x less than LiteLLM per request",
-            lambda x: x >= 100,
-            litellm / own if litellm and own else None,
-        ),
-        Aim("at most 60 kB per open stream", lambda x: x <= 60, figures.median("memory", ours)),
-    ]
-    return [f"aim: {aim.text:60} {_verdict(aim)}" for aim in aims]
+    """What was measured of what is aimed at."""
+    lines = []
+    for aim in AIMS:
+        value = aim.value(figures)
+        if value is not None:
+            to = f" to {aim.other}" if aim.other else " kB"
+            lines.append(_aim(f"{aim.row}: {aim.ours}{to}, at most {aim.most:g}", value, value <= aim.most))
+    litellm = next((name for name in figures.rounds.get("plain", {}) if name.startswith("LiteLLM")), "")
+    times = figures.ratio("plain", litellm, "thoughtline")
+    if times is not None:
+        lines.append(_aim(f"plain: LiteLLM to thoughtline, at least {LITELLM_AIM:g}", times, times >= LITELLM_AIM))
+    ours, nginx = (figures.median("first-byte-turns", name) for name in ("thoughtline", NGINX))
+    if ours is not None and nginx is not None:
+        late = ours - nginx
+        lines.append(
+            _aim(f"first-byte-turns: ms after nginx, at most {FIRST_BYTE_AIM:g}", late, late <= FIRST_BYTE_AIM)
+        )
+    return lines
 
 
-def _verdict(aim: Aim) -> str:
-    if aim.value is None:
-        return "not measured"
-    return f"{aim.value:8.1f}  {'kept' if aim.is_kept(aim.value) else 'missed'}"
+def _aim(text: str, value: float, is_kept: bool) -> str:
+    return f"aim: {text:75} {value:8.2f}  {'kept' if is_kept else 'missed'}"

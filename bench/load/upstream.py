@@ -3,6 +3,7 @@
 It answers every POST by the mode it is in, which the benchmark sets over `GET /bench/...`:
 
     turns    reads the request and gives the turn that comes next in its conversation
+    session  the same for a session (`sessions.py`)
     whole    one and the same answer
     stream   events, one each 5 ms
     idle     a few events, and then nothing
@@ -23,6 +24,7 @@ import uvloop
 
 from bench.load.bodies import LAST_ANSWER, answer_body, stream_events, turn_asked_for
 from bench.load.messages import MESSAGES_ANSWER, messages_events
+from bench.load.sessions import session_asked_for
 
 PACE_SECONDS = 0.005
 _BEGINNING = 4
@@ -116,6 +118,10 @@ class Provider(asyncio.Protocol):
             case "turns":
                 conversation, turns = turn_asked_for(b"".join(body))
                 write(_whole(answer_body(conversation.answer(turns))))
+            case "session":
+                self._script.last = b"".join(body)
+                session, number = session_asked_for(self._script.last)
+                write(_whole(session.answer(number)))
             case "stream":
                 write(_STREAM_HEAD + replies.pieces[0])
                 self._later(replies.pieces, 1)

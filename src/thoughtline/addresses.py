@@ -91,6 +91,16 @@ def is_private_address(text: str) -> bool | None:
     return not found.is_global
 
 
+def is_this_machine(peer: str) -> bool:
+    """Whether an address is of the loopback interface; none at all is that of a socket in the file system."""
+    try:
+        address = ipaddress.ip_address(peer) if peer else None
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return address is None or (mapped or address).is_loopback
+
+
 def _translated(found: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     """NAT64: RFC 6052."""
     return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF) if found in _NAT64 else None

@@ -100,11 +100,12 @@ def reasoning_request_params(model: str, provider: str, has_tools: bool) -> Json
 # --- from responses --------------------------------------------------------------------------------------------------
 
 
-def extract_from_stream_chunk(parsed: JsonObject, choice: int = 0) -> list[Any] | None:
+def extract_from_stream_chunk(parsed: JsonObject | None, choice: int = 0) -> list[Any] | None:
     """The `reasoning_details` entries that one chunk brings for one answer; None if it has no such list.
 
     Pieces of one entry come in several chunks: keep every list, and put them together with `merge_stream_details`.
     """
+    parsed = parsed or {}
     places = [parsed]
     for at, found in enumerate(_objects(parsed.get("choices"))):
         if found.get("index", at) == choice:
@@ -122,14 +123,15 @@ def merge_stream_details(lists: Iterable[Sequence[Any] | None]) -> list[Any]:
     return [json.loads(bytes(raw)) for raw in merger.raws()]
 
 
-def extract_from_response(choice: JsonObject) -> ReasoningDetails | None:
+def extract_from_response(choice: JsonObject | None) -> ReasoningDetails | None:
     """The reasoning of one whole answer, in every member that has some. An empty list says something; it is kept."""
-    message = choice.get("message")
+    message = (choice or {}).get("message")
     return _reasoning_in(message) if isinstance(message, dict) else None
 
 
-def extract_thought_signature_from_part(part: JsonObject) -> str | None:
+def extract_thought_signature_from_part(part: JsonObject | None) -> str | None:
     """The signature of a Gemini part, in either spelling. An empty one is none."""
+    part = part or {}
     found = [part.get("thoughtSignature"), part.get("thought_signature")]
     return next((value for value in found if isinstance(value, str) and value), None)
 
@@ -170,13 +172,15 @@ def _without_repeats(lists: Iterable[list[Any]]) -> list[Any]:
 # --- on tool calls ---------------------------------------------------------------------------------------------------
 
 
-def attach_to_tool_calls(tool_calls: Sequence[JsonObject], reasoning: ReasoningDetails | None) -> list[JsonObject]:
+def attach_to_tool_calls(
+    tool_calls: Sequence[JsonObject] | None, reasoning: ReasoningDetails | None
+) -> list[JsonObject]:
     """New calls that carry the reasoning of their turn through whatever runs them.
 
     Details and text are the turn's, so that any call that comes back brings them. A signature is the first call's
     alone. What a call has of its own it keeps.
     """
-    attached = [deepcopy(call) for call in tool_calls]
+    attached = [deepcopy(call) for call in tool_calls or ()]
     for position, call in enumerate(attached):
         if reasoning is None:
             break
@@ -189,9 +193,9 @@ def attach_to_tool_calls(tool_calls: Sequence[JsonObject], reasoning: ReasoningD
     return attached
 
 
-def extract_from_tool_calls(tool_calls: Sequence[JsonObject]) -> ReasoningDetails | None:
+def extract_from_tool_calls(tool_calls: Sequence[JsonObject] | None) -> ReasoningDetails | None:
     """All the reasoning that some calls carry: entries of every call, the first signature, the first text."""
-    found = [held for call in tool_calls if (held := _reasoning_in(call)) is not None]
+    found = [held for call in tool_calls or () if (held := _reasoning_in(call)) is not None]
     lists = [held["reasoning_details"] for held in found if "reasoning_details" in held]
     result: ReasoningDetails = {"reasoning_details": _without_repeats(lists)} if lists else {}
     for held in reversed(found):
@@ -206,7 +210,7 @@ def extract_from_tool_calls(tool_calls: Sequence[JsonObject]) -> ReasoningDetail
 
 
 def build_assistant_message_with_reasoning(
-    tool_calls: Sequence[JsonObject], content: str | None = None, reasoning: ReasoningDetails | None = None
+    tool_calls: Sequence[JsonObject] | None, content: str | None = None, reasoning: ReasoningDetails | None = None
 ) -> JsonObject:
     """The chat message of a turn, with its reasoning where OpenRouter and its upstreams look for it.
 
@@ -224,12 +228,13 @@ def build_assistant_message_with_reasoning(
     return message
 
 
-def build_google_model_message_with_thinking(tool_calls: Sequence[JsonObject]) -> JsonObject:
+def build_google_model_message_with_thinking(tool_calls: Sequence[JsonObject] | None) -> JsonObject:
     """The Gemini content of a turn that called tools.
 
     The first part is the one that Gemini checks. A signature that calls share is written there once; calls that have
     their own keep them.
     """
+    tool_calls = tool_calls or ()
     signatures = [_signature_in(call) for call in tool_calls]
     if signatures and signatures[0] is None:
         signatures[0] = next(filter(None, signatures), None)

@@ -13,168 +13,50 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
+from thoughtline.contract_book import ContractBook
 from thoughtline.formats import FORMATS
-from thoughtline.formats.leaving_out import without_members
 from thoughtline.formats.lone_surrogates import peek
 from thoughtline.formats.weighing import decode_bounded, is_light, is_light_conversation
 from thoughtline.healing import Healed, Sent, heal
 from thoughtline.lessons import TTL_SECONDS, Lessons
-from thoughtline.providers import CONTRACTS, UNKNOWN, Contract, Dialect, Rung
-from thoughtline.replay.carrying import NOTHING_CARRIED, Carried, HandsOver, Quotes
-from thoughtline.replay.detection import as_asked, host_of, resolve, with_tools
-from thoughtline.replay.findings import Finding
-from thoughtline.replay.inherit import inheriting
+from thoughtline.prepared import MemberEdits, Original, Prepared, edited, planned
+from thoughtline.providers import Contract, Dialect
+from thoughtline.replay.carrying import NOTHING_CARRIED, Carried, HandsOver
+from thoughtline.replay.detection import as_asked
 from thoughtline.replay.keys import walk
 from thoughtline.replay.known import known_steps, needs_of_all
 from thoughtline.replay.learning import learned_from_answer
 from thoughtline.replay.matching import Found
-from thoughtline.replay.planner import Needs, Plan, Policy, needs, plan
-from thoughtline.replay.refusals import Correction
+from thoughtline.replay.planner import Needs, needs
+from thoughtline.replay.remembering import Conversations, Cut, premises_of, still_holds
+from thoughtline.resuming import begun, conversation, gone_on, is_worth_remembering
 from thoughtline.stores import Clock, Saved, Store
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, LimitExceeded, StoreError
 from thoughtline.values.identity import Identity
-from thoughtline.values.outcome import Counts, Outcome
 from thoughtline.values.records import Key, Record
-from thoughtline.values.turn_notes import is_missed
 from thoughtline.values.turns import FormatName, Transcript
 from thoughtline.working import Work, at_once
 
 MOST_HEALINGS = 2
-_MAX_RESOLVED = 4096
+REMEMBERED_BYTES = 64 * 2**20
+"""What the conversations of late may take in memory."""
+
 _KEYS_AT_ONCE = 500
 """Looked for in one go: a store that answers on the loop takes a few milliseconds for so many."""
-MAX_FINDINGS = 64
-"""As many as are told of one exchange."""
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
-
-
-MemberEdits: TypeAlias = tuple[tuple[str, bytes], ...]
-
-
-class ContractBook:
-    """Which contract holds where: built-in rows, what settings change of them, and what was learned."""
-
-    def __init__(
-        self,
-        lessons: Lessons,
-        overrides: dict[str, Contract] | None = None,
-        fixed: dict[str, Contract] | None = None,
-        on_miss: dict[str, tuple[Rung, ...]] | None = None,
-        dialects: dict[str, Dialect] | None = None,
-        *,
-        inherits: bool = False,
-    ) -> None:
-        self._lessons = lessons
-        self._overrides = overrides or {}
-        self._fixed = fixed or {}
-        self._on_miss = on_miss or {}
-        self._dialects = dialects or {}
-        self._inherits = inherits
-        self._resolved: dict[tuple[str, str, str, FormatName], Contract] = {}
-
-    def contract_for(self, target: Destination) -> Contract:
-        key = (target.provider, target.endpoint, target.model, target.format)
-        found = self._resolved.get(key)
-        if found is None:
-            found = self._resolve(target)
-            if len(self._resolved) >= _MAX_RESOLVED:
-                self._resolved.clear()
-            self._resolved[key] = found
-        return self._lessons.apply(found, target)
-
-    def _resolve(self, target: Destination) -> Contract:
-        """A contract that settings give a provider is of one format; in its others detection decides."""
-        fixed = self._fixed.get(target.provider)
-        found = resolve(target)
-        if fixed is not None and fixed.format == target.format:
-            found = with_tools(fixed, host_of(target))
-        found = _changed(found, self._overrides.get(found.name))
-        dialect = self._dialects.get(target.provider)
-        if dialect is None or "dialects" not in FORMATS[target.format].quirks:
-            return found
-        may_seal = found.name == UNKNOWN.name  # where a person says which member it is, nothing else is guessed
-        return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
-
-    def policy_for(self, contract: Contract) -> Policy:
-        ladder = self._on_miss.get(contract.name)
-        if ladder is None and self._inherits and contract.takes == "text":
-            ladder = inheriting(contract.ladder)
-        return Policy(ladder, self._lessons.refused)
-
-
-def _changed(found: Contract, override: Contract | None) -> Contract:
-    """What settings change of a row, and nothing else: detection has made the row fit its host."""
-    if override is None:
-        return found
-    row = CONTRACTS[found.name]
-    return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})
 
 
 class Recalls(Protocol):
     """Fetches what other models thought, for a request whose records were found."""
 
     def __call__(self, needed: Needs, found: Found, transcript: Transcript, *, work: Work) -> Awaitable[HandsOver]: ...
-
-
-class Prepared(Struct, frozen=True, gc=False):
-    """A request on its way. Without a `transcript` its body could not be read and goes out as it came."""
-
-    destination: Destination
-    identity: Identity
-    body: bytes
-    contract: Contract
-    policy: Policy = Policy()
-    transcript: Transcript | None = None
-    needed: Needs | None = None
-    found: Found = {}
-    plan: Plan | None = None
-    healings: int = 0
-    corrections: tuple[Correction, ...] = ()
-    problem: DecodeError | EncodeError | None = None
-    carried: Carried = NOTHING_CARRIED
-    handover: HandsOver | None = None
-    quotation: Quotes | None = None
-
-    @property
-    def counts(self) -> Counts:
-        return self.plan.counts if self.plan else Counts()
-
-    @property
-    def missed(self) -> int:
-        """How many turns needed reasoning and did not get their own back."""
-        done = self.counts
-        if self.plan is None or not (done.blank or done.missing or done.inherited):
-            return 0
-        return sum(map(is_missed, self.plan.notes))
-
-    @property
-    def summary(self) -> Prepared:
-        """What there is to tell of it, without what was said in it: that may be long, and is sent."""
-        plan = replace(self.plan, edits=(), member_edits=()) if self.plan else None
-        carried = Carried(findings=self.carried.findings)
-        return replace(
-            self, body=b"", transcript=None, needed=None, found={}, plan=plan, carried=carried, handover=None
-        )
-
-    @property
-    def outcome(self) -> Outcome:
-        planned = self.plan.findings if self.plan else ()
-        quotation = self.quotation
-        findings = (*self.carried.findings, *planned, *(quotation.findings if quotation else ()))
-        quotes = len(quotation.quotes) if quotation else 0
-        done = {**self.counts.counted, "healed": 1 if self.healings else 0, "checkpoints": quotes}
-        return Outcome(
-            **done,
-            added_chars=len(quotation.text) if quotation else 0,
-            findings=tuple((finding.rule, finding.place) for finding in findings[:MAX_FINDINGS]),
-        )
 
 
 def first_model(body: bytes) -> str:
@@ -201,12 +83,21 @@ _named = msgspec.json.Decoder(_Named)
 class Replayer:
     """Requests and responses in, a store behind. `work` is how what takes long is done."""
 
-    def __init__(self, store: Store, lessons: Lessons, book: ContractBook, clock: Clock, work: Work = at_once) -> None:
+    def __init__(
+        self,
+        store: Store,
+        lessons: Lessons,
+        book: ContractBook,
+        clock: Clock,
+        work: Work = at_once,
+        remembered_bytes: int = REMEMBERED_BYTES,
+    ) -> None:
         self._store = store
         self._lessons = lessons
         self._book = book
         self._clock = clock
         self._work = work
+        self._conversations = Conversations(remembered_bytes)
 
     def contract_for(self, destination: Destination) -> Contract:
         return self._book.contract_for(destination)
@@ -220,26 +111,94 @@ class Replayer:
         edits: MemberEdits = (),
         recall: Recalls | None = None,
         carried: Carried = NOTHING_CARRIED,
+        cut: Cut | None = None,
     ) -> Prepared:
         """What to send for a request. `model` stands in for the one that the body names, `edits` for other members.
 
-        With `recall`, what other models thought is quoted where this one can't take it natively.
+        With `recall`, what other models thought is quoted where this one can't take it natively. `cut` is what
+        `cut_for` found, for those who have asked.
         """
+        original = Original(body, destination, identity, model=model, edits=edits, carried=carried)
+        is_own = recall is None and not carried.records and carried.call_ids is None
+        if not is_own or not self._conversations.are_kept:
+            return await self._whole(original, recall)
+        cut = cut or self.cut_for(self.cuts(body, destination.format, identity.tenant), destination, identity)
+        resumed = await self._resumed(original, cut) if cut is not None else None
+        return resumed or await self._remembered(await self._whole(original), body)
+
+    async def _whole(self, original: Original, recall: Recalls | None = None) -> Prepared:
+        body, destination, identity = original[:3]
         contract = self._book.contract_for(destination)
         try:
             contract, transcript = await self.work_for(body)(partial(_read, body, destination.format, contract))
         except DecodeError as problem:
-            is_changed = edits or (model and model != first_model(body))
+            is_changed = original.edits or (original.model and original.model != first_model(body))
             if is_changed and isinstance(problem, LimitExceeded):
                 raise  # what is not read can't be changed
             return Prepared(destination, identity, body, contract, problem=problem)
-        if model and model != transcript.model:
-            transcript = transcript.with_member("model", msgspec.json.encode(model))
-        for name, value in edits:
-            transcript = transcript.with_member(name, value)
         return await self.prepare_decoded(
-            transcript, destination, identity, contract=contract, carried=carried, recall=recall
+            edited(transcript, original),
+            destination,
+            identity,
+            contract=contract,
+            carried=original.carried,
+            recall=recall,
         )
+
+    @property
+    def remembered_size(self) -> int:
+        """What the conversations of late take in memory, in bytes."""
+        return self._conversations.size
+
+    def forget_conversations(self) -> None:
+        """Something was deleted: what was made of it need not stay in memory until somebody asks for it again."""
+        self._conversations.clear()
+
+    def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
+        """Where a body begins as requests of late did, the longest beginning first."""
+        return self._conversations.cuts(body, format, tenant)
+
+    def cut_for(self, cuts: Sequence[Cut], destination: Destination, identity: Identity) -> Cut | None:
+        """The one of them that was prepared for the same destination, caller and session, by the same rules."""
+        if not cuts:
+            return None
+        contract = self._book.contract_for(destination)
+        policy = self._book.policy_for(contract)
+        for cut in cuts:
+            premises = premises_of(destination, identity, as_asked(contract, cut.short), policy)
+            if cut.conversation.premises == premises:
+                return cut
+        return None
+
+    async def _resumed(self, original: Original, cut: Cut) -> Prepared | None:
+        """With only what is new worked through; None where that is not enough to know what to send."""
+        work, known = self.work_for(cut.short), cut.looked_up
+        prepared = await work(partial(begun, original, cut))
+        if prepared is None or prepared.needed is None:
+            return None
+        needed, tenant = prepared.needed, original.identity.tenant
+        found = await self._find_all(tenant, [*[key for key, _ in known], *needed.first])
+        if not still_holds(known, found):
+            self._conversations.drop(cut.conversation)
+            return None
+        needed, rest = _settled(needed, found)
+        if rest:
+            found = {**found, **await self._find_all(tenant, rest)}
+        done = await work(partial(gone_on, replace(prepared, needed=needed, found=found), cut, original.body))
+        if done is None:
+            return None
+        prepared, segments = done
+        self._conversations.go_on(cut, segments, self._clock())
+        self._store.counters.tell(prepared.counts.restored, prepared.missed)
+        return replace(prepared, whole=partial(self._whole, original))
+
+    async def _remembered(self, prepared: Prepared, body: bytes) -> Prepared:
+        """A request that was worked through, of which the next one may know the beginning."""
+        if is_worth_remembering(prepared):
+            kept = await self.work_for(body)(partial(conversation, prepared, body))
+            if kept is not None:
+                self._conversations.begin(kept, body, self._clock())
+        return prepared
 
     async def prepare_decoded(
         self,
@@ -271,7 +230,7 @@ class Replayer:
         if recall is not None:
             prepared = replace(prepared, handover=await recall(needed, found, transcript, work=work))
         try:
-            prepared = await work(partial(_planned, prepared))
+            prepared = await work(partial(planned, prepared))
         except EncodeError as problem:  # what was planned can't be written: better nothing than no request
             body = FORMATS[transcript.format].bodies.encode_request(transcript, contract.dialect)
             return replace(prepared, body=body, problem=problem)
@@ -292,8 +251,9 @@ class Replayer:
             healed = heal(status, answer, _sent(prepared), self._clock())
             if healed is None:
                 return None
+            prepared = await prepared.whole() if prepared.whole is not None else prepared
             amended = await self._amended(prepared, healed)
-            again = await self._work_for(prepared.transcript)(partial(_planned, amended))
+            again = await self.work_for(prepared.body)(partial(planned, amended))
         except (DecodeError, EncodeError):
             return None
         return None if again.body == prepared.body else again
@@ -404,24 +364,6 @@ def _last_step(transcript: Transcript, identity: Identity) -> Needs:
 def _read_again(transcript: Transcript, dialect: Dialect) -> Transcript:
     bodies = FORMATS[transcript.format].bodies
     return bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
-
-
-def _planned(prepared: Prepared) -> Prepared:
-    """With its plan made and carried out."""
-    transcript, needed = prepared.transcript, prepared.needed
-    assert transcript is not None
-    assert needed is not None
-    contract, found, policy = prepared.contract, prepared.found, prepared.policy
-    planned = plan(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy)
-    applied, quotation = planned.apply(transcript), None
-    if prepared.handover is not None:
-        applied, quotation = prepared.handover.carry_on(applied, prepared.contract)
-    body = FORMATS[transcript.format].bodies.encode_request(applied, prepared.contract.dialect)
-    body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
-    if refused:
-        dropped = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
-        planned = replace(planned, findings=(*planned.findings, *dropped))
-    return replace(prepared, plan=planned, body=body, quotation=quotation)
 
 
 def _sent(prepared: Prepared) -> Sent:

@@ -82,6 +82,11 @@ def identity_of(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> Ide
     return Identity(tenant, _in_body(body), agent)
 
 
+def session_of(headers: Mapping[bytes, bytes], body: bytes) -> str | None:
+    """The session that a request names: in its headers, lower case as HTTP/2 has them, or in its body."""
+    return identity_of("", headers, body).session
+
+
 def unnamed_session(transcript: Transcript) -> str:
     """A name for a conversation whose client names none: how it began. No client can name one so."""
     words = ""

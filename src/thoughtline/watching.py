@@ -7,6 +7,8 @@ turns that were cut short.
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -14,9 +16,9 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight
+from thoughtline.prepared import Prepared
 from thoughtline.replay.capture import captured_at, end_of
 from thoughtline.replay.keys import Spot
-from thoughtline.replayer import Prepared
 from thoughtline.sessions import unnamed_session
 from thoughtline.values.errors import DecodeError, LimitExceeded
 from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone, UsageReported
@@ -24,6 +26,8 @@ from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn, Usage
+
+log = logging.getLogger(__name__)
 
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
@@ -129,7 +133,9 @@ def session_of(prepared: Prepared) -> str | None:
     """What the client says, else a name made of how the conversation began."""
     if prepared.identity.session or prepared.transcript is None:
         return prepared.identity.session
-    return prepared.handover.session if prepared.handover else unnamed_session(prepared.transcript)
+    if prepared.handover is not None:
+        return prepared.handover.session
+    return prepared.begun or unnamed_session(prepared.transcript)
 
 
 def provenance_of(prepared: Prepared) -> Provenance:
@@ -196,3 +202,9 @@ class StreamWatch(Watch):
             except DecodeError as problem:
                 self.problem = problem
         return self.has_news
+
+
+def log_problem(what: str, problem: BaseException) -> None:
+    """Without the problem's own words: they might quote content."""
+    where = "".join(traceback.format_tb(problem.__traceback__)[-3:])
+    log.error("%s: %s\n%s", what, type(problem).__name__, where)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 import thoughtline
 from thoughtline import formats
 from thoughtline.addresses import address
-from thoughtline.audit import guess_format
+from thoughtline.auditing import guess_format
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.injection import inject
 from thoughtline.formats import FORMATS, STREAM_FORMATS, Wire

@@ -25,13 +25,14 @@ from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.state import State, make_state
-from thoughtline.settings import Settings
+from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import open_store
 
 Result = TypeVar("Result")
 Calls = Counter[tuple[str, str]]
 """By file and function."""
 
+REPLAY = ReplaySettings()
 HEADERS = (
     (b"host", b"127.0.0.1:4000"),
     (b"accept", b"application/json"),
@@ -136,6 +137,10 @@ class Client:
         return b"".join(message.get("body", b"") for message in self.sent)
 
     @property
+    def state(self) -> State:
+        return self._app.state
+
+    @property
     def headers(self) -> dict[bytes, bytes]:
         return dict(self.sent[0]["headers"])
 
@@ -157,10 +162,16 @@ class Client:
 
 
 def with_gateway(
-    provider: MadeUp, use: Callable[[Client], Awaitable[Result]], path: str = "/deepseek/v1/chat/completions"
+    provider: MadeUp,
+    use: Callable[[Client], Awaitable[Result]],
+    path: str = "/deepseek/v1/chat/completions",
+    *,
+    replay: ReplaySettings = REPLAY,
 ) -> Result:
     """Do something with a gateway that remembers in memory and asks this provider."""
-    settings = replace(Settings(), providers={**PROVIDERS, "deepseek": moved("deepseek", "http://127.0.0.1:9/v1")})
+    settings = replace(
+        Settings(), replay=replay, providers={**PROVIDERS, "deepseek": moved("deepseek", "http://127.0.0.1:9/v1")}
+    )
 
     async def opened() -> State:
         store = await open_store("memory://", settings.store)

@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS, Provider
+from thoughtline.credentials import account_of, tenant_of
 from thoughtline.failover.health import TargetHealth
-from thoughtline.gateway.access import Caller, KnowsKeys, NoKeys, account_of, keys_for, tenant_of, visitor
+from thoughtline.gateway.access import Caller, KnowsKeys, NoKeys, keys_for, visitor
 from thoughtline.gateway.access import admit as admit_visitor
 from thoughtline.gateway.client_keys import ClientKey, make_secret
 from thoughtline.settings import Settings

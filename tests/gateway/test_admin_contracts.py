@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tests.gateway.managing import Managed, managed
 from thoughtline import providers
-from thoughtline.audit import audit
+from thoughtline.auditing import audit
 from thoughtline.lessons import key_of
 from thoughtline.replay.refusals import Correction, Evidence
 from thoughtline.settings import Settings

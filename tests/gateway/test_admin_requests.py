@@ -138,12 +138,13 @@ def test_a_healed_request() -> None:
 
 def test_an_error_that_is_not_about_reasoning() -> None:
     """No rule and no remedy; its words without the keys that it quotes, and no more than 500 characters of them."""
-    said = {"error": {"message": f"Incorrect API key provided: sk-proj-1234567890abcdef. {'x' * 900}", "code": "bad"}}
+    quoted = f"Incorrect API key provided: sk-proj-1234567890abcdef, plain-key-of-mine. {'x' * 900}"
+    said = {"error": {"message": quoted, "code": "bad"}}
     with scripted((), 400, json.dumps(said).encode()) as up, managed(simulators={"deepseek": up.url}) as gateway:
-        view = explained(gateway, gateway.send([USER]))
+        view = explained(gateway, gateway.send([USER], key="plain-key-of-mine"))
     (refusal,) = view["tried"][0]["refusals"]
     assert (refusal["rule"], refusal["remedy"], refusal["meaning"], refusal["code"]) == ("", "", "", "bad")
-    assert refusal["words"].startswith("Incorrect API key provided: sk-*** xxx")
+    assert refusal["words"].startswith("Incorrect API key provided: sk-***, ***. xxx")
     assert len(refusal["words"]) == 500
 
 
@@ -226,7 +227,7 @@ def test_a_turn_whose_time_is_over(tmp_path: Path) -> None:
     simulators = {"deepseek": served("deepseek").url}
     with running(simulators, settings, f"sqlite:///{tmp_path}/kept.db", clock=lambda: now[0]) as one:
         gateway = Managed(one, Pauses())
-        one.state.store._durable._clock = one.state.store._front._clock = lambda: now[0]  # type: ignore[attr-defined]
+        one.state.store._durable._clock = one.state.store._front._clock = lambda: now[0]  # type: ignore[attr-defined] # of a layered store
         (answer,) = gateway.ask("list the files")
         now[0] += 8 * 86400
         view = explained(gateway, gateway.send([USER, *followed({**answer, "reasoning_content": None})]))

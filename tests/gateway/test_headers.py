@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.gateway.headers import credential_of, request_headers, response_headers, without_credentials
+from thoughtline.credentials import credential_of
+from thoughtline.gateway.headers import request_headers, response_headers, without_credentials
 
 DEEPSEEK = PROVIDERS["deepseek"]
 

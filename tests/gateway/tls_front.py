@@ -28,7 +28,8 @@ from tests.stores.servers import free_port, read_until
 
 _CONFIGURATION = """
 daemon off; master_process off; error_log stderr notice; pid nginx.pid;
-events { worker_connections 512; }
+worker_rlimit_nofile 16384;
+events { worker_connections %(connections)d; }
 http {
     log_format seen "$server_protocol $connection"; access_log /dev/stdout seen;
     client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
@@ -69,12 +70,12 @@ class Front:
 
 
 @contextlib.contextmanager
-def front(upstream: str, *, http2: str = "on", requests: int = 1000) -> Iterator[Front]:
-    """A front before an upstream; a connection serves so many requests."""
+def front(upstream: str, *, http2: str = "on", requests: int = 1000, connections: int = 512) -> Iterator[Front]:
+    """A front before an upstream; a connection serves so many requests, and there may be so many of them."""
     folder = Path(tempfile.mkdtemp(prefix="front-"))
     certify(folder)
     port = free_port()
-    values = {"port": port, "http2": http2, "upstream": upstream, "requests": requests}
+    values = {"port": port, "http2": http2, "upstream": upstream, "requests": requests, "connections": connections}
     (folder / "nginx.conf").write_text(_CONFIGURATION % values)
     process = _started(folder)
     assert process.stdout is not None

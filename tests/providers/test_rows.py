@@ -11,7 +11,7 @@ import pytest
 
 import thoughtline
 from thoughtline import catalogue, providers
-from thoughtline.audit import audit
+from thoughtline.auditing import audit
 from thoughtline.codecs import FormatReasoningCodec, codec_for
 from thoughtline.healing import Sent, heal
 from thoughtline.preserver import requires_reasoning_preservation

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thoughtline.audit import audit, guess_format
+from thoughtline.auditing import audit, guess_format
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import capture
 from thoughtline.replay.findings import Finding

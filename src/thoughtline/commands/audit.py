@@ -11,7 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from thoughtline.audit import audit
+from thoughtline.auditing import audit
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import span_at
 from thoughtline.replay.findings import Finding

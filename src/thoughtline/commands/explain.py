@@ -125,7 +125,7 @@ def line_of(row: RequestRow) -> str:
 
 def show(console: Console, view: RequestView) -> None:
     """A request with all that is known of it."""
-    console.print(f"[bold]{view.id}[/bold]  {line_of(view)}")
+    console.print(line_of(view))
     for name, value in _facts(view):
         if value:
             console.print(f"  [dim]{name:<9}[/dim] {escape(value)}")

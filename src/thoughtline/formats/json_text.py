@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
@@ -29,6 +29,8 @@ _LINE_BREAKS = ((b"\xc2\x85", rb"\u0085"), (b"\xe2\x80\xa8", rb"\u2028"), (b"\xe
 at U+2028 and U+2029 (@google/genai), Python's `splitlines` at U+0085 too (httpx `iter_lines`)."""
 
 _BETWEEN = b", \t\n\r"
+_BLANK = b" \t\n\r"
+_SHORT_NAME = 40
 _AFTER_VALUE = (b",", b"}", b" ", b"\t", b"\n", b"\r")
 _WHITE = re.compile(rb"[ \t\n\r]*")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -38,6 +40,7 @@ _MSGSPEC_PLACE = re.compile(r" - at `\$?([^`]*)`$")
 _MSGSPEC_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _MSGSPEC_BYTE = re.compile(r" \(byte (\d+)\)")
 
+_text_of = msgspec.json.Encoder().encode
 _members_of = msgspec.json.Decoder(dict[str, Raw]).decode
 _list_decoder = msgspec.json.Decoder(list[Raw])
 _elements_of = _list_decoder.decode
@@ -59,7 +62,8 @@ class Member(NamedTuple):
 
 def encode(value: object) -> bytes:
     """A value as JSON text that stays one line for whoever reads it."""
-    return escape_line_breaks(msgspec.json.encode(value))
+    text = _text_of(value)
+    return text if text.isascii() else escape_line_breaks(text)
 
 
 def escape_line_breaks(text: bytes) -> bytes:
@@ -201,12 +205,16 @@ def member_spans(text: bytes) -> list[Member]:
     position = _skip_white(text, _skip_white(text, 0) + 1)
     while text[position : position + 1] not in (b"}", b""):
         if text[position : position + 1] == b",":
-            position = _skip_white(text, position + 1)
+            position += 1
+            if text[position] in _BLANK:
+                position = _skip_white(text, position)
         found = _STRING.match(text, position)
         if found is None:  # can't happen in what msgspec accepted
             raise DecodeError("unreadable member name", f"byte {position}")
         key = _string_of(found.group())
-        value_start = _skip_white(text, _skip_white(text, found.end()) + 1)
+        value_start = found.end() + 1
+        if text[value_start - 1] in _BLANK or text[value_start] in _BLANK:
+            value_start = _skip_white(text, _skip_white(text, value_start - 1) + 1)
         value = bytes(values[key])
         # Of a duplicated key msgspec knows only the last value: check before trusting the length. A number may begin
         # like another, so what follows must end it.
@@ -214,7 +222,9 @@ def member_spans(text: bytes) -> list[Member]:
         if not text.startswith(value, value_start) or text[end : end + 1] not in _AFTER_VALUE:
             end = _skip_value(text, value_start)
         spans.append(Member(key, position, value_start, end))
-        position = _skip_white(text, end)
+        position = end
+        if end < len(text) and text[end] in _BLANK:
+            position = _skip_white(text, end)
     return spans
 
 
@@ -324,9 +334,20 @@ def is_json(text: str) -> bool:
 
 def array(values: Iterable[Json]) -> bytes:
     """An array of values that are JSON text already."""
-    return b"[" + b",".join(bytes(value) for value in values) + b"]"
+    return b"[" + b",".join(map(bytes, values)) + b"]"
 
 
 def object_of(values: Iterable[tuple[str, Json | None]]) -> bytes:
     """An object of values that are JSON text already; those that are None are left out."""
-    return b"{" + b",".join(encode(key) + b":" + bytes(value) for key, value in values if value is not None) + b"}"
+    named = [
+        (_short_name(key) if len(key) <= _SHORT_NAME else encode(key) + b":") + bytes(value)
+        for key, value in values
+        if value is not None
+    ]
+    return b"{" + b",".join(named) + b"}"
+
+
+@lru_cache(maxsize=1024)
+def _short_name(key: str) -> bytes:
+    """A key with its colon. Nearly all are names that a format has for its members."""
+    return encode(key) + b":"

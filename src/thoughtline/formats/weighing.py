@@ -7,6 +7,9 @@ them. What is light is worked on at once; what is not belongs into a thread, whe
 
 from __future__ import annotations
 
+from operator import add
+from typing import NamedTuple
+
 from thoughtline.formats import FORMATS
 from thoughtline.providers import Dialect
 from thoughtline.values.errors import LimitExceeded
@@ -65,6 +68,27 @@ def check_weight(body: bytes) -> None:
         values += outside.count(b",")
         if containers > MAX_CONTAINERS or values > MAX_VALUES or escapes > MAX_ESCAPES:
             raise LimitExceeded("a conversation of more values than are read")
+
+
+class Weight(NamedTuple):
+    """Containers, values and escapes: as many as there may be at most."""
+
+    containers: int
+    values: int
+    escapes: int
+
+    def plus(self, other: Weight) -> Weight:
+        return Weight(*map(add, self, other))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a body of this weight is read, whatever stands in its strings."""
+        return self.containers <= MAX_CONTAINERS and self.values <= MAX_VALUES and self.escapes <= MAX_ESCAPES
+
+
+def weight_of(body: bytes) -> Weight:
+    """Told from bytes alone, so that a part of a body can be weighed."""
+    return Weight(body.count(b"{") + body.count(b"["), body.count(b","), body.count(b"\\"))
 
 
 def check_turns(transcript: Transcript) -> None:

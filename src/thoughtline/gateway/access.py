@@ -7,18 +7,16 @@ only a known key gets in, and the providers' keys stay inside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Protocol
 
 from msgspec import Struct
 
 from thoughtline.catalogue import Provider
+from thoughtline.credentials import account_of, credentials_of, tenant_of
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.client_keys import ClientKey, has_checksum
-from thoughtline.gateway.door import Head, check_head, is_direct, is_this_machine, is_website
-from thoughtline.gateway.headers import credentials_of
+from thoughtline.gateway.door import Head, check_head, is_direct, is_website
 from thoughtline.settings import ServerSettings, Settings
-from thoughtline.values.digests import named_digest
 from thoughtline.values.errors import Declined
 
 
@@ -97,19 +95,6 @@ def visitor(headers: Mapping[bytes, bytes], query: str, peer: str, http_version:
     return Visitor(
         tuple(shown), tenant, is_website=is_website(headers), is_direct=is_direct(headers, peer, http_version)
     )
-
-
-def tenant_of(credential: str, peer: str) -> str:
-    """A name for whoever holds a credential. Without one, callers of this machine are one, others are their address."""
-    if credential:
-        return "t-" + _hashed(b"tenant", credential)
-    return "local" if is_this_machine(peer) else "a-" + _hashed(b"address", peer)
-
-
-@lru_cache(1024)
-def account_of(credential: str) -> str:
-    """A name for the account that a credential belongs to, as the provider sees it."""
-    return _hashed(b"account", credential)
 
 
 def admit(visitor: Visitor, keys: KnowsKeys, *, is_insecure: bool = False) -> Caller:
@@ -195,8 +180,3 @@ def _require_open(caller: Caller, provider: Provider, *, is_near: bool) -> None:
             f"{provider.name} is on the gateway's own network, and closed to callers from elsewhere.",
             "Ask with a client key: `thoughtline keys add NAME` makes one.",
         )
-
-
-def _hashed(purpose: bytes, value: str) -> str:
-    # Keys of providers are long and random, so a plain digest can't be undone by guessing.
-    return named_digest(value, purpose).hex()

@@ -23,11 +23,11 @@ from thoughtline.gateway.dashboard import is_view
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
-from thoughtline.gateway.reading import log_problem
 from thoughtline.gateway.routing import MAX_PATH_BYTES, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State, with_shared
 from thoughtline.values.errors import Declined, SettingsError, StoreError, ThoughtlineError
+from thoughtline.watching import log_problem
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Gateway:
         state = await self._make_state()
         self.state = state._replace(envelope_key=await envelope_key(state.settings, state.store))
         self.state.bus.open()
-        await self.state.asking.open(self._answer)
+        await self.state.recent.asking.open(self._answer)
         await self.refresh()
         self._refreshing = asyncio.ensure_future(self._refresh())
 
@@ -127,7 +127,7 @@ class Gateway:
             self._refreshing.cancel()
         self.state.journal.flush()
         self.state.bus.close()
-        await self.state.asking.close()
+        await self.state.recent.asking.close()
         self.state.limits.counts.close()
         self.state.work.close()
         await self.state.upstreams.close()

@@ -16,37 +16,38 @@ from thoughtline.addresses import address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
+from thoughtline.credentials import account_of, credentials_of
+from thoughtline.encodings import unpacked
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
-from thoughtline.gateway.access import account_of
 from thoughtline.gateway.choosing import Target
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.estimating import estimate_body, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
     Headers,
-    credentials_of,
     request_headers,
     translated_headers,
     without_credentials,
 )
 from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.masking import MASK
 from thoughtline.gateway.plain_content import HEADER as CONTENT_HEADER
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.secrecy import check_what_goes_up
 from thoughtline.gateway.served import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
+from thoughtline.prepared import Prepared
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, classify
-from thoughtline.replayer import Prepared
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import DecodeError, EncodeError, ThoughtlineError
 from thoughtline.values.outcome import Outcome
+from thoughtline.values.turn_notes import NoteChain
 
 MAX_REFUSAL_BYTES = 4 * 2**20
 """An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""
@@ -76,16 +77,26 @@ class ErrorResponse(NamedTuple):
 
 
 class Attempt:
-    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key."""
+    """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
+
+    `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
+    What explains it, when somebody asks, begins as nothing.
+    """
+
+    started_at = 0.0
+    sends = 0
+    status = 0
+    error = ""
+    session: str | None = None
+    refusals: tuple[RefusalNote, ...] = ()
+    sent: KeptBodies | None = None
+    contract: Contract | None = None
+    corrections: tuple[Correction, ...] = ()
+    notes: NoteChain | None = None
+    was_healed = False
 
     def __init__(
-        self,
-        incoming: Incoming,
-        target: Target,
-        key: str,
-        *,
-        has_choice: bool = False,
-        is_last: bool = True,
+        self, incoming: Incoming, target: Target, key: str, *, has_choice: bool = False, is_last: bool = True
     ) -> None:
         route, provider = incoming.route, target.provider
         wire = FORMATS[route.format] if route.format is not None else USUAL
@@ -97,12 +108,10 @@ class Attempt:
         self.has_choice = has_choice
         self.is_generating = route.action == "generate"
         self.is_translated = target.format != route.format
-        # Whether what the caller shows may be seen by this target: no key of ours, and no other provider's.
         self._is_callers = target.is_callers and incoming.caller.key is None
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
-        account = account_of(key or self._credential)
-        self.destination = Destination(provider.name, endpoint, target.model, target.format, account)
+        self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
         self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
         self.is_plain = route.format is not None and "content_in_parts" in wire.quirks and self._takes_plain_content()
         self.body = incoming.body
@@ -119,17 +128,11 @@ class Attempt:
         self.estimate: bytes | None = None
         self.upstream_seconds = 0.0
         self.bytes_up = 0
-        self.started_at = 0.0
-        self.sends = self.status = 0
-        self.error = ""
-        self.session: str | None = None
-        self.refusals: list[RefusalNote] = []
-        self.sent: KeptBodies | None = None
-        self.contract: Contract | None = None
-        self.corrections: tuple[Correction, ...] = ()
-        self.notes: tuple[TurnNote, ...] = ()
-        self.was_healed = False
         self._due = 0.0
+
+    def _account(self) -> str:
+        accounts, shown = self.state.caches.accounts, self.key or self._credential
+        return accounts.get(shown) or accounts.keep(shown, account_of(shown), len(shown))
 
     def _takes_plain_content(self) -> bool:
         """Whether a chat client takes `content` to be text: its request says so, its key, or settings."""
@@ -141,12 +144,9 @@ class Attempt:
     def send_instead(self, prepared: Prepared) -> None:
         """What is sent from now on, and what there is to tell of it."""
         self.prepared, self.outcome, self.problem = prepared, prepared.outcome, prepared.problem
-        self.contract, self.corrections, self.was_healed = (
-            prepared.contract,
-            prepared.corrections,
-            prepared.healings > 0,
-        )
-        self.notes = prepared.plan.notes if prepared.plan is not None else ()
+        self.contract, self.corrections = prepared.contract, prepared.corrections
+        self.was_healed = prepared.healings > 0
+        self.notes = prepared.plan.notes if prepared.plan is not None else None
 
     @property
     def sealer(self) -> Sealer:
@@ -168,8 +168,8 @@ class Attempt:
     def let_go(self) -> None:
         """The answer is on its way to the client: the request need not stay for as long as that takes."""
         self.prepared = None
-        self.body = self.incoming.body = b""
-        self.incoming.headers = {}
+        self.body = b""
+        self.incoming.let_go()
 
     async def ask(self) -> UpstreamResponse:
         """Ask, and heal what is refused. An error that can't be healed is in `refusal`, the first one."""
@@ -260,15 +260,18 @@ class Attempt:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""
         assert self.prepared is not None
         refusal = ErrorResponse(response, *await response.read_all(MAX_REFUSAL_BYTES))
-        self.refusals.append(_noted(response.status, refusal.plain, time.perf_counter() - self.incoming.began))
+        self.refusals = (*self.refusals, self._noted(response.status, refusal.plain))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
         if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
             return None
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
 
-
-def _noted(status: int, body: bytes, seconds: float) -> RefusalNote:
-    """What is remembered of an error to explain it."""
-    said = read_error(status, body)
-    return RefusalNote(status, seconds, said.message[:MOST_WORDS], said.code or "", classify(status, body))
+    def _noted(self, status: int, body: bytes) -> RefusalNote:
+        """What is remembered of an error to explain it, without the keys that it may quote."""
+        said = read_error(status, body)
+        words = said.message[:MOST_WORDS]
+        for secret in filter(None, (self.key, self._credential)):
+            words = words.replace(secret, MASK)
+        seconds = time.perf_counter() - self.incoming.began
+        return RefusalNote(status, seconds, words, said.code or "", classify(status, body))

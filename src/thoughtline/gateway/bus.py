@@ -157,7 +157,8 @@ class Bus:
     def _send_to(self, neighbours: list[Path], rows: list[bytes], lost: int, resets: bool = False) -> None:
         for path in neighbours:
             missed = self._lost.pop(path.stem, 0) + lost
-            told = Told(self.name, self._own_counts(), (), missed, resets, self._journal.listeners > 0)
+            listens = self._journal.listeners > 0
+            told = Told(self.name, self._own_counts(), lost=missed, resets=resets, listens=listens)
             message = self._encoder.encode(told)
             if rows:
                 message = message[:-1] + b',"rows":[' + b",".join(rows) + b"]}"
@@ -205,7 +206,7 @@ class Bus:
     def _note_listening(self, worker: str, *, listens: bool) -> None:
         """Who has left says so, or its socket is found to be dead; only for those who listen rows are made."""
         (self._listening.add if listens else self._listening.discard)(worker)
-        self._journal.is_heard_elsewhere = bool(self._listening)
+        self._journal.note_listeners(are_elsewhere=bool(self._listening))
 
 
 def _parts(rows: list[bytes]) -> Iterator[list[bytes]]:

@@ -7,15 +7,14 @@ browsers say and pages can't (`Origin`, `Sec-Fetch-Site`), requests of a reverse
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from thoughtline.addresses import host_name
-from thoughtline.gateway.headers import CREDENTIALS, query_keys
+from thoughtline.addresses import host_name, is_this_machine
+from thoughtline.credentials import CREDENTIALS, query_keys
 from thoughtline.settings import ServerSettings, is_loopback
 from thoughtline.values.errors import Declined
 
@@ -156,13 +155,3 @@ def is_direct(headers: Mapping[bytes, bytes], peer: str, http_version: str = "1.
 def peer_of(scope: Mapping[str, Any]) -> str:
     """The address that a request came from."""
     return str((scope.get("client") or ("", 0))[0])
-
-
-def is_this_machine(peer: str) -> bool:
-    """Whether an address is of the loopback interface; none at all is that of a socket in the file system."""
-    try:
-        address = ipaddress.ip_address(peer) if peer else None
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return address is None or (mapped or address).is_loopback

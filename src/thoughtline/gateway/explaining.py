@@ -44,7 +44,7 @@ def view_of(
 ) -> RequestView:
     """`learned` are sentences by the name of a target, `expired` lineages of turns that were forgotten."""
     last = served.attempts[-1] if served.attempts else None
-    notes = sorted(last.notes, key=lambda note: note.at) if last is not None else ()
+    notes = sorted(last.notes or (), key=lambda note: note.at) if last is not None else ()
     return RequestView(
         **_members(served, worker),
         tried=[_attempt(one, learned.get(one.target.name, []), overridden) for one in served.attempts],
@@ -105,7 +105,7 @@ def _members(served: Served, worker: str) -> dict[str, Any]:
         "route": line.via,
         "is_streaming": line.is_streaming,
         "attempts": line.attempts,
-        "kept": sum(note.deed == "kept" for note in last.notes) if last is not None else 0,
+        "kept": sum(note.deed == "kept" for note in last.notes or ()) if last is not None else 0,
         **line.counted,
         "captured": line.captured,
         "total_ms": round(served.seconds * 1000, 1),

@@ -10,10 +10,10 @@ import asyncio
 
 import msgspec
 
+from thoughtline.encodings import Decompressor
 from thoughtline.failover.failures import TargetFailure, failure_of
 from thoughtline.formats.aws_event_stream import CONTENT_TYPE, EventStream
 from thoughtline.formats.framing import Frame
-from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.values.errors import DecodeError
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from urllib.parse import unquote
 
 from thoughtline.catalogue import Provider
+from thoughtline.credentials import CREDENTIALS
+from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
-from thoughtline.gateway.encodings import ACCEPTED
-from thoughtline.values.outcome import COUNTED, Outcome, counts_of
+from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
 from thoughtline.values.turns import FormatName
 
 Headers = list[tuple[bytes, bytes]]
@@ -31,7 +31,6 @@ _HOP_BY_HOP = frozenset(
 )
 """RFC 9110, 7.6.1; and what a `connection` header names."""
 
-CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
 _SINGLE = frozenset({*CREDENTIALS, b"user-agent", b"content-type"})
 """Headers that a request has once (RFC 9110, 5.3): of several the last goes up, which is the one that was read here."""
 
@@ -43,28 +42,6 @@ _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/
 
 ADMIN_COOKIE = "thoughtline_admin"
 _CONTROLS = re.compile(rb"[\x00-\x1f\x7f]")
-
-
-def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
-    """Whatever a client shows who it is with; empty if nothing."""
-    return next(iter(credentials_of(headers, query)), "")
-
-
-def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
-    """All that a client shows who it is with. Some send a placeholder beside their key."""
-    shown = [headers[name].decode("latin-1").strip() for name in CREDENTIALS if name in headers]
-    if b"authorization" in headers:
-        scheme, _, rest = shown[0].partition(" ")
-        shown[0] = rest.strip() if scheme.lower() == "bearer" else shown[0]
-    if query:
-        shown += query_keys(query)
-    return [one for one in dict.fromkeys(shown) if one]
-
-
-def query_keys(query: str) -> list[str]:
-    """The keys that stand in a query, as Google's clients show them."""
-    pairs = (part.partition("=") for part in query.split("&")) if query else ()
-    return [unquote(value) for name, _, value in pairs if unquote(name) == "key"]
 
 
 def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider, key: str) -> list[tuple[str, str]]:
@@ -164,19 +141,12 @@ def with_findings(headers: Headers, rules: Iterable[str]) -> Headers:
     return [*others, (FINDINGS, summary.encode())] if summary else headers
 
 
-REPLAY = b"x-thoughtline-replay"
+REPLAY = REPLAY_HEADER.encode()
 
 
 def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
     """What was done about reasoning, and how the store is unless it is well. `is_unread`: the request was too much."""
-    return REPLAY, _summary(counts_of(done), store, is_unread)
-
-
-@lru_cache(1024)
-def _summary(counts: tuple[int, ...], store: str, is_unread: bool) -> bytes:
-    summary = ", ".join([f"{name}={count}" for name, count in zip(COUNTED, counts, strict=True)])
-    summary += ", unread=1" if is_unread else ""
-    return (summary if store == "ok" else f"{summary}, store={store}").encode()
+    return REPLAY, replay_words(counts_of(done), store, is_unread)
 
 
 def with_store(headers: Headers, word: str) -> Headers:

@@ -7,14 +7,15 @@ from functools import partial
 
 from msgspec import Struct, field
 
+from thoughtline.encodings import unpacked
 from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.access import Caller, admit, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope, read_body
 from thoughtline.gateway.choosing import Asked, Choices, Conversation, choices_of, conversation_of
 from thoughtline.gateway.door import head_of
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
+from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
 from thoughtline.values.errors import LimitExceeded
@@ -24,7 +25,8 @@ from thoughtline.values.identity import Identity
 class Incoming(Struct):
     """Its body is let go of when nobody will be asked with it any more.
 
-    `began` is when it came, by the performance counter. `encoding` is left where the body is passed on as it came.
+    `began` is when it came, by the performance counter. `cuts` are where it begins as requests of late did. `encoding`
+    is left where the body is passed on as it came.
     """
 
     state: State
@@ -36,6 +38,7 @@ class Incoming(Struct):
     caller: Caller = Caller("", "")
     identity: Identity = Identity("")
     body: bytes = b""
+    cuts: tuple[Cut, ...] = ()
     encoding: str = ""
     model: str = ""
     choices: Choices = Choices(())
@@ -71,19 +74,29 @@ class Incoming(Struct):
             return
         if encoding:
             body = self.body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
-        if is_light(body):
+        self.cuts = replayer.cuts(body, self.route.format, self.caller.tenant)
+        if is_light(self.short):
             self._peek()
         else:
             await self.state.work(self._peek_if_bounded)
 
+    @property
+    def short(self) -> bytes:
+        """The body without what is remembered of its conversation: all that stands beside that is there."""
+        return self.cuts[0].short if self.cuts else self.body
+
+    def let_go(self) -> None:
+        self.body, self.cuts, self.headers = b"", (), {}
+
     def _peek(self) -> None:
         """The session and the model that it names."""
-        self.identity, self.model = identity_of(self.caller.tenant, self.headers, self.body), guess_model(self.body)
+        body = self.short
+        self.identity, self.model = identity_of(self.caller.tenant, self.headers, body), guess_model(body)
 
     def _peek_if_bounded(self) -> None:
         """Of a body that is too much to read, only what is seen at once."""
         try:
-            check_weight(self.body)
+            check_weight(self.short)
         except LimitExceeded:
             self.identity, self.model = identity_of(self.caller.tenant, self.headers, b""), first_model(self.body)
             return

@@ -98,7 +98,8 @@ class Meter(Protocol):
 class Journal:
     """Lines in, a log and counters out; rows in, listeners out.
 
-    `is_heard_elsewhere`: somebody listens at another worker. `on_listening` is called when somebody comes or goes.
+    `is_watched`: somebody listens, here or at another worker, and rows are worth making. `on_listening` is called when
+    somebody comes or goes.
     """
 
     def __init__(self, log: BinaryIO | None = None, count: Callable[[Line], None] | None = None) -> None:
@@ -109,7 +110,7 @@ class Journal:
         self._listeners: set[Listener] = set()
         self._encoder = msgspec.json.Encoder()
         self._passes_on: Callable[[RequestRow], None] | None = None
-        self.is_heard_elsewhere = False
+        self.is_watched = self._is_heard_elsewhere = False
         self.on_listening: Callable[[], None] = lambda: None
 
     def tell(self, line: Line) -> None:
@@ -117,10 +118,10 @@ class Journal:
             follow(line)
         self.note(line)
 
-    @property
-    def is_watched(self) -> bool:
-        """Whether rows are worth making."""
-        return bool(self._listeners) or self.is_heard_elsewhere
+    def note_listeners(self, *, are_elsewhere: bool) -> None:
+        """Whether somebody listens at another worker."""
+        self._is_heard_elsewhere = are_elsewhere
+        self.is_watched = bool(self._listeners) or are_elsewhere
 
     def publish(self, row: RequestRow) -> None:
         """A request has begun, streams or is over: for whoever listens, here and at other workers."""
@@ -185,11 +186,15 @@ class Journal:
     def listen(self) -> Listener:
         listener = Listener()
         self._listeners.add(listener)
-        self.on_listening()
+        self._listeners_changed()
         return listener
 
     def leave(self, listener: Listener) -> None:
         self._listeners.discard(listener)
+        self._listeners_changed()
+
+    def _listeners_changed(self) -> None:
+        self.note_listeners(are_elsewhere=self._is_heard_elsewhere)
         self.on_listening()
 
 

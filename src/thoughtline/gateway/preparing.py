@@ -15,6 +15,7 @@ from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.stored_responses import unfolded
 from thoughtline.replay.carrying import NOTHING_CARRIED, Carried
+from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import Recalls
 from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import Adapted, adapt
@@ -30,7 +31,7 @@ async def prepare(attempt: Attempt) -> None:
     client, target = FORMATS[attempt.client.format], attempt.target
     if attempt.is_generating:
         if client.held is not None:
-            check_held(attempt.body, target.provider, client.name, is_translated=attempt.is_translated)
+            check_held(attempt.incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
         header = attempt.incoming.headers.get(HEADER)
         attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
     if not attempt.is_translated:
@@ -110,10 +111,7 @@ async def _restored(attempt: Attempt) -> None:
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
     in_body = "streamed_by_address" not in FORMATS[destination.format].quirks
-    adapted = Adapted(attempt.body)
-    if FORMATS[attempt.client.format].tool_shapes != "functions":
-        contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools
-        adapted = adapt(attempt.body, attempt.client.format, contract, missing)
+    cut, adapted = _adapted(attempt)
     if adapted.names is not NO_NAMES:
         attempt.names = adapted.names
         attempt.client = replace(attempt.client, tools=adapted.names)
@@ -125,8 +123,22 @@ async def _restored(attempt: Attempt) -> None:
         edits=(("stream", b"true"),) if streams_only and in_body else (),
         recall=_recall(attempt) if attempt.terms is not None else None,
         carried=Carried(findings=adapted.findings) if adapted.findings else NOTHING_CARRIED,
+        cut=cut,
     )
     attempt.send_instead(prepared)
     if prepared.transcript is not None:
         attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
         attempt.is_rewritten = streams_only and not attempt.is_streaming
+
+
+def _adapted(attempt: Attempt) -> tuple[Cut | None, Adapted]:
+    """The body as the server takes it. If it takes what is new of a conversation as it came, then all of it."""
+    incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
+    cut = state.replayer.cut_for(incoming.cuts, destination, incoming.identity) if incoming.cuts else None
+    if FORMATS[attempt.client.format].tool_shapes == "functions":
+        return cut, Adapted(attempt.body)
+    contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools
+    change = partial(adapt, format=attempt.client.format, contract=contract, missing=missing)
+    if cut is not None and change(cut.short) == Adapted(cut.short):
+        return cut, Adapted(attempt.body)
+    return None, change(attempt.body)

@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from thoughtline.gateway.app import Gateway
+from thoughtline.gateway.asgi import Scope
+from thoughtline.gateway.disconnect import HAS_LEFT, ON_DISCONNECT
 from thoughtline.gateway.door import authority_of
 from thoughtline.settings import ServerSettings
 
@@ -58,7 +61,16 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._is_admitted:
             self._is_admitted = False
             self._gateway.connections.leave(self._address)
+        if self._is_answering:
+            self._tell_disconnect(cast("Scope", self.cycle.scope))
         super().connection_lost(exc)
+
+    def _tell_disconnect(self, scope: Scope) -> None:
+        leave = scope.get(ON_DISCONNECT)
+        if leave is None:
+            scope[ON_DISCONNECT] = HAS_LEFT
+        else:
+            leave()
 
     def data_received(self, data: bytes) -> None:
         if self._is_deaf:
@@ -92,6 +104,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.url.startswith((b"/", b"*")):
             # A key of our own: ASGI has none for the authority of an absolute address.
             self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
+        cast("Scope", self.scope)[ON_DISCONNECT] = None  # another one
         self._is_in_body, self._body_bytes = True, 0
         super().on_headers_complete()
 

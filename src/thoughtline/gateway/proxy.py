@@ -30,11 +30,10 @@ from thoughtline.gateway.estimating import ESTIMATE_HEADER
 from thoughtline.gateway.explaining import row_of
 from thoughtline.gateway.headers import Headers, header_value, replay_header, response_headers, with_findings
 from thoughtline.gateway.incoming import Incoming
-from thoughtline.gateway.journal import Line
 from thoughtline.gateway.model_answers import models_answer
 from thoughtline.gateway.pipeline import Down, down
 from thoughtline.gateway.preparing import prepare
-from thoughtline.gateway.reading import LONG_BYTES, log_problem
+from thoughtline.gateway.reading import LONG_BYTES
 from thoughtline.gateway.relay import Relay
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import Hold
@@ -44,12 +43,12 @@ from thoughtline.gateway.stored_responses import keep
 from thoughtline.gateway.telling import line_of, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.replayer import MAX_FINDINGS, Prepared
+from thoughtline.prepared import MAX_FINDINGS, Prepared
 from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome
-from thoughtline.watching import StreamWatch, Watch
+from thoughtline.watching import StreamWatch, Watch, log_problem
 
 _STREAMS = {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
 
@@ -84,7 +83,7 @@ class Exchange:
         self._state.recent.begin(self.id, self)
         try:
             await incoming.take_in()
-            self._disconnect.listen(incoming.receive)
+            self._disconnect.listen(incoming.scope, incoming.receive)
             if route.action == "models":
                 await self._list_models(send)
             elif route.action == "passthrough" or route.format is None:
@@ -136,7 +135,8 @@ class Exchange:
         if attempt.estimate is not None:
             await self._pass_estimate(attempt.estimate, send)
             return True
-        self._publish()
+        if self._state.journal.is_watched:
+            self._publish()
         try:
             response = await attempt.ask()
         except Declined as error:
@@ -269,7 +269,8 @@ class Exchange:
         if attempt is None or attempt.is_last or attempt.answers_at_once(is_stream=is_stream):
             for one in self._attempts:
                 one.let_go()
-        relay.on_start = self._publish
+        if state.journal.is_watched:
+            relay.on_start = self._publish
         counts = is_stream or watch is None
         began = time.perf_counter()
         try:
@@ -391,8 +392,18 @@ class Exchange:
 
     def told(self, *, is_over: bool = False) -> Served:
         """All there is to say of it by now."""
+        line = line_of(
+            self._outcome(),
+            self._incoming,
+            self._attempts,
+            relay=self._relay,
+            status=self._status,
+            captured=self._captured,
+            store=self._store_word,
+            code=self._code,
+        )
         return told(
-            self._line(),
+            line,
             self._incoming,
             self._attempts,
             relay=self._relay,
@@ -403,8 +414,7 @@ class Exchange:
 
     def _publish(self) -> None:
         """Tell whoever listens how far it is."""
-        if self._state.journal.is_watched:
-            self._state.journal.publish(row_of(self.told(), self._state.bus.name))
+        self._state.journal.publish(row_of(self.told(), self._state.bus.name))
 
     def _leave(self) -> None:
         """What is left of it: its line in the journal, and what explains it."""
@@ -413,18 +423,6 @@ class Exchange:
         state.journal.tell(served.line)
         if state.journal.is_watched:
             state.journal.publish(row_of(served, state.bus.name))
-
-    def _line(self) -> Line:
-        return line_of(
-            self._outcome(),
-            self._incoming,
-            self._attempts,
-            relay=self._relay,
-            status=self._status,
-            captured=self._captured,
-            store=self._store_word,
-            code=self._code,
-        )
 
 
 def _is_stream(attempt: Attempt | None, response: UpstreamResponse) -> bool:

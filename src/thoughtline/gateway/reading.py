@@ -6,16 +6,11 @@ written anew (`is_needed`) nothing can go on that was not read.
 
 from __future__ import annotations
 
-import logging
-import traceback
-
+from thoughtline.encodings import Decompressor
 from thoughtline.formats.weighing import is_light
-from thoughtline.gateway.encodings import Decompressor
 from thoughtline.gateway.pieces import Piece
 from thoughtline.values.errors import Declined, DecodeError
-from thoughtline.watching import MAX_BYTES, StreamWatch, Watch
-
-log = logging.getLogger(__name__)
+from thoughtline.watching import MAX_BYTES, StreamWatch, Watch, log_problem
 
 MAX_WHOLE_BYTES = 32 * 2**20
 """As much of a whole response as is kept until it can be read; what is larger goes on unread."""
@@ -156,9 +151,3 @@ class ReadWhole(_Reader):
 
 def too_large() -> Declined:
     return Declined(502, "answer_too_large", "The provider's answer is too large to be translated.")
-
-
-def log_problem(what: str, problem: BaseException) -> None:
-    """Without the problem's own words: they might quote content."""
-    where = "".join(traceback.format_tb(problem.__traceback__)[-3:])
-    log.error("%s: %s\n%s", what, type(problem).__name__, where)

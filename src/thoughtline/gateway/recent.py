@@ -10,9 +10,12 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
 
+from thoughtline.gateway.asking import Asking
 from thoughtline.gateway.journal import Line
+from thoughtline.gateway.replicas import Replicas
 from thoughtline.gateway.series import DaySeries
 from thoughtline.gateway.served import KeptBodies, Served
+from thoughtline.settings import Settings
 
 MAX_REQUESTS = 1000
 MAX_BYTES = 16 * 2**20
@@ -31,9 +34,12 @@ class Tells(Protocol):
 
 
 class Recent:
-    """Requests by the order in which they ended."""
+    """Requests by the order in which they ended. Those of others are known to `asking` and `replicas`."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings, worker: str) -> None:
+        kept = settings.store
+        self.asking = Asking(settings.bus_directory, worker)
+        self.replicas = Replicas(worker, settings.store_url, (kept.encryption_key, kept.previous_encryption_key))
         self._under_way: dict[str, Tells] = {}
         self._over: deque[Served] = deque()
         self._bytes = self.ended = 0
@@ -46,18 +52,23 @@ class Recent:
         self._under_way[id] = request
 
     def end(self, served: Served, bodies: KeptBodies | None = None) -> None:
-        self._under_way.pop(served.id, None)
+        line, agents = served.line, self.agents
+        self._under_way.pop(line.request, None)
         self._over.append(served)
         self.ended += 1
         self._bytes += served.size
         while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
             self._bytes -= self._over.popleft().size
-        self.series.count(served.line, avoided=is_avoided(served))
-        _see(self.agents, served.user_agent, served.line)
+        is_changed = line.restored or line.healed or line.blank or line.stripped or line.inherited
+        self.series.count(line, avoided=bool(is_changed) and line.status == 200 and _is_mended(served))
+        if served.user_agent in agents:
+            agents[served.user_agent] = line.at
+        else:
+            _see(agents, served.user_agent, line)
         if served.client_key:
-            _see(self.keys, served.client_key, served.line)
+            _see(self.keys, served.client_key, line)
         if bodies is not None:
-            self._keep(served.id, bodies)
+            self._keep(line.request, bodies)
 
     def _keep(self, id: str, bodies: KeptBodies) -> None:
         self._bodies[id] = bodies
@@ -82,13 +93,10 @@ class Recent:
         return next((served for served in self.all() if served.id.startswith(id)), None) if id else None
 
 
-def is_avoided(served: Served) -> bool:
-    """Whether it was answered, and would have been refused for its reasoning as the client sent it."""
-    line, last = served.line, served.attempts[-1] if served.attempts else None
-    if line.status != 200 or last is None or last.contract is None:
-        return False
-    is_mended = bool(line.restored or line.inherited or line.blank or line.stripped)
-    return bool(line.healed) or (is_mended and last.contract.kind != "advisory")
+def _is_mended(served: Served) -> bool:
+    """Whether a request that was changed would have been refused for its reasoning as the client sent it."""
+    contract = served.attempts[-1].contract if served.attempts else None
+    return bool(served.line.healed) or (contract is not None and contract.kind != "advisory")
 
 
 def _see(seen: dict[str, float], name: str, line: Line) -> None:

@@ -77,7 +77,7 @@ class Relay:
         """As the provider counts them, if it has told."""
         watch = self._down.reader.watch if self._down.reader is not None else None
         usage = watch.usage if watch is not None else None
-        return None if usage is None else TokenCounts(usage.input, usage.output, usage.reasoning, usage.cached)
+        return None if usage is None else (usage.input, usage.output, usage.reasoning, usage.cached)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

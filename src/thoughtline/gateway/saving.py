@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from thoughtline.gateway.reading import log_problem
 from thoughtline.stores import Clock
+from thoughtline.watching import log_problem
 
 RECENT_SECONDS = 60.0
 """How long after the last late save the store is still called slow."""

@@ -6,7 +6,7 @@ It holds no credential, and nothing that was said but a provider's words when it
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ from thoughtline.gateway.journal import Line
 from thoughtline.gateway.masking import MASK
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, Refusal
-from thoughtline.values.turn_notes import TurnNote
+from thoughtline.values.turn_notes import NoteChain
 
 MAX_BODY = 512 * 2**10
 """Bytes of a body that are kept, where bodies are."""
@@ -52,13 +52,8 @@ def kept_bodies(client: bytes, upstream: bytes, secrets: Iterable[str]) -> KeptB
     return KeptBodies(client[:MAX_BODY], upstream[:MAX_BODY], max(len(client), len(upstream)) > MAX_BODY)
 
 
-class TokenCounts(NamedTuple):
-    """As the provider counts them."""
-
-    input: int
-    output: int
-    reasoning: int
-    cached: int
+TokenCounts: TypeAlias = tuple[int, int, int, int]
+"""As the provider counts them: input, output, of that reasoning, of the input cached."""
 
 
 class AttemptNote(Struct, frozen=True, gc=False):
@@ -77,7 +72,7 @@ class AttemptNote(Struct, frozen=True, gc=False):
     was_healed: bool
     contract: Contract | None
     corrections: tuple[Correction, ...]
-    notes: tuple[TurnNote, ...]
+    notes: NoteChain | None
 
 
 class Served(Struct, frozen=True, gc=False):
@@ -104,7 +99,7 @@ class Served(Struct, frozen=True, gc=False):
         """About how many bytes it takes."""
         size = _FIXED_BYTES
         for attempt in self.attempts:
-            size += _NOTE_BYTES * len(attempt.notes)
+            size += _NOTE_BYTES * len(attempt.notes.own) if attempt.notes is not None else 0
             for one in attempt.refusals:
                 size += len(one.words)
         return size

@@ -7,11 +7,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
+from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import KnowsKeys, Visitor
-from thoughtline.gateway.asking import Asking
 from thoughtline.gateway.bus import Bus
 from thoughtline.gateway.caching import Cache
 from thoughtline.gateway.choosing import Asked, Choices
@@ -23,15 +22,14 @@ from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.recent import Recent
-from thoughtline.gateway.replicas import Replicas
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
-from thoughtline.providers import CONTRACTS, DIALECTS, Contract
-from thoughtline.replayer import ContractBook, Replayer
+from thoughtline.opening import contract_book
+from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
 from thoughtline.stores import Clock, LayeredStore, Store
 from thoughtline.working import InThreads
@@ -51,6 +49,7 @@ class Caches:
         self.routes: Cache[tuple[str, bytes], Route] = Cache()
         self.visitors: Cache[Head, Visitor] = Cache()
         self.choices: Cache[Asked, Choices] = Cache()
+        self.accounts: Cache[str, str] = Cache()
         self.addresses: Cache[tuple[str, str, str, str, bool, bool], str] = Cache()
 
 
@@ -83,8 +82,6 @@ class State(NamedTuple):
     work: InThreads
     abandoned: Abandoned
     recent: Recent
-    asking: Asking
-    replicas: Replicas
     caches: Caches
     clock: Clock = time.time
     envelope_key: bytes = b""
@@ -100,19 +97,6 @@ class State(NamedTuple):
         return "ok"
 
 
-def contract_book(settings: Settings, lessons: Lessons) -> ContractBook:
-    """The contracts as the settings have them."""
-    fixed = {name: found for name, row in settings.providers.items() if (found := _fixed(row)) is not None}
-    kept_in = {name: DIALECTS[row.dialect] for name, row in settings.providers.items() if row.dialect}
-    replay = settings.replay
-    return ContractBook(lessons, settings.contracts, fixed, replay.on_miss, kept_in, inherits=replay.miss == "inherit")
-
-
-def _fixed(provider: Provider) -> Contract | None:
-    """The contract that a provider's settings name."""
-    return CONTRACTS[provider.contract] if provider.contract is not None else None
-
-
 def make_state(
     settings: Settings,
     store: Store,
@@ -123,18 +107,15 @@ def make_state(
     login_code: str = "",
 ) -> State:
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
-    lessons = Lessons(store, clock)
-    book = contract_book(settings, lessons)
-    metrics, work = Metrics(), InThreads()
-    together = Path(settings.bus_directory) if settings.bus_directory else None
-    journal.measure(metrics)
-    bus, kept = Bus(settings.bus_directory, journal, store.counters), settings.store
+    book = contract_book(settings, lessons := Lessons(store, clock))
+    journal.measure(metrics := Metrics())
+    together, work = Path(settings.bus_directory) if settings.bus_directory else None, InThreads()
     return State(
         settings,
         store,
         lessons,
         book=book,
-        replayer=Replayer(store, lessons, book, clock, work),
+        replayer=Replayer(store, lessons, book, clock, work=work, remembered_bytes=settings.replay.remembered_bytes),
         memory=Memory(store, clock),
         upstreams=Upstreams(),
         keys=keys,
@@ -144,7 +125,7 @@ def make_state(
         loaded=settings,
         shared=SettingsPatch(),
         metrics=metrics,
-        bus=bus,
+        bus=(bus := Bus(settings.bus_directory, journal, store.counters)),
         models=ModelLists(clock),
         signals=Signals(asyncio.Event(), asyncio.Event()),
         health=TargetHealth(),
@@ -152,9 +133,7 @@ def make_state(
         late=LateSaves(),
         work=work,
         abandoned=Abandoned(),
-        recent=Recent(),
-        asking=Asking(settings.bus_directory, bus.name),
-        replicas=Replicas(bus.name, settings.store_url, (kept.encryption_key, kept.previous_encryption_key)),
+        recent=Recent(settings, bus.name),
         caches=Caches(),
         clock=clock,
     )
@@ -170,5 +149,6 @@ def with_shared(state: State, shared: SettingsPatch) -> State:
     """The same with other settings for all."""
     settings = merged(state.loaded, shared)
     book = contract_book(settings, state.lessons)
-    replayer = Replayer(state.store, state.lessons, book, state.clock, state.work)
+    size = settings.replay.remembered_bytes
+    replayer = Replayer(state.store, state.lessons, book, state.clock, work=state.work, remembered_bytes=size)
     return state._replace(settings=settings, shared=shared, book=book, replayer=replayer, caches=Caches())

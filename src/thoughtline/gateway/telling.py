@@ -29,7 +29,9 @@ def line_of(
     code: str,
 ) -> Line:
     """An exchange as its line in the journal."""
-    last = attempts[-1] if attempts else None
+    last, bytes_up = attempts[-1] if attempts else None, 0
+    for attempt in attempts:
+        bytes_up += attempt.bytes_up
     return Line(
         **outcome.counted,
         at=incoming.state.clock(),
@@ -41,7 +43,7 @@ def line_of(
         format=incoming.route.format or "",
         model=last.target.model if last else "",
         status=status,
-        session=_session(incoming, last),
+        session=incoming.identity.session or (last.session or _session(last) if last else None),
         agent=incoming.identity.agent,
         is_streaming=last.is_streaming if last else incoming.route.is_streaming,
         via=outcome.route,
@@ -51,7 +53,7 @@ def line_of(
         captured=captured,
         upstream_ms=outcome.upstream_ms,
         own_ms=outcome.own_ms,
-        bytes_up=sum(attempt.bytes_up for attempt in attempts),
+        bytes_up=bytes_up,
         bytes_down=relay.bytes_down if relay else 0,
         attempts=len(attempts),
         store=store,
@@ -61,12 +63,9 @@ def line_of(
     )
 
 
-def _session(incoming: Incoming, last: Attempt | None) -> str | None:
-    """The name by which its turns are kept."""
-    named = incoming.identity.session
-    if named or last is None or last.prepared is None:
-        return named
-    return last.session or session_of(last.prepared)
+def _session(last: Attempt) -> str | None:
+    """The name by which its turns would be kept, of a conversation that its client does not name."""
+    return session_of(last.prepared) if last.prepared is not None else None
 
 
 def told(
@@ -94,7 +93,7 @@ def told(
         client_key=key.id if key is not None else "",
         message=message,
         tokens=relay.tokens if relay is not None else None,
-        attempts=tuple([_noted(attempt, began) for attempt in attempts]),
+        attempts=tuple(map(_noted, attempts)),
     )
 
 
@@ -105,18 +104,18 @@ def _user_agent(incoming: Incoming) -> str:
     return ""
 
 
-def _noted(attempt: Attempt, began: float) -> AttemptNote:
+def _noted(attempt: Attempt) -> AttemptNote:
     return AttemptNote(
         attempt.target,
         attempt.destination.endpoint,
         attempt.is_translated,
         status=attempt.status,
         error=attempt.error,
-        started_seconds=attempt.started_at - began if attempt.started_at else 0.0,
+        started_seconds=attempt.started_at - attempt.incoming.began if attempt.started_at else 0.0,
         upstream_seconds=attempt.upstream_seconds,
         bytes_up=attempt.bytes_up,
         sends=attempt.sends,
-        refusals=tuple(attempt.refusals),
+        refusals=attempt.refusals,
         was_healed=attempt.was_healed,
         contract=attempt.contract,
         corrections=attempt.corrections,

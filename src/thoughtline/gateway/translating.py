@@ -16,8 +16,8 @@ from thoughtline.formats import FORMATS
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.reading import MAX_WHOLE_BYTES, too_large
+from thoughtline.prepared import Prepared
 from thoughtline.replay.findings import Finding
-from thoughtline.replayer import Prepared
 from thoughtline.translation import (
     CallIds,
     Sealer,

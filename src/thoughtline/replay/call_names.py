@@ -21,6 +21,9 @@ class CallNames:
     def __init__(self) -> None:
         self._own: dict[str, str] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._own)
+
     def learn(self, shown: Sequence[Item], record: Record) -> None:
         """A call under another id than the one it was made with. An id that the maker gave to any call is right."""
         made = [item for item in record.items if isinstance(item, ToolCall)]

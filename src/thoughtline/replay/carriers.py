@@ -38,11 +38,11 @@ def is_misplaced(turn: Turn, contract: Contract) -> bool:
 class Carriers:
     """The members for the turns of one request."""
 
-    def __init__(self, contract: Contract, issuer: Destination) -> None:
+    def __init__(self, contract: Contract, issuer: Destination, last: str = "") -> None:
         self._contract = contract
         self._issuer = issuer
-        self._by_position: dict[int, str] = {}
-        self._last = ""
+        self.by_position: dict[int, str] = {}
+        self._last = last
 
     def of(self, record: Record) -> str:
         """The member that a record's reasoning came in, if it was this server that chose it."""
@@ -61,15 +61,19 @@ class Carriers:
     def use(self, position: int, record: Record) -> bool:
         """A turn gets its reasoning from this record; whether that is all that its server wants of it."""
         carrier = self.of(record)
-        self._by_position[position] = carrier
+        self.by_position[position] = carrier
         self._last = carrier or self._last
         return bool(carrier)
 
     def at(self, position: int, items: tuple[Item, ...] = ()) -> str:
         """The member for a turn. A seal on a call stands where the dialect has it, whatever other turns say."""
-        own = self._by_position.get(position)
+        own = self.by_position.get(position)
         here = own or ("" if _has_sealed_call(items) else self._last)
         return here or self._contract.dialect.carrier
+
+    def is_borrowed(self, position: int, items: tuple[Item, ...]) -> bool:
+        """Whether another turn's record decides on the member for a turn."""
+        return self._contract.follows_answers and not self.by_position.get(position) and not _has_sealed_call(items)
 
 
 def _has_sealed_call(items: tuple[Item, ...]) -> bool:

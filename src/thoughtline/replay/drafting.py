@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Set
 
 from msgspec.structs import replace
 
-from thoughtline.formats import FORMATS
 from thoughtline.providers import Contract, Rung
 from thoughtline.providers.refusals import RuleCode
-from thoughtline.replay.call_names import CallNames, unrepeated
-from thoughtline.replay.carriers import MOVABLE, Carriers, is_misplaced
-from thoughtline.replay.findings import Finding, place_of
+from thoughtline.replay.call_names import unrepeated
+from thoughtline.replay.carriers import MOVABLE, is_misplaced
 from thoughtline.replay.inherit import inherit
 from thoughtline.replay.keys import ModelStep
 from thoughtline.replay.matching import (
@@ -24,13 +21,14 @@ from thoughtline.replay.matching import (
     match_merged,
     records_of_seals,
 )
-from thoughtline.replay.noting import NotesOfTurns, why_unsendable
+from thoughtline.replay.noting import why_unsendable
 from thoughtline.replay.pairing import is_named, unnamed
 from thoughtline.replay.pausing import paused, unasked, wanting_ciphertext, without_ciphertext
-from thoughtline.replay.plans import Plan, Policy, is_issued_by
+from thoughtline.replay.plans import NO_PAST, Past, Policy, is_issued_by
 from thoughtline.replay.restoring import are_said_in, is_good, is_unsigned, restored, without_thoughts
-from thoughtline.replay.scopes import after_last_user, required_turns
+from thoughtline.replay.scopes import after_last_user
 from thoughtline.replay.stripping import is_refused, without_record, without_refused
+from thoughtline.replay.turn_plans import TurnPlans
 from thoughtline.replay.weaving import (
     as_text,
     filler_of,
@@ -46,13 +44,11 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.items import (
     REASONING_KINDS,
     Item,
-    ReasoningEncrypted,
     ReasoningText,
     Text,
     ToolCall,
     reasoning_of,
 )
-from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Record
 from thoughtline.values.turn_notes import Deed, Reason
 from thoughtline.values.turns import Transcript
@@ -60,7 +56,7 @@ from thoughtline.values.turns import Transcript
 _PAIRS = (Text, ToolCall)
 
 
-class Draft:
+class Draft(TurnPlans):
     """A plan in the making. `believed` are records that steps were found to be, and that others speak for."""
 
     def __init__(
@@ -71,34 +67,13 @@ class Draft:
         found: Found,
         issuer: Destination,
         policy: Policy,
+        past: Past = NO_PAST,
     ) -> None:
-        self._transcript = transcript
-        self._wire = FORMATS[transcript.format]
-        self._contract = contract
+        super().__init__(transcript, contract, issuer, policy=policy, past=past)
         self._identity = identity
         self._found = found
-        self._issuer = issuer
-        self._policy = policy
-        self._assistant = [position for position, turn in enumerate(transcript.turns) if turn.role == "assistant"]
-        self._required = frozenset(required_turns(transcript, contract, self._assistant))
-        self._items: dict[int, tuple[Item, ...]] = {}
-        self._moved: set[int] = set()
-        self._carriers = Carriers(contract, issuer)
-        self._members: list[tuple[str, bytes | None]] = []
-        self._findings: list[Finding] = []
-        self._counts: Counter[str] = Counter()
-        self._had_none: set[int] = set()
-        self._fillers: set[str] = set()
-        self._is_paused = False
         self._used: set[str] = set()
         self.believed: set[str] = set()
-        self._covered: set[int] = set()
-        self._names = CallNames()
-        self._notes = NotesOfTurns(transcript.turns)
-
-    def _now(self, position: int) -> tuple[Item, ...]:
-        """The items of a turn as the plan has them so far."""
-        return self._items.get(position, self._transcript.turns[position].items)
 
     # --- what nobody would take ---------------------------------------------------------------------------------------
 
@@ -131,12 +106,6 @@ class Draft:
     def _parted(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """Items that lost a partner: where they pair by names, without those."""
         return unnamed(items) if "items_are_elements" in self._wire.quirks else items
-
-    def _set(self, position: int, items: tuple[Item, ...], rule: RuleCode, why: str) -> None:
-        self._items[position] = items
-        self._counts["stripped"] += 1
-        self._notes.put_stripped(position, rule)
-        self._find(rule, position, why)
 
     # --- one step -----------------------------------------------------------------------------------------------------
 
@@ -223,9 +192,11 @@ class Draft:
         for position, own, target in zip(step.positions, shown, targets, strict=True):
             if self._carriers.use(position, record):
                 self._covered.add(position)
-            if len(shown) > 1 and self._contract.kind == "presence" and position in self._required:
-                self._covered.discard(position)
-                target = weave(items, own)  # each must have some
+            if len(shown) > 1 and self._contract.kind == "presence":
+                self._loose_in_loop.add(position)
+                if position in self._required:
+                    self._covered.discard(position)
+                    target = weave(items, own)  # each must have some
             # Some models count on their own form of ids; an entry of `reasoning_details` has the id of its call.
             if self._contract.dialect.call_ids == "own" or self._carriers.at(position) == "reasoning_details":
                 self._names.learn(target, record)
@@ -263,7 +234,7 @@ class Draft:
 
     def _put_back(self, position: int, target: tuple[Item, ...], evidence: Reason, record: str) -> None:
         self._items[position] = target
-        self._counts["restored"] += 1
+        self._count("restored", position)
         self._notes.put(position, "restored", evidence, record)
 
     def _strip_known(self, step: ModelStep, record: Record, rule: RuleCode, why: str) -> None:
@@ -275,7 +246,7 @@ class Draft:
             kept = without_record(items, record)
             if kept != items:
                 self._items[position] = self._parted(kept)
-                self._counts["stripped"] += 1
+                self._count("stripped", position)
                 self._notes.put_stripped(position, rule)
 
     def mend_calls(self) -> None:
@@ -326,30 +297,14 @@ class Draft:
             if not self._carries(position, items):
                 bare = tuple(item for item in items if not is_filler(item))
                 self._climb_one(position, bare, ladder, inherited)
+                self._loose_in_loop.add(position)
             if (filler := filler_of(self._now(position))) is not None:
-                self._fillers.add(filler)
+                self._fillers[position] = filler
 
     def _inherit_elsewhere(self, inherited: dict[int, ReasoningText]) -> None:
         """Turns that need not carry reasoning borrow it too, unless they are known to have had none."""
         for position in sorted(inherited.keys() - self._required - self._had_none - self._covered):
             self._climb_one(position, self._now(position), ("inherit",), inherited)
-
-    def _carries(self, position: int, items: tuple[Item, ...]) -> bool:
-        if self._contract.scope == "first_call_of_step":
-            first = next((item for item in items if isinstance(item, ToolCall)), None)
-            return first is None or first.seal is not None
-        if self._contract.scope == "loop_head":
-            return bool(items) and isinstance(items[0], (ReasoningText, ReasoningEncrypted))
-        return any(isinstance(item, REASONING_KINDS) and not self._is_hollow(position, item) for item in items)
-
-    def _is_hollow(self, position: int, item: Item) -> bool:
-        """A blank that stands for nothing we know of: neither for a turn without reasoning nor as our own filler."""
-        if not is_filler(item) or self._takes_empty(position):
-            return False
-        return not isinstance(item, ReasoningText) or item.text != self._contract.filler
-
-    def _takes_empty(self, position: int) -> bool:
-        return position in self._had_none and not self._contract.refuses_empty
 
     def _climb_one(
         self, position: int, items: tuple[Item, ...], ladder: tuple[Rung, ...], inherited: dict[int, ReasoningText]
@@ -360,28 +315,28 @@ class Draft:
                 self._items[position] = (ReasoningText("", None, made_by), *items)
             elif rung == "inherit" and position in inherited and position not in self._had_none:
                 self._items[position] = (replace(inherited[position], format=made_by), *items)
-                self._count("inherited", position)
+                self._lack("inherited", position)
             elif rung == "blank":
                 self._items[position] = (ReasoningText(self._contract.filler, None, made_by), *items)
-                self._fillers.add(self._contract.filler)
-                self._count("blank", position)
-                who = "this turn had no" if position in self._had_none else "nobody has this turn's"
-                self._find("missing", position, f"{who} reasoning; a blank stands for it")
+                self._fillers[position] = self._contract.filler
+                self._lack("blank", position)
+                why = "this turn had no" if position in self._had_none else "nobody has this turn's"
+                self._find("missing", position, f"{why} reasoning; a blank stands for it")
             elif rung == "sentinel":
                 self._items[position] = with_sentinel(items)
-                self._count("blank", position)
+                self._lack("blank", position)
                 self._find("missing", position, "nobody has this call's signature; the skip value stands for it")
             elif rung == "pause_thinking" and self._pause_thinking():
-                self._count("missing", position)
+                self._lack("missing", position)
                 self._find("missing", position, "nobody has this turn's reasoning; thinking is off for this request")
             else:
                 continue
             return
-        self._count("missing", position)
+        self._lack("missing", position)
         self._find("missing", position, "nobody has this turn's reasoning")
 
-    def _count(self, deed: Deed, position: int) -> None:
-        self._counts[deed] += 1
+    def _lack(self, deed: Deed, position: int) -> None:
+        self._count(deed, position)
         self._notes.put_unrestored(position, deed, self._found, self._identity)
 
     def _pause_thinking(self) -> bool:
@@ -429,22 +384,3 @@ class Draft:
             bare = without_reasoning(self._now(position)) if position >= start else ()
             if bare and bare != self._now(position):
                 self._set(position, bare, "forbidden", "thinking is off, and this turn is still going on")
-
-    # --- the result -----------------------------------------------------------------------------------------------
-
-    def _find(self, rule: RuleCode, position: int, message: str) -> None:
-        place = place_of(self._transcript.format, self._transcript.turns[position])
-        self._findings.append(Finding(rule, place, message, ""))
-
-    def done(self) -> Plan:
-        edits = []
-        for position in sorted(self._items.keys() | self._moved):
-            turn = self._transcript.turns[position]
-            if self._items.get(position, turn.items) != turn.items:
-                turn = turn.with_items(self._items[position])
-                turn = replace(turn, carrier=self._carriers.at(position, turn.items))
-            elif position not in self._moved:
-                continue
-            edits.append((position, turn.with_reasoning_moved() if position in self._moved else turn))
-        findings, notes, filler = tuple(self._findings), self._notes.done(), min(self._fillers, default=None)
-        return Plan(tuple(edits), tuple(self._members), findings, Counts(**self._counts), filler, notes)

@@ -26,7 +26,7 @@ from typing import NamedTuple, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.replay.outlines import Mark, Outline
+from thoughtline.replay.outlines import NOTHING_SAID, Hashes, Mark, Outline
 from thoughtline.replay.visible import (
     Visible,
     brief,
@@ -136,6 +136,15 @@ class Spot(Struct, frozen=True, gc=False):
         return (*found, self.place())
 
 
+class Standing(NamedTuple):
+    """A point that a walk can go on from: the hashes of the outline so far, and whether that says more than the
+    lineage."""
+
+    spot: Spot
+    outline: Hashes
+    has_outline: bool
+
+
 class ModelStep(Struct, gc=False):
     """One model step of a request: the assistant turns it takes, what is visible of it, and where it stands.
 
@@ -143,7 +152,8 @@ class ModelStep(Struct, gc=False):
     they may be steps of their own with nothing between them. `lineage` is the strongest key, missing where nothing of
     the step is visible; the others are made when asked for. `is_bare`: it has words and calls, and nothing else.
     `results` are what its calls gave back. `mark` is where it stands in the `outline`, missing where that says
-    no more than the lineage. `place` is where it stands by the record of the step before (`chains.py`).
+    no more than the lineage; `heard` is the same and always there. `place` is where it stands by the record of the step
+    before (`chains.py`).
     """
 
     positions: tuple[int, ...]
@@ -158,6 +168,7 @@ class ModelStep(Struct, gc=False):
     parts: tuple[ModelStep, ...] = ()
     made: tuple[Key, ...] | None = None
     place: Key | None = None
+    heard: Mark = NOTHING_SAID
 
     @property
     def visible(self) -> Visible:
@@ -174,18 +185,24 @@ class ModelStep(Struct, gc=False):
     def prefix(self) -> Key:
         return self.spot.prefix()
 
+    @property
+    def standing(self) -> Standing:
+        """Where it stands, for a walk that begins with it."""
+        return Standing(self.spot, self.outline.hashes(self.heard), self.mark is not None)
+
 
 class Trail:
     """What has been visible so far: the lineage of a conversation, and its last few turns."""
 
-    def __init__(self, frame: bytes = b"") -> None:
-        self._frame = frame
-        self._lineage = _START
-        self._last: deque[bytes] = deque(maxlen=_CONTEXT_TURNS)
+    def __init__(self, frame: bytes = b"", start: Standing | None = None) -> None:
+        spot = start.spot if start is not None else Spot(_START, (), frame)
+        self._frame = spot.frame
+        self._lineage = spot.lineage
+        self._last = deque(spot.last, maxlen=_CONTEXT_TURNS)
         self._results: list[str] = []
         self._answers: list[ToolResult] = []
-        self._has_outline = False
-        self._outline = Outline()
+        self._has_outline = start is not None and start.has_outline
+        self._outline = Outline(start.outline if start is not None else None)
 
     def copy(self) -> Trail:
         """A trail that goes on from here, but for the outline."""
@@ -243,7 +260,7 @@ class Trail:
         spot = self.spot()
         self.add(brief(shown.content))
         lineage = None if shown.is_empty else key("lineage", self._lineage)
-        mark = self._outline.mark() if self._has_outline else None
+        heard = self._outline.mark()
         self._outline.say(shown)
         self._answers = []
         return ModelStep(
@@ -255,7 +272,8 @@ class Trail:
             is_bare=shown.is_bare,
             results=self._answers,
             outline=self._outline,
-            mark=mark,
+            mark=heard if self._has_outline else None,
+            heard=heard,
         )
 
 
@@ -303,9 +321,12 @@ class Walk(NamedTuple):
     end: Spot
 
 
-def walk(transcript: Transcript, identity: Identity, frame: bytes = b"") -> Walk:
-    """Go through a request. `frame` is needed only where thinking is bound to all before it."""
-    trail = Trail(frame)
+def walk(transcript: Transcript, identity: Identity, frame: bytes = b"", start: Standing | None = None) -> Walk:
+    """Go through a request. `frame` is needed only where thinking is bound to all before it.
+
+    `start` is where the first model step stands, if only the end of a conversation is walked.
+    """
+    trail = Trail(frame, start)
     steps = []
     run: list[int] = []
     turns = transcript.turns

@@ -167,22 +167,26 @@ def match_merged(
     calls, the first one where the step stands, which is `place` if that is known otherwise. `used` are records as in
     `match_step`.
     """
+    calls = [item for item in step.items if isinstance(item, ToolCall)]
+    if len(calls) < 2:
+        return ()
     records: list[Record] = []
     places: set[Key | None] = {step.spot.place(), place}
-    left = [item for item in step.items if isinstance(item, ToolCall)]
+    left, visible = [(call, call_key(call)) for call in calls], step.visible
     while left:
-        named = [record for record in found.get(call_key(left[0]), ()) if record.provenance.tenant == identity.tenant]
-        fitting = [record for record in named if _takes_all(record, left, step.visible)]
-        if not is_distinctive(left[0].id or "", left[0].name):
+        first, its_key = left[0]
+        named = [record for record in found.get(its_key, ()) if record.provenance.tenant == identity.tenant]
+        keys = {one for _, one in left}
+        fitting = [record for record in named if _takes_all(record, keys, visible)]
+        if not is_distinctive(first.id or "", first.name):
             fitting = [record for record in fitting if record.id in used or places.intersection(record.keys)]
         if len({replayable(record) for record in fitting}) != 1:
             return ()
         record = max(fitting, key=lambda one: one.created_at)
         records.append(record)
         places = {_place_after_calls(step, record)}
-        left = [
-            call for call in left if not any(is_same_call(call, own) and call.id == own.id for own in _calls(record))
-        ]
+        made = _calls(record)
+        left = [one for one in left if not any(one[0].id == own.id and is_same_call(one[0], own) for own in made)]
     return tuple(records) if len(records) > 1 else ()
 
 
@@ -191,9 +195,8 @@ def _place_after_calls(step: ModelStep, record: Record) -> Key | None:
     return place_after(record, [said_by_results(texts)]) if texts else None
 
 
-def _takes_all(record: Record, calls: Sequence[ToolCall], visible: Visible) -> bool:
+def _takes_all(record: Record, known: AbstractSet[Key], visible: Visible) -> bool:
     """Whether every call of a record is among these, and its words among those of the step."""
-    known = {call_key(call) for call in calls}
     return all(call_key(call) in known for call in _calls(record)) and visible_of(record.items).words in visible.words
 
 
@@ -360,7 +363,8 @@ def _is_merged(look: Look, step: ModelStep, found: Found, identity: Identity) ->
     named = found.get(call_key(calls[0]), ()) if len(calls) > 1 else ()
     ours = [record for record in named if record.provenance.tenant == identity.tenant and record.id != look.record.id]
     here = [record for record in ours if step.spot.place() in record.keys or step.place in record.keys]
-    return any(_takes_all(record, calls, step.visible) for record in here)
+    known = {call_key(call) for call in calls} if here else frozenset[Key]()
+    return any(_takes_all(record, known, step.visible) for record in here)
 
 
 def _differ_in_ids(looks: Sequence[Look], step: ModelStep) -> bool:

@@ -29,14 +29,16 @@ _STRIPPED: dict[RuleCode, Reason] = {
 class NotesOfTurns:
     """By position; the last word about a turn counts."""
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
+    def __init__(self, turns: Sequence[Turn], elements: int = 0) -> None:
+        """`elements` stand before these turns in the wire's list."""
         self._turns = turns
-        self._notes: dict[int, TurnNote] = {}
+        self._elements = elements
+        self.by_position: dict[int, TurnNote] = {}
         self._lost: dict[int, Reason] = {}
         self._unfound: dict[int, ModelStep] = {}
 
     def put(self, position: int, deed: Deed, why: Reason, record: str = "") -> None:
-        self._notes[position] = TurnNote(self._turns[position].at, deed, why, record)
+        self.by_position[position] = TurnNote(self._turns[position].at + self._elements, deed, why, record)
 
     def keep(self, position: int, items: Sequence[Item], evidence: Reason, record: str) -> None:
         """What the client sent is as its model gave it."""
@@ -61,11 +63,8 @@ class NotesOfTurns:
         """Nobody has this step's record: why, is looked into only if it is needed. What the client sent goes up."""
         for position in step.positions:
             self._unfound[position] = step
-            if not step.is_bare and position not in self._notes:
+            if not step.is_bare and position not in self.by_position:
                 self.keep(position, self._turns[position].items, "", "")
-
-    def done(self) -> tuple[TurnNote, ...]:
-        return tuple(self._notes.values())
 
 
 def why_unfound(step: ModelStep, found: Found, identity: Identity) -> Reason:

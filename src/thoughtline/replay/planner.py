@@ -17,9 +17,9 @@ from typing import NamedTuple
 from thoughtline.providers import Contract
 from thoughtline.replay.chains import proven
 from thoughtline.replay.drafting import Draft
-from thoughtline.replay.keys import ModelStep, Spot, frame_of, walk
+from thoughtline.replay.keys import ModelStep, Spot, Standing, frame_of, walk
 from thoughtline.replay.matching import Found, Match, match_by_lineage
-from thoughtline.replay.plans import Plan, Policy
+from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.records import Key
@@ -51,7 +51,7 @@ class Needs(NamedTuple):
     def rest(self, found: Found) -> tuple[Key, ...]:
         """The keys of the steps that their lineage does not settle."""
         settled = self.settled if self.settled is not None else self.by_lineage(found)
-        return _keys(step for step, match in zip(self.steps, settled, strict=True) if match is None)
+        return keys_of(step for step, match in zip(self.steps, settled, strict=True) if match is None)
 
     def by_lineage(self, found: Found) -> tuple[Match | None, ...]:
         """For each step the record that its lineage names."""
@@ -59,19 +59,23 @@ class Needs(NamedTuple):
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        return _keys(self.steps)
+        return keys_of(self.steps)
 
 
-def _keys(steps: Iterable[ModelStep]) -> tuple[Key, ...]:
+def keys_of(steps: Iterable[ModelStep]) -> tuple[Key, ...]:
+    """All that steps can be found by, taken whole and in parts."""
     return tuple(dict.fromkeys(key for step in steps for part in (step, *step.parts) for key in part.keys))
 
 
-def needs(transcript: Transcript, contract: Contract, identity: Identity) -> Needs:
-    """The keys of all that could be put back. A contract that takes nothing needs nothing."""
+def needs(transcript: Transcript, contract: Contract, identity: Identity, start: Standing | None = None) -> Needs:
+    """The keys of all that could be put back. A contract that takes nothing needs nothing.
+
+    `start` is where a transcript begins that is only the end of a conversation.
+    """
     if contract.takes == "nothing":
         return Needs(identity, (), None)
-    frame = frame_of(transcript) if contract.binds_prefix else b""
-    steps, end = walk(transcript, identity, frame)
+    frame = frame_of(transcript) if contract.binds_prefix and start is None else b""
+    steps, end = walk(transcript, identity, frame, start)
     return Needs(identity, steps, end)
 
 
@@ -84,12 +88,25 @@ def plan(
     policy: Policy = DEFAULT_POLICY,
 ) -> Plan:
     """What to do about a request, given what is remembered."""
-    work = Draft(transcript, contract, needed.identity, found=found, issuer=issuer, policy=policy)
+    return draft(transcript, contract, needed, found=found, issuer=issuer, policy=policy).done()
+
+
+def draft(
+    transcript: Transcript,
+    contract: Contract,
+    needed: Needs,
+    found: Found,
+    issuer: Destination,
+    policy: Policy,
+    past: Past = NO_PAST,
+) -> Draft:
+    """The same before it is done: it can say what it is made of. `past` is what was planned for the turns before it."""
+    work = Draft(transcript, contract, needed.identity, found=found, issuer=issuer, policy=policy, past=past)
     work.clean({position for step in needed.steps if step.is_bare for position in step.positions})
     if contract.takes == "nothing":
         work.strip_everything()
         work.amend()
-        return work.done()
+        return work
     if may_restore(transcript, contract):
         spoken_for = proven(needed.steps, found, needed.identity)
         work.believed |= spoken_for
@@ -101,7 +118,7 @@ def plan(
     work.mend_calls()
     work.move_fields()
     work.amend()
-    return work.done()
+    return work
 
 
 def may_restore(transcript: Transcript, contract: Contract) -> bool:

@@ -10,7 +10,7 @@ from thoughtline.replay.findings import Finding
 from thoughtline.values.destination import Destination
 from thoughtline.values.outcome import Counts
 from thoughtline.values.records import Key, Record
-from thoughtline.values.turn_notes import TurnNote
+from thoughtline.values.turn_notes import NoteChain, TurnNote
 from thoughtline.values.turns import Transcript, Turn
 
 
@@ -29,6 +29,47 @@ class Policy(Struct, frozen=True, gc=False):
     bares_loop: bool = False
     drops: tuple[str, ...] = ()
 
+    @property
+    def corrects(self) -> bool:
+        """Whether a refusal is to be healed by it."""
+        return self.drops_ids or self.pauses_thinking or self.bares_loop or bool(self.drops)
+
+
+class Past(Struct, frozen=True, gc=False):
+    """What a plan has to know of turns that stand before those it is made for, and that were planned before.
+
+    `elements` is how many they are in the wire's list. `carrier` is the member that the last record's reasoning came
+    in. `is_in_loop`: the model has spoken since the last user message.
+    """
+
+    elements: int = 0
+    counts: Counts = Counts()
+    findings: tuple[Finding, ...] = ()
+    filler: str | None = None
+    carrier: str = ""
+    is_in_loop: bool = False
+    notes: NoteChain | None = None
+
+
+NO_PAST = Past()
+
+
+class Trace(Struct, frozen=True, gc=False):
+    """What a plan is made of, turn by turn: for whoever remembers the beginning of a conversation.
+
+    What is planned for `loose` turns depends on what follows; for `loose_in_loop` until the next user message; for
+    `loose_heads` too, where they are the first of a tool loop.
+    """
+
+    counted: tuple[tuple[int, str], ...]
+    findings: tuple[tuple[int, Finding], ...]
+    fillers: dict[int, str]
+    carriers: dict[int, str]
+    loose: frozenset[int]
+    loose_in_loop: frozenset[int]
+    loose_heads: frozenset[int]
+    notes: dict[int, TurnNote] = {}
+
 
 class Plan(Struct, frozen=True, gc=False):
     """What to change of a request, and what there is to say about it.
@@ -41,7 +82,7 @@ class Plan(Struct, frozen=True, gc=False):
     findings: tuple[Finding, ...]
     counts: Counts
     filler: str | None = None
-    notes: tuple[TurnNote, ...] = ()
+    notes: NoteChain | None = None
 
     def apply(self, transcript: Transcript) -> Transcript:
         """The request with the plan carried out; the very same one if there is nothing to do."""

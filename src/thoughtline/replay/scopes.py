@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thoughtline.providers import Contract
+from thoughtline.providers import Contract, Scope
 from thoughtline.values.items import ToolCall, ToolResult
 from thoughtline.values.turns import Transcript, Turn
+
+DEPEND_ON_THE_END: frozenset[Scope] = frozenset(("calls_after_user", "first_call_of_step", "loop_head"))
+"""Scopes in which a turn that must carry reasoning need not any more when the user has spoken again."""
 
 
 def required_turns(transcript: Transcript, contract: Contract, assistant: Sequence[int]) -> tuple[int, ...]:
@@ -50,10 +53,11 @@ def after_last_user(turns: Sequence[Turn]) -> int:
     """Where the current turn of the conversation starts: after the last message in which a user says something."""
     for position in range(len(turns) - 1, -1, -1):
         turn = turns[position]
-        if turn.role == "user" and not _only_results(turn):
+        if is_said_by_user(turn):
             return position + 1
     return 0
 
 
-def _only_results(turn: Turn) -> bool:
-    return bool(turn.items) and any(isinstance(item, ToolResult) for item in turn.items)
+def is_said_by_user(turn: Turn) -> bool:
+    """Whether it is a user's message that says something itself."""
+    return turn.role == "user" and not any(isinstance(item, ToolResult) for item in turn.items)

@@ -100,6 +100,15 @@ class ReplaySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
     hold_ms: Annotated[int, setting("how long the end of a turn may wait until the turn is saved", ge=0, le=10_000)] = (
         250
     )
+    remembered_bytes: Annotated[
+        int,
+        setting(
+            "how much memory the conversations of late may take, so that only what is new in one is worked through; "
+            "`0`: none are remembered",
+            "size",
+            key="remembered_size",
+        ),
+    ] = 64 * 2**20
 
 
 class ContinuitySettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

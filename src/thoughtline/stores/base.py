@@ -18,7 +18,7 @@ Clock: TypeAlias = Callable[[], float]
 Found: TypeAlias = dict[Key, tuple[Record, ...]]
 """For each key asked for, its records, newest first; every key is there."""
 
-Generation: TypeAlias = tuple[int, int]
+Generation: TypeAlias = tuple[int, ...]
 """What has changed, counted, and the number of the period. Only whether two are equal means anything."""
 
 MAX_PER_KEY = 16

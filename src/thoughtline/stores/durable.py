@@ -30,6 +30,9 @@ from thoughtline.stores.rows import Hit, Row, column, columns, key_digest, rows_
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.records import Key, Record
 
+MAX_COUNTED = 1000
+"""Tenants of which it is known how much has changed for them. Beyond, all are asked for again."""
+
 PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 """A record in a page: the cursor that asks for those after it, its identity, the end of its life, its packed bytes."""
 
@@ -67,6 +70,8 @@ class DurableStore(ABC):
         asked_at, changes = self._counted.get(tenant, (0.0, 0))
         if not 0.0 <= now - asked_at < min(self.STALE_SECONDS, self._settings.trust_seconds):
             changes = await self._changes(column(tenant))
+            if len(self._counted) >= MAX_COUNTED:
+                self._counted.clear()
             self._counted[tenant] = (now, changes)
         return changes, period(now, self._settings.ttl_seconds)
 

@@ -13,22 +13,23 @@ from thoughtline.values.records import Key, is_lineage
 
 
 class KnownKeys:
-    """The keys of one tenant under one generation. The next has its own; what still comes into this one is not asked.
+    """The keys of one tenant under one generation. The next has its own; what still comes into this one is lost."""
 
-    `number` is another one whenever something here or there has changed.
-    """
+    __slots__ = ("_lineages", "_others", "generation")
 
-    __slots__ = ("_lineages", "_others", "generation", "number")
-
-    def __init__(self, generation: Generation, number: int) -> None:
+    def __init__(self, generation: Generation) -> None:
         self.generation = generation
-        self.number = number
         self._lineages: set[Key] = set()
         self._others: dict[Key, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._lineages or self._others)
 
     def missing(self, found: Found, now: float) -> list[Key]:
         """The keys of what was found here that the durable store has to be asked for."""
         lineages, others = self._lineages, self._others
+        if lineages.issuperset(found) and () not in found.values():
+            return []
         return [
             key
             for key, records in found.items()

@@ -16,7 +16,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from itertools import count
 from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -52,10 +51,6 @@ Result = TypeVar("Result")
 BATCH = 200
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, IDLE_SECONDS = 0.1, 5.0, 60.0
 PROBE = "thoughtline.probe"
-MAX_TENANTS = 10_000
-"""Those that memory knows anything about. Beyond, all is asked for again."""
-
-_NEVER_ASKED: Generation = (-1, 0)
 _TOO_LONG = "the store took too long"
 
 
@@ -80,7 +75,8 @@ class LayeredStore:
         self._front = MemoryStore(settings, clock)
         self._front.index.on_drop = self._forget_known
         self._known: dict[str, KnownKeys] = {}
-        self._numbers = count()
+        self._changes = 0
+        self._last_generation: Generation = ()
         self._finds: dict[int, set[tuple[str, Key]]] = {}
         self._waiting = Waiting() if waiting is None else waiting
         self._waiting_notes: dict[tuple[str, str], Note] = {}
@@ -163,11 +159,10 @@ class LayeredStore:
         """While the durable store fails, what it was: memory goes on with what it has."""
         if self._can_read:
             try:
-                await self._in_time(lambda: self._refresh(tenant))
+                self._last_generation = (await self._in_time(lambda: self._refresh(tenant))).generation
             except StoreError as error:
                 self._fail_read(error)
-        known = self._known.get(tenant)
-        return (known.number, known.generation[1]) if known is not None else _NEVER_ASKED
+        return *self._last_generation, self._changes
 
     async def _find_fresh(self, tenant: str, keys: Sequence[Key]) -> Found:
         known, now = await self._refresh(tenant), self._clock()
@@ -181,9 +176,8 @@ class LayeredStore:
         generation = await self._durable.generation(tenant)
         known = self._known.get(tenant)
         if known is None or known.generation != generation:
-            if len(self._known) >= MAX_TENANTS:
-                self._known.clear()
-            known = self._known[tenant] = KnownKeys(generation, next(self._numbers))
+            self._known.pop(tenant, None)
+            known = KnownKeys(generation)
         return known
 
     def _find_here(self, tenant: str, keys: Sequence[Key], now: float) -> Found:
@@ -209,6 +203,7 @@ class LayeredStore:
         gone = await self._front.delete(where)
         self._waiting.drop_fitting(where)
         self._known.clear()
+        self._changes += 1
         return max(gone, await self._durable.delete(where))
 
     async def stats(self) -> Stats:
@@ -274,12 +269,12 @@ class LayeredStore:
 
     def _promote(self, key: Key, records: tuple[Record, ...], asked: _Asked) -> tuple[Record, ...]:
         """What the durable store said of a key, into memory; what it no longer has, out of it."""
-        tenant, known, deleted, touched = asked
+        tenant, deleted, touched = asked.tenant, asked.deleted, asked.touched
         now, index = self._clock(), self._front.index
         mine = self._find_here(tenant, (key,), now)[key]
         is_touched = (tenant, key) in touched
         if records and not is_touched and not deleted and _are_same(records, mine):
-            known.add(key, now + self._settings.trust_seconds)
+            self._know(key, now, asked)
             return mine
         records = tuple(record for record in records if not _is_deleted(record, deleted))
         there = {record.id for record in records}
@@ -291,9 +286,13 @@ class LayeredStore:
         for record in reversed(records):
             index.put(record, now)
         if records and not is_touched and all((tenant, record.id) in index for record in records):
-            known.add(key, now + self._settings.trust_seconds)
+            self._know(key, now, asked)
         kept = [record for record in own if (tenant, record.id) in index or (tenant, record.id) in self._waiting]
         return newest_first((*records, *kept))
+
+    def _know(self, key: Key, now: float, asked: _Asked) -> None:
+        asked.known.add(key, now + self._settings.trust_seconds)
+        self._known.setdefault(asked.tenant, asked.known)
 
     def _settle(self, records: Sequence[Record]) -> None:
         """The durable store has them. A find that is under way may have asked it just before: it drops none of them."""
@@ -315,16 +314,18 @@ class LayeredStore:
         return [deletion for deletion in self._front.deletions if not any(deletion is known for known in before)]
 
     def _forget_known(self, record: Record) -> None:
-        if known := self._known.get(record.provenance.tenant):
+        tenant = record.provenance.tenant
+        if (known := self._known.get(tenant)) is not None:
             known.forget(record.keys)
+            if not known:
+                del self._known[tenant]
 
     def _note_shared_lineages(self, records: Sequence[Record]) -> None:
         """A lineage gets another record: it counts from now on, not only when the durable store has it."""
         index = self._front.index
         for record in records:
-            place = record.provenance.tenant, record.id
-            if index.has_lineage_of(record) and place not in index and (known := self._known.get(place[0])):
-                known.number = next(self._numbers)
+            if index.has_lineage_of(record) and (record.provenance.tenant, record.id) not in index:
+                self._changes += 1
 
     async def _read(self, ask: Callable[[Store], Awaitable[Result]]) -> Result:
         """From the durable store, or from memory while that fails."""

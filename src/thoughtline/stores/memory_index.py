@@ -110,14 +110,17 @@ class MemoryIndex:
             return dict.fromkeys(keys, ())
         by_key, until = shelf.by_key, now + self._ttl_seconds
         found: Found = {}
-        for key in keys:
+        for key in keys:  # nothing is called for a key with one record: a conversation has hundreds of them
             held = by_key.get(key)
-            if held is None:
-                found[key] = ()
-            elif isinstance(held, dict):
-                found[key] = _use_several(held, now, until)
+            if isinstance(held, Held):
+                if held.expires_at < until:
+                    if held.expires_at <= now:
+                        found[key] = ()
+                        continue
+                    held.expires_at = until
+                found[key] = held.alone
             else:
-                found[key] = _use(held, now, until)
+                found[key] = _use_several(held, now, until) if held else ()
         return found
 
     def expired(self, tenant: str, keys: Iterable[Key], now: float) -> frozenset[Key]:
@@ -204,15 +207,6 @@ class MemoryIndex:
             else:
                 heapreplace(queue, (held.expires_at, arrival, held))
         return None
-
-
-def _use(held: Held, now: float, until: float) -> tuple[Record, ...]:
-    expires_at = held.expires_at
-    if expires_at <= now:
-        return ()
-    if expires_at < until:
-        held.expires_at = until
-    return held.alone
 
 
 def _use_several(several: dict[Held, None], now: float, until: float) -> tuple[Record, ...]:

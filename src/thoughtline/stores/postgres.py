@@ -295,7 +295,9 @@ async def _mark(connection: asyncpg.Connection, where: Filter, now: float) -> in
             now,
             *_values(where),
         )
-        return int(await connection.fetchval("SELECT coalesce(max(seq), 0) FROM thoughtline.records"))
+        newest = int(await connection.fetchval("SELECT coalesce(max(seq), 0) FROM thoughtline.records"))
+        await connection.execute("UPDATE thoughtline.changes SET number = number + 1")
+        return newest
 
 
 async def _forget_empty_scopes(connection: asyncpg.Connection) -> None:

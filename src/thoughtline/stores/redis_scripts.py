@@ -118,6 +118,7 @@ return found
 """
 
 _MARK = """
+redis.call('INCR', p .. 'g')
 redis.call('ZADD', p .. 'd', ARGV[2], cmsgpack.pack({ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[2]}))
 return tonumber(redis.call('GET', p .. 'a') or 0)
 """

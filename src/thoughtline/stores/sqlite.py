@@ -1,7 +1,8 @@
 """`sqlite:///path`: one file, for the processes of one machine.
 
-Reads happen on the loop: a warm look-up is cheaper than any hand-over (docs/decisions/0004). Writes go through one
-thread and are acknowledged after the commit. Write-ahead log: readers and the writer don't wait for each other.
+Reads happen on the loop: a warm look-up is cheaper than any hand-over (docs/decisions/0004). So do saves, which append
+(`sqlite_arrivals.py`); whatever may wait for a lock or a disk goes through one thread. Both are acknowledged after the
+commit. Write-ahead log: readers and the writer don't wait for each other.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from thoughtline.stores import sqlite_work as work
+from thoughtline.stores.background import Periodic
 from thoughtline.stores.base import (
     Clock,
     Filter,
@@ -28,6 +30,7 @@ from thoughtline.stores.packing import Packer
 from thoughtline.stores.paging import decode_cursor
 from thoughtline.stores.rows import Hit, Row
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.stores.sqlite_arrivals import Appender, Arrivals, NewRows, fold, has_arrivals, touch
 from thoughtline.stores.sqlite_schema import migrate
 from thoughtline.stores.sqlite_writer import SqliteWriter, unavailable
 from thoughtline.stores.uses import Uses
@@ -48,7 +51,13 @@ READ_TIMEOUT_SECONDS = 0.05
 The loop waits with it, so no longer than this; then the look-up is made aside, where it may wait."""
 
 SLOW_SECONDS = 0.25
-"""A look-up that takes longer waits for a disk. The loop does not wait again: others go aside, till one is quick."""
+"""What takes longer waits for a disk. The loop does not wait again: others go aside, till one is quick."""
+
+MAX_APPENDED = 256 * 2**10
+"""Bytes of one save that the loop writes: about a millisecond."""
+
+FOLD_SECONDS = 0.5
+"""How long records stay in arrivals: long enough to gather, short enough to be few."""
 
 
 class SqliteStore(DurableStore):
@@ -65,34 +74,57 @@ class SqliteStore(DurableStore):
         self._reader: sqlite3.Connection | None = None
         self._writer: SqliteWriter | None = None
         self._uses = Uses(packer, settings.ttl_seconds)
-        self._is_slow = False
+        self._appender: Appender | None = None
+        self._arrivals = Arrivals(settings.ttl_seconds)
+        self._folder = Periodic(self._fold, lambda: settings.clean_seconds)
+        self._folding: asyncio.TimerHandle | None = None
+        self._is_slow = self._is_slow_to_write = False
 
     async def open(self) -> None:
         if self._writer is not None:
             return
         await asyncio.to_thread(self._prepare)
         self._reader = await asyncio.to_thread(self._read, self._connect_reader)
+        self._appender = Appender(await asyncio.to_thread(self._read, self._connect_appender), self._fold_soon)
         self._writer = SqliteWriter(self._connect)
         self._cleaner.start()
+        self._folder.start()
+        self._folder.wake()
 
     async def close(self) -> None:
         await self._cleaner.stop()
-        writer, self._writer = self._writer, None
-        if writer is not None:
+        await self._folder.stop()
+        if self._folding is not None:
+            self._folding.cancel()
+        writer, appender = self._writer, self._appender
+        if writer is not None and appender is not None:
             with suppress(StoreUnavailable):
+                await self._fold()
                 await self._flush(writer)
+            self._writer = self._appender = None
+            appender.close()
             await writer.close()
         if self._reader is not None:
             self._reader.close()
             self._reader = None
 
     async def _save(self, rows: list[Row], now: float) -> None:
-        await self._open_writer().run_shared(self._save_all, (rows, now))
+        part, began = NewRows(rows, now), time.monotonic()
+        may_wait = self._synchronous == "full" or self._is_slow_to_write or part.size > MAX_APPENDED
+        try:
+            if may_wait or not await self._open_appender().append(part):
+                await self._open_writer().run_shared(self._save_all, part)
+        finally:
+            self._is_slow_to_write = time.monotonic() - began > SLOW_SECONDS
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
+        self._arrivals.take(await self._read_quickly(self._arrivals.read))
+        if self._arrivals.are_overdue(now):
+            await self._fold_now()
+        arrived = self._arrivals.find(digests, now)
         hits = await self._read_quickly(lambda connection: work.find(connection, digests, now))
         self._uses.note(hits, now)
-        return hits
+        return [*hits, *(arrived[identity] for identity in arrived.keys() - {hit.identity for hit in hits})]
 
     async def _changes(self, tenant: str) -> int:
         """Of all tenants: one count costs nothing, and deletions are rare."""
@@ -118,20 +150,24 @@ class SqliteStore(DurableStore):
 
     async def _page(self, where: Filter, cursor: str | None, limit: int) -> list[PageRow]:
         before, now = decode_cursor(cursor), self._clock()
+        await self._fold_now()
         return await self._read_aside(lambda connection: work.page(connection, where, now, before, limit))
 
     async def _sessions(self, tenant: str | None, limit: int) -> tuple[SessionSummary, ...]:
+        await self._fold_now()
         return await self._read_aside(lambda connection: work.sessions(connection, tenant, limit))
 
     async def _delete(self, where: Filter, now: float) -> int:
-        newest = await self._write(lambda connection: work.mark_deleted(connection, where, now))
+        newest = await self._write(lambda connection: self._mark_deleted(connection, where, now))
         return await self._in_steps(lambda connection: work.delete_some(connection, where, newest))
 
     async def _stats(self) -> Stats:
+        await self._fold_now()
         return await self._read_aside(work.stats)
 
     async def _clean(self, now: float) -> int:
         cap = self._settings.max_bytes
+        await self._fold()
         await self._flush(self._open_writer())
         gone = await self._in_steps(lambda connection: work.delete_expired(connection, now))
         gone += await self._in_steps(lambda connection: work.delete_beyond(connection, cap))
@@ -148,11 +184,39 @@ class SqliteStore(DurableStore):
     async def delete_notes(self, namespace: str, key: str | None = None) -> int:
         return await self._write(lambda connection: work.delete_notes(connection, namespace, key))
 
-    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[tuple[list[Row], float]]) -> None:
-        """What several have given at about the same time."""
-        now = max(at for _, at in parts)
-        rows = [row for some, _ in parts for row in some]
+    def _save_all(self, connection: sqlite3.Connection, parts: Sequence[NewRows]) -> None:
+        """What several have given at about the same time, and had better not wait for on the loop."""
+        now = max(part.now for part in parts)
+        rows = [row for part in parts for row in part.rows]
         work.save(connection, rows, now, now + self._settings.ttl_seconds)
+
+    def _mark_deleted(self, connection: sqlite3.Connection, where: Filter, now: float) -> int:
+        """What has arrived before is meant too."""
+        fold(connection, self._settings.ttl_seconds)
+        return work.mark_deleted(connection, where, now)
+
+    def _fold_some(self, connection: sqlite3.Connection) -> int:
+        """Saves that come meanwhile find the file locked, and wait for so much at most."""
+        return fold(connection, self._settings.ttl_seconds, work.STEP)
+
+    def _fold_soon(self) -> None:
+        if self._folding is None:
+            self._folding = asyncio.get_running_loop().call_later(FOLD_SECONDS, self._folder.wake)
+
+    async def _fold(self) -> None:
+        self._folding = None
+        if await self._read_quickly(has_arrivals):
+            while await self._write(self._fold_some) == work.STEP:
+                pass
+            await self._write(touch)
+
+    async def _fold_now(self) -> None:
+        """Before a look at the tables alone. Where nothing can be written, what is in them is looked at."""
+        if not self._is_slow_to_write:
+            try:
+                await self._fold()
+            except StoreUnavailable:
+                self._is_slow_to_write = True
 
     async def _flush(self, writer: SqliteWriter) -> None:
         batch = self._uses.batch()
@@ -195,6 +259,11 @@ class SqliteStore(DurableStore):
             raise StoreUnavailable("sqlite: not open")
         return self._reader
 
+    def _open_appender(self) -> Appender:
+        if self._appender is None:
+            raise StoreUnavailable("sqlite: not open")
+        return self._appender
+
     def _open_writer(self) -> SqliteWriter:
         if self._writer is None:
             raise StoreUnavailable("sqlite: not open")
@@ -222,6 +291,13 @@ class SqliteStore(DurableStore):
         """Opening takes as long as it takes: after a crash the log is read through first. Reading does not wait."""
         connection = self._connect()
         connection.execute(f"PRAGMA busy_timeout = {round(READ_TIMEOUT_SECONDS * 1000)}")
+        return connection
+
+    def _connect_appender(self) -> sqlite3.Connection:
+        """It waits for nobody, and leaves checkpoints to the thread."""
+        connection = self._connect()
+        connection.execute("PRAGMA busy_timeout = 0")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
         return connection
 
     def _connect(self) -> sqlite3.Connection:

@@ -1,7 +1,8 @@
 """The SQLite layout and how it came to be.
 
 A scope is a combination of tenant, session, provider and model, with what it holds: statistics and filters read scopes,
-not records. Look-ups point from a digest to a record, which is stored once.
+not records. Look-ups point from a digest to a record, which is stored once. Records that have just come stand in
+arrivals (`sqlite_arrivals.py`).
 """
 
 from __future__ import annotations
@@ -57,6 +58,14 @@ MIGRATIONS = (
             "INSERT INTO facts VALUES ('changes', 0)",
             """CREATE TRIGGER record_gone AFTER DELETE ON records BEGIN
                 UPDATE facts SET value = value + 1 WHERE name = 'changes'; END""",
+        ),
+    ),
+    Migration(
+        4,
+        "arrivals",
+        (
+            "CREATE TABLE arrivals (seq INTEGER PRIMARY KEY, at REAL NOT NULL, rows BLOB NOT NULL)",
+            "INSERT INTO facts VALUES ('folded', 0)",
         ),
     ),
 )

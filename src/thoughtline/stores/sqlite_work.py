@@ -30,8 +30,8 @@ _RECORD_ROW = """(?, (SELECT id FROM scopes WHERE tenant = ? AND session = ? AND
     ?, ?, ?, ?, ?, ?)"""
 
 # A new record's first digest is that of its lineage, and nothing points from it to the record yet.
-_COUNT_SHARED_LINEAGES = f"""UPDATE facts SET value = value + 1 WHERE name = 'changes' AND EXISTS (
-    SELECT 1 FROM records r JOIN lookups l ON l.digest = substr(r.digests, 1, {DIGEST}) WHERE r.seq > ?1)"""
+_COUNT_SHARED_LINEAGES = f"""UPDATE facts SET value = value + 1 WHERE name = 'changes' AND (?2 OR EXISTS (
+    SELECT 1 FROM records r JOIN lookups l ON l.digest = substr(r.digests, 1, {DIGEST}) WHERE r.seq > ?1))"""
 
 # A record that was there before has its look-ups, so only the new ones (seq above ?1) are looked at.
 _LOOKUPS = f"""INSERT OR IGNORE INTO lookups
@@ -81,13 +81,19 @@ def check_key(connection: sqlite3.Connection, packer: Packer) -> None:
 def save(connection: sqlite3.Connection, rows: Sequence[Row], now: float, expires_at: float) -> None:
     """Write the records that no deletion bars."""
     oldest = min((row.created_at for row in rows), default=now)
-    deletions = _deletions(connection, oldest, now)
-    kept = [row for row in rows if not is_barred(row, deletions, now)]
+    marks = deletions(connection, oldest, now)
+    kept = [row for row in rows if not is_barred(row, marks, now)]
     (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
     for at in range(0, len(kept), ROWS):
         _insert(connection, kept[at : at + ROWS], expires_at)
-    connection.execute(_COUNT_SHARED_LINEAGES, (newest,))
+    connection.execute(_COUNT_SHARED_LINEAGES, (newest, _share_lineages(kept)))
     connection.execute(_LOOKUPS, (newest,))
+
+
+def _share_lineages(rows: Sequence[Row]) -> bool:
+    """Whether two of them do."""
+    lineages = {row.identity: row.digests[:DIGEST] for row in rows}.values()
+    return len(set(lineages)) < len(lineages)
 
 
 def changes(connection: sqlite3.Connection) -> int:
@@ -130,7 +136,7 @@ def find(connection: sqlite3.Connection, digests: Iterable[bytes], now: float) -
     return found
 
 
-def _deletions(connection: sqlite3.Connection, after: float, now: float) -> list[Deletion]:
+def deletions(connection: sqlite3.Connection, after: float, now: float) -> list[Deletion]:
     rows = connection.execute(
         "SELECT tenant, provider, model, session, call_id, at FROM deletions WHERE at > ? AND at <= ?", (after, now)
     )
@@ -143,6 +149,7 @@ def mark_deleted(connection: sqlite3.Connection, where: Filter, now: float) -> i
         "INSERT INTO deletions (at, tenant, provider, model, session, call_id) VALUES (?, ?, ?, ?, ?, ?)",
         (now, where.tenant, where.provider, where.model, where.session, where.call_id),
     )
+    connection.execute("UPDATE facts SET value = value + 1 WHERE name = 'changes'")
     (newest,) = connection.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()
     return int(newest)
 

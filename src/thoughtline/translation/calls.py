@@ -60,8 +60,11 @@ def fitted(name: str, rule: IdRule) -> str:
     if rule.takes(name):
         return name
     if rule.chars:
-        number = int(_digest(rule.salt, name), 16)
-        return "".join(_ALPHABET[number // 62**place % 62] for place in range(rule.chars))
+        number, letters = int(_digest(rule.salt, name), 16), []
+        for _ in range(rule.chars):
+            number, rest = divmod(number, 62)
+            letters.append(_ALPHABET[rest])
+        return "".join(letters)
     return _HIDDEN + _digest("fitted", name)[:32]
 
 
@@ -183,8 +186,8 @@ class CallIds(NamedTuple):
         return wrapped if self.rule.takes(wrapped) else hidden(name, self.turn)
 
     def hides(self, name: str) -> bool:
-        """Whether a client may know this id by a digest alone. The higher the turn, the longer what it is wrapped
-        in: what fits now has fitted before."""
+        """Whether a client may know this id by a digest alone. What an id is wrapped in grows with the turn: if it fits
+        now, it has fitted before."""
         return (self.outward(name, "", "") or "").startswith(_HIDDEN)
 
     def shown(self, items: Iterable[Item], choice: int) -> tuple[Item, ...]:

@@ -46,13 +46,18 @@ class Outward:
         self._is_started = False
         self.findings: list[Finding] = []
 
+    def grown(self, event: Event) -> Event | None:
+        """What the client is to hear of more of an item that is open; None if it is something else."""
+        if not isinstance(event, (TextDelta, ReasoningDelta)):
+            return None
+        answer = self._answers.get(event.choice)
+        return answer.grown(event) if answer is not None else None
+
     def take(self, event: Event) -> list[Event]:
         """What the client is to hear of this event. Most events are more of an item that is open: they come first."""
-        if isinstance(event, (TextDelta, ReasoningDelta)):
-            answer = self._answers.get(event.choice)
-            grown = answer.grown(event) if answer is not None else None
-            if grown is not None:
-                return [grown]
+        grown = self.grown(event)
+        if grown is not None:
+            return [grown]
         match event:
             case Started():
                 return self._start(event)

@@ -133,8 +133,12 @@ class StreamTranslator:
     def findings(self) -> tuple[Finding, ...]:
         return tuple(self._outward.findings)
 
-    def take(self, events: Iterable[Event]) -> Chunk:
-        """More of the stream."""
+    def take(self, events: list[Event]) -> Chunk:
+        """More of the stream. Nearly always that is more of one item, which is told at once."""
+        if len(events) == 1 and self._edits is None and not self._is_ending and not self._has_failed:
+            grown = self._outward.grown(events[0])
+            if grown is not None:
+                return Chunk(self._encoder.encode(grown), b"")
         return self._chunk(_edited([one for event in events for one in self._outward.take(event)], self._edits))
 
     def end(self, events: Iterable[Event]) -> Chunk:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
+
+REPLAY_HEADER = "x-thoughtline-replay"
 
 
 class Counts(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -50,3 +53,11 @@ class Outcome(Counts, frozen=True, gc=False, omit_defaults=True):
     added_chars: int = 0
     tool_errors: int = 0
     finish: str = ""
+
+
+@lru_cache(1024)
+def replay_words(counts: tuple[int, ...], store: str, is_unread: bool) -> bytes:
+    """The value of `REPLAY_HEADER`: what was done, and how the store is unless it is well."""
+    words = ", ".join([f"{name}={count}" for name, count in zip(COUNTED, counts, strict=True)])
+    words += ", unread=1" if is_unread else ""
+    return (words if store == "ok" else f"{words}, store={store}").encode()

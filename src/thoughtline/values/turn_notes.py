@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -53,6 +54,32 @@ class TurnNote(Struct, frozen=True, gc=False, array_like=True):
     deed: Deed
     why: Reason = ""
     record: str = ""
+
+
+class NoteChain(Struct, frozen=True, gc=False):
+    """Notes behind those of the turns before them, which requests that go on from there share.
+
+    `missed` is how many of all of them lack what they need.
+    """
+
+    before: NoteChain | None
+    own: tuple[TurnNote, ...]
+    missed: int = 0
+
+    def __iter__(self) -> Iterator[TurnNote]:
+        if self.before is not None:
+            yield from self.before
+        yield from self.own
+
+
+def chained(before: NoteChain | None, own: tuple[TurnNote, ...]) -> NoteChain | None:
+    """A chain with these at its end. Each link is longer than the next, so there are few of them."""
+    if not own:
+        return before
+    missed = sum(map(is_missed, own)) + (before.missed if before is not None else 0)
+    while before is not None and len(before.own) <= len(own):
+        own, before = before.own + own, before.before
+    return NoteChain(before, own, missed)
 
 
 def is_missed(note: TurnNote) -> bool:

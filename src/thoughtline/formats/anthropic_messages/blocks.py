@@ -41,6 +41,10 @@ KNOWN_BLOCKS = ("text", "thinking", "redacted_thinking", "reasoning", "tool_use"
 
 def decode_block(raw: Raw, dialect: Dialect) -> Item:
     """One block as a typed item."""
+    try:
+        return _typed(_decode(raw), raw, dialect)  # called for every item of every edited turn: no detour
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
     block = decode_kind(_decoder, raw, KNOWN_BLOCKS)
     return Unknown(block, raw) if isinstance(block, str) else _typed(block, raw, dialect)
 
@@ -97,7 +101,7 @@ def encode_block(item: Item, dialect: Dialect) -> bytes:
     """One block for the wire: its own JSON if it came from there and says the same, else made new."""
     if isinstance(item, Unknown):
         return bytes(item.raw)
-    if as_it_came(item, decode_block, dialect) == item:
+    if item.raw and as_it_came(item, decode_block, dialect) == item:
         return bytes(item.raw)
     match item:
         case Text(seal=None):

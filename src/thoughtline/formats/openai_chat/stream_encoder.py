@@ -26,6 +26,11 @@ from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text,
 from thoughtline.values.notes import Citation
 from thoughtline.values.turns import Usage
 
+_PLAIN_MEMBERS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+"""Carriers that are a member of text beside `content`."""
+
+_GROWS = b'data: %b,"choices":[{"index":%d,"delta":{"%b":%b},"finish_reason":null}]}\n\n'
+
 
 def _head_of(started: Started) -> bytes:
     """What every chunk begins with."""
@@ -54,6 +59,7 @@ class StreamEncoder(EventEncoder):
     def __init__(self, dialect: Dialect = REASONING_CONTENT) -> None:
         super().__init__(dialect)
         self._choices: dict[int, _Choice] = {}
+        self._thinks_in = dialect.carrier.encode() if dialect.carrier in _PLAIN_MEMBERS else b""
         self._head = _head_of(Started())
 
     keep_alive = b": keep-alive\n\n"
@@ -62,12 +68,23 @@ class StreamEncoder(EventEncoder):
         self._head = _head_of(event)
         return b""
 
+    def _grow(self, event: TextDelta | ReasoningDelta, member: bytes) -> bytes:
+        """More of what was told of before, in a member of its own; nothing if it is something else."""
+        choice = self._choices.get(event.choice)
+        if choice is None or choice.is_thinking or event.position not in choice.told or not member:
+            return b""
+        return _GROWS % (self._head, event.choice, member, encode(event.text))
+
     def _text(self, event: TextDelta) -> bytes:
+        if grown := self._grow(event, b"content"):
+            return grown
         return self._delta(event.choice, event.position, self._leave_thinking(event.choice, event.text))
 
     def _reasoning(self, event: ReasoningDelta) -> bytes:
         if event.known:
             return b""  # it is told whole at the end
+        if grown := self._grow(event, self._thinks_in):
+            return grown
         return self._delta(event.choice, event.position, self._thinking(event.choice, event.text))
 
     def _call(self, event: CallDelta) -> bytes:
@@ -88,7 +105,9 @@ class StreamEncoder(EventEncoder):
         return sse(b"[DONE]")
 
     def _choice(self, index: int) -> _Choice:
-        return self._choices.setdefault(index, _Choice())
+        if index not in self._choices:
+            self._choices[index] = _Choice()
+        return self._choices[index]
 
     def _delta(self, index: int, position: int, delta: list[tuple[str, bytes]], finish: bytes = b"null") -> bytes:
         choice = self._choice(index)

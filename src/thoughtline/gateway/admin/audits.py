@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 from msgspec import Raw, Struct
 
-from thoughtline.audit import audit
+from thoughtline.auditing import audit
 from thoughtline.gateway.admin.answers import Audit
 from thoughtline.providers import canonical_name
 from thoughtline.values.errors import Declined, DecodeError

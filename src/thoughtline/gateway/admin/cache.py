@@ -62,6 +62,7 @@ async def cache_page(state: State, query: CacheQuery) -> CachePage:
 async def forget(state: State, where: Filter) -> int:
     """How many turns went. When all go, what was counted begins anew."""
     gone = await state.store.delete(await as_kept(state.store, where))
+    state.replayer.forget_conversations()
     if where == Filter():
         state.bus.reset_counts()
     return gone

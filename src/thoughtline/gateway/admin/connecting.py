@@ -61,4 +61,5 @@ def _setup(request: AdminRequest, query: ConnectQuery) -> Setup | None:
     address = clients.address_of(client, url, query.provider, model=query.model)
     steps = [SetupText(step.where, step.language, clients.fill(step.lines, address).strip()) for step in client.steps]
     notes = clients.notes_of(client, address)
-    return Setup(client.name, address.base, address.model, steps, notes, clients.instructions(client, address))
+    text = clients.instructions(client, address)
+    return Setup(client.name, address.base, address.model, steps=steps, notes=notes, text=text)

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from thoughtline.encodings import unpacked
 from thoughtline.gateway.admin.access import require_admin, require_metrics_reader
 from thoughtline.gateway.admin.answers import Failure, Problem
 from thoughtline.gateway.admin.requests import AdminRequest, Stream, Whole, decode_query
@@ -19,7 +20,6 @@ from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.admin.trail import record
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, read_body, send_whole
 from thoughtline.gateway.door import check_head, head_of, peer_of
-from thoughtline.gateway.encodings import unpacked
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.state import State
 from thoughtline.values.errors import Declined, StoreError, ThoughtlineError

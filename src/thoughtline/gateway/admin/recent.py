@@ -98,8 +98,8 @@ async def requests_page(state: State, query: RequestsQuery) -> RequestPage:
     if query.cursor is not None:
         _place_of(query.cursor)
     query = msgspec.structs.replace(query, limit=limit + 1)
-    others = await state.asking.ask(_encode(AskRows(query)))
-    rows = {row.id: row for row in fitting(map(_row_from, await state.replicas.views(state.store)), query)}
+    others = await state.recent.asking.ask(_encode(AskRows(query)))
+    rows = {row.id: row for row in fitting(map(_row_from, await state.recent.replicas.views(state.store)), query)}
     for body in others.bodies:
         rows |= {row.id: row for row in msgspec.json.decode(body, type=list[RequestRow])}
     rows |= {row.id: row for row in _own_rows(state, query)}
@@ -113,10 +113,10 @@ async def request_view(state: State, id: str) -> RequestView:
     found = state.recent.find(id)
     if found is not None:
         return await _own_view(state, found)
-    for body in (await state.asking.ask(_encode(AskView(id)))).bodies:
+    for body in (await state.recent.asking.ask(_encode(AskView(id)))).bodies:
         if (view := msgspec.json.decode(body, type=RequestView | None)) is not None:
             return view
-    views = await state.replicas.views(state.store)
+    views = await state.recent.replicas.views(state.store)
     view = next((view for view in views if id and view.id.startswith(id)), None)
     if view is None:
         raise Declined(
@@ -127,7 +127,7 @@ async def request_view(state: State, id: str) -> RequestView:
 
 async def share(state: State) -> None:
     """Write what was served since the last time where other replicas read it, if there can be others."""
-    replicas, ended = state.replicas, state.recent.ended
+    replicas, ended = state.recent.replicas, state.recent.ended
     if replicas.are_there and ended > replicas.told:
         served = state.recent.newest(min(ended - replicas.told, PER_NOTE))
         views = [msgspec.structs.replace(await _own_view(state, one), bodies=None) for one in served]
@@ -140,7 +140,7 @@ async def series_view(state: State) -> Series:
     last = int(state.clock()) // STEP_SECONDS * STEP_SECONDS
     first = last - (STEPS - 1) * STEP_SECONDS
     total = {at: StepSums(at) for at in range(first, last + 1, STEP_SECONDS)}
-    others = await state.asking.ask(_encode(AskSteps(first)))
+    others = await state.recent.asking.ask(_encode(AskSteps(first)))
     told = [msgspec.json.decode(body, type=list[StepSums]) for body in others.bodies]
     for steps in (state.recent.series.since(first), *told):
         for step in steps:
@@ -165,7 +165,7 @@ async def series_view(state: State) -> Series:
 
 async def seen(state: State) -> Seen:
     """By all workers."""
-    others = await state.asking.ask(_encode(AskSeen()))
+    others = await state.recent.asking.ask(_encode(AskSeen()))
     every = [_own_seen(state), *(msgspec.json.decode(body, type=Seen) for body in others.bodies)]
     return Seen(_latest(one.agents for one in every), _latest(one.keys for one in every))
 
@@ -198,7 +198,7 @@ async def _own_view(state: State, served: Served) -> RequestView:
 async def _expired(state: State, served: Served) -> frozenset[str]:
     """The turns without a record that had one, and whose time is over: asked only when somebody wants to know."""
     last = served.attempts[-1] if served.attempts else None
-    unknown = [Key(note.record) for note in last.notes if note.why == "no_record" and note.record] if last else []
+    unknown = [Key(note.record) for note in last.notes or () if note.why == "no_record" and note.record] if last else []
     try:
         return frozenset(await state.store.expired(served.line.tenant, unknown)) if unknown else frozenset()
     except StoreError:

@@ -12,7 +12,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thoughtline.gateway.encodings import Decompressor, unpacked
+from thoughtline.encodings import Decompressor, unpacked
 from thoughtline.values.errors import DecodeError, LimitExceeded
 
 LIMIT = 1 << 20

@@ -1,0 +1,196 @@
+"""What a line adds to a call of openai's SDK: `python -m bench.library`.
+
+The same calls with the bare SDK and with a client that remembers, taking turns in one run, against a server in another
+process that always gives the same answer. The history has ten turns, whose reasoning is put back. What is told is the
+median of each in microseconds, and what is added; the aim is 10 % or 200 µs, whichever is more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import openai
+
+from thoughtline import Line
+
+MODEL = "deepseek-v4-pro"
+THOUGHT = "What the user wants is clear, and this is the next thing to do. " * 8
+TURNS = 10
+TOOL: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+AIM_RATIO, AIM_MICROSECONDS, AIM_IMPORT_MS = 0.10, 200.0, 80.0
+
+SERVER = """
+import asyncio, sys
+whole, streamed = (open(name, "rb").read() for name in sys.argv[1:3])
+
+async def serve(reader, writer):
+    try:
+        while head := await reader.readuntil(b"\\r\\n\\r\\n"):
+            lines = head.lower().split(b"\\r\\n")
+            size = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))
+            body = await reader.readexactly(size)
+            is_stream = b'"stream":true' in body.replace(b" ", b"")
+            kind, answer = (b"text/event-stream", streamed) if is_stream else (b"application/json", whole)
+            head = b"content-type: %s\\r\\ncontent-length: %d\\r\\n\\r\\n" % (kind, len(answer))
+            writer.write(b"HTTP/1.1 200 OK\\r\\n" + head)
+            for at in range(0, len(answer), 2048):
+                writer.write(answer[at : at + 2048])
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
+
+
+def message(number: int) -> dict[str, Any]:
+    call = {
+        "id": f"call_{number}",
+        "type": "function",
+        "function": {"name": "weather", "arguments": f'{{"n": {number}}}'},
+    }
+    return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+def whole(number: int) -> bytes:
+    said = {**message(number), "reasoning_content": THOUGHT}
+    choice = {"index": 0, "message": said, "finish_reason": "tool_calls"}
+    return json.dumps(
+        {"id": "r", "object": "chat.completion", "created": 1, "model": MODEL, "choices": [choice]}
+    ).encode()
+
+
+def streamed(number: int) -> bytes:
+    deltas: list[tuple[dict[str, Any], str | None]] = [
+        ({"reasoning_content": word + " "}, None) for word in THOUGHT.split()
+    ]
+    calls = [{"index": 0, **call} for call in message(number)["tool_calls"]]
+    deltas += [({"tool_calls": calls}, None), ({}, "tool_calls")]
+    head = {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
+    chunks = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": end}]} for delta, end in deltas]
+    return b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n"
+
+
+def history() -> list[Any]:
+    """Ten turns of an application that forgets."""
+    found: list[Any] = [{"role": "user", "content": "How is the weather?"}]
+    for number in range(TURNS):
+        found += [message(number), {"role": "tool", "tool_call_id": f"call_{number}", "content": "sunny " * 40}]
+    return found
+
+
+@contextlib.contextmanager
+def server() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        names = [f"{folder}/{name}" for name in ("whole", "streamed")]
+        for name, body in zip(names, (whole(TURNS), streamed(TURNS)), strict=True):
+            with open(name, "wb") as file:
+                file.write(body)
+        process = subprocess.Popen([sys.executable, "-c", SERVER, *names], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def teach(line: Line, url: str, key: str) -> None:
+    """Have the line hear the ten turns."""
+    messages = history()
+    for number in range(TURNS):
+        body = json.dumps({"model": MODEL, "messages": messages[: 1 + 2 * number], "tools": [TOOL]}).encode()
+        headers = {"authorization": f"Bearer {key}"}
+        exchange = line.begin_sync("POST", f"{url}/chat/completions", headers, body)
+        exchange.read(whole(number))
+        exchange.end()
+
+
+def seconds(calls: dict[str, Callable[[], object]], count: int) -> dict[str, float]:
+    """The median of each; they take turns."""
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(count):
+        for name, call in calls.items():
+            began = time.perf_counter()
+            call()
+            taken[name].append(time.perf_counter() - began)
+    return {name: statistics.median(some[len(some) // 10 :]) for name, some in taken.items()}
+
+
+def report(name: str, bare: float, with_line: float) -> bool:
+    added, aim = (with_line - bare) * 1e6, max(bare * AIM_RATIO * 1e6, AIM_MICROSECONDS)
+    print(f"{name:<18}{bare * 1e6:>10.0f}{with_line * 1e6:>12.0f}{added:>9.0f}{added / bare / 1e4:>8.1f} %{aim:>9.0f}")
+    return added <= aim
+
+
+def report_import() -> bool:
+    """What `import thoughtline` takes in a new process, beside `import json`: the best of five."""
+    code = (
+        "import time; a = time.perf_counter(); import json; b = time.perf_counter(); import thoughtline; "
+        "c = time.perf_counter(); print(b - a, c - b)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(5)]
+    json_took, took = (min(float(run.split()[at]) for run in runs) * 1e3 for at in (0, 1))
+    print(f"import thoughtline: {took:.1f} ms, {took / json_took:.1f} times that of json ({json_took:.1f} ms)")
+    return took <= AIM_IMPORT_MS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=400)
+    count, key = parser.parse_args().calls, "key-of-a-bench"
+    asked: Any = {"model": MODEL, "messages": history(), "tools": [TOOL]}
+    with server() as url, tempfile.TemporaryDirectory() as folder, Line(f"sqlite:///{folder}/thoughts.db") as line:
+        teach(line, url, key)
+        sync = [openai.OpenAI(base_url=url, api_key=key) for _ in range(2)]
+        line.remember(sync[1])
+        print(f"{'':<18}{'bare µs':>10}{'with µs':>12}{'added':>9}{'':>10}{'aim µs':>9}")
+        are_kept = [report_import()]
+        for name, more in (("sync, whole", {}), ("sync, streamed", {"stream": True})):
+            bare, kept = (_call(client, {**asked, **more}) for client in sync)
+            took = seconds({"bare": bare, "with": kept}, count)
+            are_kept.append(report(name, took["bare"], took["with"]))
+        with asyncio.Runner() as runner:
+            loose = [openai.AsyncOpenAI(base_url=url, api_key=key) for _ in range(2)]
+            line.remember(loose[1])
+            for name, more in (("async, whole", {}), ("async, streamed", {"stream": True})):
+                bare, kept = (_async_call(runner, client, {**asked, **more}) for client in loose)
+                took = seconds({"bare": bare, "with": kept}, count)
+                are_kept.append(report(name, took["bare"], took["with"]))
+        print(f"turns saved later than their end: {line.report.late}")
+    return 0 if all(are_kept) else 1
+
+
+def _call(client: openai.OpenAI, asked: Any) -> Callable[[], object]:
+    def call() -> object:
+        answer = client.chat.completions.create(**asked)
+        return list(answer) if asked.get("stream") else answer
+
+    return call
+
+
+def _async_call(runner: asyncio.Runner, client: openai.AsyncOpenAI, asked: Any) -> Callable[[], object]:
+    async def call() -> object:
+        answer = await client.chat.completions.create(**asked)
+        return [chunk async for chunk in answer] if asked.get("stream") else answer
+
+    return lambda: runner.run(call())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,260 @@
+"""What is measured of each contender: one row of the table each, in one round.
+
+Requests that restore turns are asked of contenders that have heard these turns; that all reasoning arrives at the
+upstream is verified once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import Awaitable, Callable, Iterator
+from typing import NamedTuple
+
+from bench.load.bodies import CONVERSATIONS, Conversation, reasoning_in, request
+from bench.load.client import Answer, ask_many, ask_once, connect, get, open_many, post
+from bench.load.contenders import CHAT_PATH, MESSAGES_PATH, Kind, Process
+from bench.load.messages import messages_template
+from bench.load.sessions import MESSAGES, Session, thoughts_in
+from bench.load.tables import Size
+from bench.load.usage import cpu_seconds, resident_bytes
+
+PLAIN, TWO, TURNS, LONG = CONVERSATIONS
+PAUSE_SECONDS = 11.0
+"""Longer than memory trusts what it has found (`trust_seconds`), as the pauses of an agent are."""
+_STEPS = 10
+"""Requests of a session that are measured when it has its length."""
+_SESSIONS = 5
+"""Sessions side by side, where each waits for eleven seconds between two requests."""
+
+Make = Callable[[int], bytes]
+
+
+class Contender(NamedTuple):
+    """Whose turn it is. `kind` is missing for the upstream itself."""
+
+    kind: Kind | None
+    process: Process
+
+    @property
+    def name(self) -> str:
+        return self.process.name
+
+    @property
+    def share(self) -> float:
+        return self.kind.share if self.kind else 1.0
+
+
+class Load:
+    """One upstream, and what is asked of those before it."""
+
+    def __init__(self, size: Size, upstream: Process) -> None:
+        self.size = size
+        self._upstream = upstream
+        self._sent = 0
+        self._sessions = 0
+        self._open: dict[str, list[tuple[Session, int]]] = {}
+
+    async def set(self, what: str) -> Answer:
+        return await ask_once(self._upstream.port, get(f"/bench/{what}"))
+
+    def maker(self, kind: Kind | None, conversation: Conversation, is_streaming: bool = False) -> Make:
+        """Requests in the client's format, no two of them the same."""
+        path = kind.path if kind else CHAT_PATH
+        template_of = messages_template if path == MESSAGES_PATH else Conversation.template
+        template = template_of(conversation, is_streaming)
+
+        def make(_: int) -> bytes:
+            self._sent += 1
+            return post(template.numbered(self._sent), path)
+
+        return make
+
+    # --- before anything is measured ----------------------------------------------------------------------------------
+
+    async def prepare(self, one: Contender, conversation: Conversation | None) -> None:
+        """Let it hear a conversation, and see that it does what it should."""
+        kind = one.kind
+        if kind is None or kind.translates or not kind.is_chat:
+            await self.set("mode/whole")
+            await ask_once(one.process.port, self.maker(kind, PLAIN)(0))
+            return
+        if conversation is None:
+            return
+        await self.set("mode/turns")
+        for turns in range(conversation.turns):
+            await ask_once(one.process.port, post(request(conversation, turns), CHAT_PATH))
+        if kind.restores:
+            await self._verify(one, conversation)
+
+    async def _verify(self, one: Contender, conversation: Conversation) -> None:
+        """All turns come back at the upstream, and the answer says so."""
+        await self.set("mode/check")
+        answer = await ask_once(one.process.port, self.maker(one.kind, conversation)(0))
+        told = answer.headers.get(b"x-thoughtline-replay", b"").decode()
+        if not told.startswith(f"restored={conversation.turns},"):
+            raise SystemExit(f"{one.name} does not restore {conversation.name}: {told!r}")
+        wanted = [conversation.thought(number) for number in range(conversation.turns)]
+        if reasoning_in((await self.set("last")).body) != wanted:
+            raise SystemExit(f"{one.name} says it restored {conversation.name}, and the upstream did not get it")
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    async def requests(self, one: Contender, conversation: Conversation, connections: int) -> float:
+        """CPU µs of a request."""
+        weight = 0.25 if conversation == LONG or connections == 1 else 1.0
+        count = max(20, int(self.size.requests * one.share * weight))
+        make = self.maker(one.kind, conversation)
+        await self.set("mode/whole")
+        await ask_many(one.process.port, make, min(count, 100), connections)
+        before = cpu_seconds(one.process.pid)
+        await ask_many(one.process.port, make, count, connections)
+        return (cpu_seconds(one.process.pid) - before) / count * 1e6
+
+    async def chunks(self, one: Contender) -> float:
+        """CPU µs of a chunk."""
+        streams = max(10, int(self.size.streams * min(1.0, one.share * 10)))
+        await self.set(f"stream/{self.size.chunks}")
+        await self.set("mode/stream")
+        make = self.maker(one.kind, PLAIN, is_streaming=True)
+        before = cpu_seconds(one.process.pid)
+        await ask_many(one.process.port, make, streams, streams)
+        return (cpu_seconds(one.process.pid) - before) / (streams * self.size.chunks) * 1e6
+
+    async def first_byte(self, one: Contender, conversation: Conversation) -> float:
+        """Milliseconds, one request at a time."""
+        await self.set("stream/3")
+        await self.set("mode/stream")
+        make = self.maker(one.kind, conversation, is_streaming=True)
+        times = await ask_many(one.process.port, make, max(10, int(self.size.first_bytes * min(1.0, one.share * 5))), 1)
+        return statistics.median(times) * 1000
+
+    async def memory(self, one: Contender) -> float:
+        """kB of an open stream that stands still."""
+        count = max(50, int(self.size.open_streams * min(1.0, one.share * 10)))
+        await self.set("mode/whole")
+        await ask_many(one.process.port, self.maker(one.kind, PLAIN), 50, 10)
+        await self.set("mode/idle")
+        before = resident_bytes(one.process.pid)
+        opened = await open_many(one.process.port, self.maker(one.kind, PLAIN, is_streaming=True), count)
+        await asyncio.sleep(0.5)
+        grown = resident_bytes(one.process.pid) - before
+        for connection in opened:
+            connection.close()
+        return grown / count / 1000
+
+    async def session(self, one: Contender, *, is_chat: bool) -> float:
+        """CPU µs of a request of a session that has grown to its length, and grows on."""
+        session, turns = await self._grown(one, is_chat=is_chat)
+        return await self._go_on(one, session, range(turns, turns + _STEPS)) / _STEPS * 1e6
+
+    async def open_sessions(self, one: Contender) -> None:
+        """Sessions that have grown to their length, and then wait."""
+        self._open[one.name] = [await self._grown(one, is_chat=True) for _ in range(_SESSIONS)]
+
+    async def after_pause(self, one: Contender) -> float:
+        """CPU µs of the next request of each open session."""
+        spent = 0.0
+        for at, (session, turns) in enumerate(self._open[one.name]):
+            spent += await self._go_on(one, session, range(turns, turns + 1))
+            self._open[one.name][at] = (session, turns + 1)
+        return spent / _SESSIONS * 1e6
+
+    async def _grown(self, one: Contender, *, is_chat: bool) -> tuple[Session, int]:
+        self._sessions += 1
+        session, turns = Session(f"session {self._sessions}", is_chat), MESSAGES // 2
+        await self._go_on(one, session, range(turns))
+        kept = thoughts_in((await self.set("last")).body)
+        wanted = [session.thought(number) for number in range(turns - 1)]
+        if one.kind is not None and one.kind.restores and kept != wanted:
+            raise SystemExit(f"{one.name} did not restore a session of {MESSAGES} messages")
+        return session, turns
+
+    async def _go_on(self, one: Contender, session: Session, turns: range) -> float:
+        """Seconds of CPU for these turns, one after the other over one connection."""
+        await self.set("mode/session")
+        path = CHAT_PATH if session.is_chat else MESSAGES_PATH
+        connection = await connect(one.process.port)
+        spent = 0.0
+        try:
+            for number in turns:
+                asked = post(session.request(number), path)
+                before = cpu_seconds(one.process.pid)
+                await connection.ask(asked)
+                spent += cpu_seconds(one.process.pid) - before
+        finally:
+            connection.close()
+        return spent
+
+
+class Row(NamedTuple):
+    """One line of figures. `conversation` is what contenders must have heard; `pause` is waited for before a round."""
+
+    key: str
+    unit: str
+    name: str
+    measure: Callable[[Load, Contender], Awaitable[float]]
+    conversation: Conversation | None = None
+    pause: float = 0.0
+    rounds: int = 0
+    prepare: Callable[[Load, Contender], Awaitable[None]] | None = None
+
+
+_REQUEST = "CPU µs per request"
+
+
+def _asked(key: str, conversation: Conversation, connections: int) -> Row:
+    name = f"{conversation.name}, {connections} connection{'s' if connections > 1 else ''}"
+    return Row(key, _REQUEST, name, lambda load, one: load.requests(one, conversation, connections), conversation)
+
+
+def _first(key: str, conversation: Conversation) -> Row:
+    return Row(
+        key, "first byte, ms", conversation.name, lambda load, one: load.first_byte(one, conversation), conversation
+    )
+
+
+def _memory(key: str, name: str) -> Row:
+    return Row(key, "kB per open stream", name, Load.memory, rounds=1)
+
+
+ROWS: tuple[Row, ...] = (
+    _memory("memory", "plain"),
+    _memory("memory-tls", "TLS, HTTP/2 where it is spoken"),
+    _asked("plain", PLAIN, 32),
+    _asked("one", PLAIN, 1),
+    _asked("turns-2", TWO, 32),
+    _asked("turns", TURNS, 32),
+    _asked("long", LONG, 16),
+    Row(
+        "session",
+        _REQUEST,
+        f"chat, {MESSAGES} messages, all stripped, a growing session",
+        lambda load, one: load.session(one, is_chat=True),
+    ),
+    Row(
+        "pauses",
+        _REQUEST,
+        f"the same, with pauses of {PAUSE_SECONDS:.0f} s",
+        Load.after_pause,
+        pause=PAUSE_SECONDS,
+        prepare=Load.open_sessions,
+    ),
+    Row(
+        "marks",
+        _REQUEST,
+        f"Messages, {MESSAGES} messages, nothing lost, the cache mark moves",
+        lambda load, one: load.session(one, is_chat=False),
+    ),
+    Row("chunk", "CPU µs per chunk", "chunk of 215 bytes, 5 ms apart", Load.chunks),
+    _first("first-byte", PLAIN),
+    _first("first-byte-turns", TURNS),
+)
+
+
+def chosen(keys: list[str]) -> Iterator[Row]:
+    """The rows of these names, or all."""
+    unknown = set(keys) - {row.key for row in ROWS}
+    if unknown:
+        raise SystemExit(f"no such rows: {', '.join(sorted(unknown))}; there are {', '.join(row.key for row in ROWS)}")
+    yield from (row for row in ROWS if not keys or row.key in keys)

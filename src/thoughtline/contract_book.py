@@ -1,0 +1,75 @@
+"""Which contract holds where."""
+
+from __future__ import annotations
+
+from msgspec.structs import asdict, replace
+
+from thoughtline.formats import FORMATS
+from thoughtline.lessons import Lessons
+from thoughtline.providers import CONTRACTS, UNKNOWN, Contract, Dialect, Rung
+from thoughtline.replay.detection import host_of, resolve, with_tools
+from thoughtline.replay.inherit import inheriting
+from thoughtline.replay.plans import Policy
+from thoughtline.values.destination import Destination
+from thoughtline.values.turns import FormatName
+
+_MAX_RESOLVED = 4096
+
+
+class ContractBook:
+    """Which contract holds where: built-in rows, what settings change of them, and what was learned."""
+
+    def __init__(
+        self,
+        lessons: Lessons,
+        overrides: dict[str, Contract] | None = None,
+        fixed: dict[str, Contract] | None = None,
+        on_miss: dict[str, tuple[Rung, ...]] | None = None,
+        dialects: dict[str, Dialect] | None = None,
+        *,
+        inherits: bool = False,
+    ) -> None:
+        self._lessons = lessons
+        self._overrides = overrides or {}
+        self._fixed = fixed or {}
+        self._on_miss = on_miss or {}
+        self._dialects = dialects or {}
+        self._inherits = inherits
+        self._resolved: dict[tuple[str, str, str, FormatName], Contract] = {}
+
+    def contract_for(self, target: Destination) -> Contract:
+        key = (target.provider, target.endpoint, target.model, target.format)
+        found = self._resolved.get(key)
+        if found is None:
+            found = self._resolve(target)
+            if len(self._resolved) >= _MAX_RESOLVED:
+                self._resolved.clear()
+            self._resolved[key] = found
+        return self._lessons.apply(found, target)
+
+    def _resolve(self, target: Destination) -> Contract:
+        """A contract that settings give a provider is of one format; in its others detection decides."""
+        fixed = self._fixed.get(target.provider)
+        found = resolve(target)
+        if fixed is not None and fixed.format == target.format:
+            found = with_tools(fixed, host_of(target))
+        found = _changed(found, self._overrides.get(found.name))
+        dialect = self._dialects.get(target.provider)
+        if dialect is None or "dialects" not in FORMATS[target.format].quirks:
+            return found
+        may_seal = found.name == UNKNOWN.name  # where a person says which member it is, nothing else is guessed
+        return replace(found, dialect=dialect, follows_answers=False, may_seal=may_seal)
+
+    def policy_for(self, contract: Contract) -> Policy:
+        ladder = self._on_miss.get(contract.name)
+        if ladder is None and self._inherits and contract.takes == "text":
+            ladder = inheriting(contract.ladder)
+        return Policy(ladder, self._lessons.refused)
+
+
+def _changed(found: Contract, override: Contract | None) -> Contract:
+    """What settings change of a row, and nothing else: detection has made the row fit its host."""
+    if override is None:
+        return found
+    row = CONTRACTS[found.name]
+    return replace(found, **{name: value for name, value in asdict(override).items() if value != getattr(row, name)})

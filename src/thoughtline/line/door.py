@@ -1,0 +1,262 @@
+"""A line: where turns are remembered, and for whom, with a door for each kind of client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from thoughtline.credentials import account_of, credentials_of, tenant_of
+from thoughtline.formats.weighing import check_weight
+from thoughtline.line.background import leave_behind, lock, submit, wait_for
+from thoughtline.line.clients import http_clients
+from thoughtline.line.engine import Engine, LineReport
+from thoughtline.line.exchange import AsyncExchange, SyncExchange
+from thoughtline.line.history import body_of, destination_of
+from thoughtline.line.middleware import middleware_of
+from thoughtline.line.transports import loaded_library, wrap
+from thoughtline.outgoing import AskedAddress, Server, read_address, server_of
+from thoughtline.replayer import first_model, guess_model
+from thoughtline.sessions import identity_of
+from thoughtline.settings import Flags, load_settings
+from thoughtline.values.destination import Destination
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.identity import Identity
+from thoughtline.values.turns import FormatName
+from thoughtline.watching import log_problem
+
+Headers: TypeAlias = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]
+Client = TypeVar("Client")
+
+_SIGNED = b"AWS4-"
+"""How a signature over a request begins that is made by Amazon's rules: whoever changes the body breaks it."""
+
+_MOST_SERVERS = 1024
+
+_session: ContextVar[str] = ContextVar("thoughtline_session", default="")
+
+
+class _Asked(NamedTuple):
+    """A request of a format, on its way."""
+
+    address: AskedAddress
+    destination: Destination
+    identity: Identity
+
+
+class ReplayLine:
+    """Remembers what models thought in `store`: the gateway's own, unless another is named.
+
+    Without a `tenant`, turns are kept for whoever holds the credential that a request shows. Settings are those of the
+    gateway: the file of `config`, or the usual one, and the environment.
+    """
+
+    def __init__(self, store: str | None = None, *, tenant: str = "", config: Path | None = None) -> None:
+        self._settings = load_settings(config, os.environ, Flags(store=store), Path.home())
+        configured = self._settings.configured
+        rows = self._settings.providers.items()
+        self._providers = [row for _, row in sorted(rows, key=lambda pair: pair[0] not in configured)]
+        self._tenant = tenant
+        self._servers: dict[tuple[str, str], Server] = {}
+        self._made: tuple[int, Engine] | None = None
+
+    @property
+    def _engine(self) -> Engine:
+        """That of this process."""
+        made = self._made
+        if made is None or made[0] != os.getpid():
+            with lock():
+                if self._made is None or self._made[0] != os.getpid():
+                    leave_behind(self._made)
+                    self._made = os.getpid(), Engine(self._settings)
+                made = self._made
+        return made[1]
+
+    # --- for authors of frameworks ------------------------------------------------------------------------------------
+
+    async def begin(self, method: str, url: str, headers: Headers, body: bytes) -> AsyncExchange:
+        """A request that is about to be sent. What is no request of a known format goes out as it came."""
+        asked = self._asked(method, url, headers, body)
+        if asked is None:
+            return AsyncExchange(self._engine, body, None)
+        return await self.begin_for(asked.destination, asked.identity, body, address=asked.address)
+
+    def begin_sync(self, method: str, url: str, headers: Headers, body: bytes) -> SyncExchange:
+        """The same for code without a loop."""
+        asked = self._asked(method, url, headers, body)
+        if asked is None:
+            return SyncExchange(self._engine, body, None)
+        return self.begin_for_sync(asked.destination, asked.identity, body, address=asked.address)
+
+    async def begin_for(
+        self, destination: Destination, identity: Identity, body: bytes, *, address: AskedAddress | None = None
+    ) -> AsyncExchange:
+        """A request of which you know yourself where it goes and whose it is."""
+        engine = self._engine
+        try:
+            prepared = await wait_for(submit(engine.prepare(body, destination, identity)))
+        except Exception as problem:
+            log_problem("a request could not be prepared", problem)
+            return AsyncExchange(engine, body, None)
+        return AsyncExchange(engine, body, prepared, address)
+
+    def begin_for_sync(
+        self, destination: Destination, identity: Identity, body: bytes, *, address: AskedAddress | None = None
+    ) -> SyncExchange:
+        """The same for code without a loop."""
+        engine = self._engine
+        try:
+            prepared = submit(engine.prepare(body, destination, identity)).result()
+        except Exception as problem:
+            log_problem("a request could not be prepared", problem)
+            return SyncExchange(engine, body, None)
+        return SyncExchange(engine, body, prepared, address)
+
+    def _asked(self, method: str, url: str, headers: Headers, body: bytes) -> _Asked | None:
+        try:
+            address = read_address(method, url)
+            given = _lowered(headers)
+            if address is None or b"content-encoding" in given or given.get(b"authorization", b"").startswith(_SIGNED):
+                return None
+            return self._recognised(address, url.partition("?")[2], given, body)
+        except Exception as problem:
+            log_problem("a request could not be read", problem)
+            return None
+
+    def _recognised(self, address: AskedAddress, query: str, headers: dict[bytes, bytes], body: bytes) -> _Asked:
+        """As the gateway does: both find each other's turns."""
+        shown = credentials_of(headers, query)
+        tenant = self._tenant or tenant_of("\0".join(shown))
+        if session := _session.get():
+            headers[b"x-thoughtline-session"] = session.encode("latin-1", "replace")
+        try:
+            check_weight(body)
+            identity, model = identity_of(tenant, headers, body), address.model or guess_model(body)
+        except LimitExceeded:
+            identity, model = identity_of(tenant, headers, b""), address.model or first_model(body)
+        server = self._server_of(address)
+        account = account_of(shown[0] if shown else "")
+        return _Asked(address, Destination(server.provider, server.endpoint, model, address.format, account), identity)
+
+    def _server_of(self, address: AskedAddress) -> Server:
+        key = (address.base, address.format)
+        found = self._servers.get(key)
+        if found is None:
+            found = server_of(address, self._providers)
+            if len(self._servers) < _MOST_SERVERS:
+                self._servers[key] = found
+        return found
+
+    # --- doors --------------------------------------------------------------------------------------------------------
+
+    def remember(self, client: Client) -> Client:
+        """The same client, which remembers from now on: of any SDK over httpx or httpx2."""
+        for inner in http_clients(client):
+            wrap(inner, self)
+        return client
+
+    def http_client(self, library: ModuleType | None = None, **options: Any) -> Any:
+        """A client of httpx2 or httpx, whichever is loaded; `options` are its own."""
+        return self.remember((library or loaded_library()).Client(**{"follow_redirects": True, **options}))
+
+    def async_http_client(self, library: ModuleType | None = None, **options: Any) -> Any:
+        """The same for code on a loop."""
+        return self.remember((library or loaded_library()).AsyncClient(**{"follow_redirects": True, **options}))
+
+    @property
+    def anthropic(self) -> Any:
+        """A middleware for `Anthropic(middleware=[…])` and `AsyncAnthropic`."""
+        return middleware_of(self)
+
+    def google(self, **options: Any) -> Any:
+        """The `http_options` of `genai.Client`, sync and async, a dictionary; `options` are more of them. Its type is
+        `HttpOptionsDict`, which can't be named here without the SDK."""
+        return {"httpx_client": self.http_client(), "httpx_async_client": self.async_http_client(), **options}
+
+    def langchain(self) -> dict[str, Any]:
+        """What `ChatOpenAI`, `ChatDeepSeek` and others built on openai's SDK take."""
+        return {"http_client": self.http_client(), "http_async_client": self.async_http_client()}
+
+    @contextmanager
+    def session(self, name: str) -> Iterator[None]:
+        """What is asked in this block belongs to one session."""
+        token = _session.set(name)
+        try:
+            yield
+        finally:
+            _session.reset(token)
+
+    def translate_history(
+        self, messages: Sequence[Any], *, to: str, format: FormatName | None = None, key: str = ""
+    ) -> dict[str, Any]:
+        """A history of any format as `to` (`provider/model`) takes it: the members of a request that hold it.
+
+        Seals are removed. What was thought goes along as text where the model takes that, else as a checkpoint. What
+        the history lost is looked for in the store, for the line's tenant or for whoever holds `key`.
+        """
+        destination = destination_of(to, self._settings.providers, format)
+        who = Identity(self._tenant or tenant_of(key), _session.get() or None)
+        return submit(self._engine.translate(body_of(messages), destination, who)).result()
+
+    # --- its life -----------------------------------------------------------------------------------------------------
+
+    @property
+    def report(self) -> LineReport:
+        """What this process has done through the line."""
+        return self._engine.report
+
+    def close(self) -> None:
+        """Wait for what is being saved, and close the store. A line that is used again opens it again."""
+        if (closing := self._closing()) is not None:
+            closing.result()
+
+    async def aclose(self) -> None:
+        if (closing := self._closing()) is not None:
+            await wait_for(closing)
+
+    def _closing(self) -> Future[None] | None:
+        with lock():
+            made, self._made = self._made, None
+        return submit(made[1].close()) if made is not None and made[0] == os.getpid() else None
+
+    def __enter__(self) -> ReplayLine:
+        """Raises if the store can't be opened."""
+        submit(self._engine.open()).result()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> ReplayLine:
+        await wait_for(submit(self._engine.open()))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+_default: list[ReplayLine] = []
+
+
+def remember(client: Client, line: ReplayLine | None = None) -> Client:
+    """The same client, which remembers from now on: in this line, or in the store that is the gateway's own."""
+    if line is None:
+        with lock():
+            if not _default:
+                _default.append(ReplayLine())
+            line = _default[0]
+    return line.remember(client)
+
+
+def _lowered(headers: Headers) -> dict[bytes, bytes]:
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return {_bytes(name).lower(): _bytes(value) for name, value in pairs}
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("latin-1", "replace")

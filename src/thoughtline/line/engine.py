@@ -1,0 +1,171 @@
+"""What stands behind a line: the store, the replayer, what refusals taught. All of it runs on the background loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from thoughtline.lessons import Lessons
+from thoughtline.line.history import translated
+from thoughtline.opening import contract_book
+from thoughtline.prepared import Prepared
+from thoughtline.replayer import Replayer
+from thoughtline.settings import Settings
+from thoughtline.stores import LayeredStore, Store, open_store
+from thoughtline.values.destination import Destination
+from thoughtline.values.errors import StoreError
+from thoughtline.values.identity import Identity
+from thoughtline.values.outcome import Counts
+from thoughtline.values.records import Record
+from thoughtline.watching import log_problem
+from thoughtline.working import InThreads
+
+log = logging.getLogger(__name__)
+
+REFRESH_SECONDS = 30.0
+"""How often what other processes have learned is looked at."""
+
+
+class LineReport(Counts, frozen=True, kw_only=True):
+    """What a line has done since it was made: requests, turns saved, and the counts of `x-thoughtline-replay` summed.
+
+    `late` are turns whose end did not wait for their record any longer. `store` is `ok`, `degraded`, or `memory` where
+    the store could not be opened, for the reason in `problem`.
+    """
+
+    requests: int = 0
+    saved: int = 0
+    late: int = 0
+    store: str = "ok"
+    problem: str = ""
+
+
+class _Open(Struct):
+    """What an engine has once its store is open."""
+
+    store: Store
+    replayer: Replayer
+    lessons: Lessons
+
+
+class Engine:
+    """One for each line and process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._opening: asyncio.Task[_Open] | None = None
+        self._work = InThreads()
+        self._saves: set[asyncio.Task[None]] = set()
+        self._refreshed_at = 0.0
+        self._counts: dict[str, int] = {}
+        self._problem = ""
+        self._store: Store | None = None
+        self._is_closed = False
+
+    @property
+    def report(self) -> LineReport:
+        return LineReport(**self._counts, store=self.store_word, problem=self._problem)
+
+    @property
+    def store_word(self) -> str:
+        if self._problem:
+            return "memory"
+        return "degraded" if isinstance(self._store, LayeredStore) and not self._store.is_settled else "ok"
+
+    async def open(self) -> Replayer:
+        """Raises what the store says, if it can't be opened."""
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._open(self.settings.store_url))
+        return (await asyncio.shield(self._opening)).replayer
+
+    async def _open(self, url: str) -> _Open:
+        store = await open_store(url, self.settings.store)
+        self._store = store
+        lessons = Lessons(store, time.time)
+        await lessons.refresh()
+        self._refreshed_at = time.monotonic()
+        book, remembered = contract_book(self.settings, lessons), self.settings.replay.remembered_bytes
+        replayer = Replayer(store, lessons, book, time.time, work=self._work, remembered_bytes=remembered)
+        return _Open(store, replayer, lessons)
+
+    async def _ready(self) -> Replayer:
+        """A store that a person has to mend is no reason for a request to fail: memory goes on alone, and says so."""
+        try:
+            replayer = await self.open()
+        except (StoreError, OSError) as error:
+            if not self._problem:
+                self._problem = f"{type(error).__name__}: {error}"
+                log.error("the store could not be opened, memory goes on alone: %s", self._problem)
+                self._opening = asyncio.ensure_future(self._open("memory://"))
+            return await self.open()
+        if time.monotonic() - self._refreshed_at > REFRESH_SECONDS and self._opening is not None:
+            self._refreshed_at = time.monotonic()
+            await self._opening.result().lessons.refresh()
+        return replayer
+
+    async def prepare(self, body: bytes, destination: Destination, identity: Identity) -> Prepared:
+        prepared = await (await self._ready()).prepare(body, destination, identity)
+        self._count(requests=1, **prepared.counts.counted)
+        return prepared
+
+    async def heal(self, prepared: Prepared, status: int, answer: bytes) -> Prepared | None:
+        if not self.settings.replay.heal:
+            return None
+        return await (await self._ready()).heal(prepared, status, answer)
+
+    async def accept(self, prepared: Prepared) -> None:
+        """A healed request went through."""
+        self._count(healed=1)
+        if self.settings.replay.learn:
+            await (await self._ready()).keep_lessons(prepared)
+
+    async def save(self, records: Sequence[Record]) -> None:
+        """Save, and wait for it as long as a turn's end is held. What takes longer goes on behind.
+
+        Who closes a line while it is being answered does not want the rest.
+        """
+        if self._is_closed:
+            return
+        task = asyncio.ensure_future(self._save(records))
+        self._saves.add(task)
+        task.add_done_callback(self._saves.discard)
+        await asyncio.wait([task], timeout=self.settings.replay.hold_ms / 1000)
+        if not task.done():
+            self._count(late=1)
+
+    async def _save(self, records: Sequence[Record]) -> None:
+        try:
+            saved = await (await self._ready()).save(records, learns=self.settings.replay.learn)
+        except Exception as problem:
+            log_problem("a turn could not be remembered", problem)
+            return
+        self._count(saved=len(records) if saved is not None else 0)
+
+    async def translate(self, body: bytes, to: Destination, who: Identity) -> dict[str, Any]:
+        """The members of a request that hold a history which another model takes."""
+        replayer, store = await self._ready(), self._store
+        assert store is not None
+        return await translated(replayer, store, self.settings, body=body, to=to, who=who)
+
+    async def settle(self) -> None:
+        """Wait for what is still being saved."""
+        if self._saves:
+            await asyncio.wait(self._saves)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        await self.settle()
+        opening, self._opening, self._store = self._opening, None, None
+        if opening is not None:
+            await (await opening).store.close()
+        self._work.close()
+
+    def _count(self, **more: int) -> None:
+        for name, count in more.items():
+            if count:
+                self._counts[name] = self._counts.get(name, 0) + count

@@ -1,0 +1,101 @@
+"""A history for another model: what its maker would refuse is taken out, what was thought is quoted to it.
+
+What the history still has of reasoning is read from it; what it lost comes from the store. Reasoning that the new model
+takes as its own stays where it was; the rest stands in a checkpoint, as the gateway's continuity quotes it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from thoughtline.auditing import guess_format
+from thoughtline.catalogue import Provider
+from thoughtline.continuity.memory import Memory
+from thoughtline.continuity.terms import Terms
+from thoughtline.formats import FORMATS
+from thoughtline.prepared import Prepared
+from thoughtline.providers import canonical_name
+from thoughtline.replay.capture import capture
+from thoughtline.replay.carrying import Carried
+from thoughtline.replayer import Replayer
+from thoughtline.settings import Settings
+from thoughtline.stores import Store
+from thoughtline.translation import translate_request
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
+from thoughtline.values.items import REASONING_KINDS
+from thoughtline.values.records import Record
+from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript
+
+_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+
+
+def destination_of(to: str, providers: dict[str, Provider], format: FormatName | None) -> Destination:
+    """Where `provider/model` is, in a format of the caller's or the provider's first."""
+    name, _, model = to.partition("/")
+    row = providers.get(canonical_name(name))
+    if row is None or not model:
+        raise ValueError(f"{to!r} names no known provider and model: write it as provider/model")
+    spoken = format or row.formats[0]
+    return Destination(row.name, row.bases.get(spoken, row.base_url), model, spoken)
+
+
+def body_of(messages: Sequence[Any]) -> bytes:
+    """A request that has this history, in the format that it is in."""
+    elements = msgspec.json.decode(msgspec.json.encode(list(messages), enc_hook=_plain), type=list[dict[str, Any]])
+    has = {name for element in elements for name in element}
+    member = "contents" if "parts" in has else "input" if "type" in has else "messages"
+    return msgspec.json.encode({"model": "", member: elements})
+
+
+async def translated(
+    replayer: Replayer, store: Store, settings: Settings, *, body: bytes, to: Destination, who: Identity
+) -> dict[str, Any]:
+    """The members of a request that hold the history."""
+    wire = FORMATS[guess_format(body)]
+    transcript = wire.bodies.decode_request(body, wire.dialect)
+    of_all, contract = settings.continuity, replayer.contract_for(to)
+    terms = Terms(of_all.mode, of_all.count, of_all.max_chars, after_compaction=False)
+    request = translate_request(transcript, to.format, contract, to.model, who)
+    brought = _records(transcript, who)
+    carried = Carried((*brought, *request.records), request.findings, request.call_ids)
+    prepared = await replayer.prepare_decoded(
+        request.transcript,
+        to,
+        who,
+        contract=contract,
+        carried=carried,
+        recall=partial(Memory(store, time.time).recall, target=to, terms=terms),
+    )
+    return _history(prepared)
+
+
+def _records(transcript: Transcript, who: Identity) -> tuple[Record, ...]:
+    """The turns that still have their reasoning, as records of somebody whom no provider is: seals go nowhere."""
+    somebody = {"account": "", "model_asked": "model", "model_answered": "model", "dialect": ""}
+    made = Provenance(who.tenant, "earlier", "", format=transcript.format, **somebody)
+    found: list[Record] = []
+    for at, turn in enumerate(transcript.turns):
+        if turn.role == "assistant" and any(isinstance(item, REASONING_KINDS) for item in turn.items):
+            before = transcript.with_turns(transcript.turns[:at])
+            reply = Reply(transcript.format, (Candidate(turn, 0, Finish("stop", "stop")),), b"")
+            found += capture(before, reply, made, time.time())
+    return tuple(found)
+
+
+def _history(prepared: Prepared) -> dict[str, Any]:
+    members: dict[str, Any] = msgspec.json.decode(prepared.body)
+    kept = (FORMATS[prepared.destination.format].list_member, *_SYSTEM)
+    return {name: value for name, value in members.items() if name in kept}
+
+
+def _plain(value: Any) -> object:
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise NotImplementedError
+    return dump(mode="json", exclude_unset=True)

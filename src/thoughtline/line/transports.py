@@ -1,0 +1,302 @@
+"""Transports for httpx and httpx2, which have the same classes: made of whichever of them a client is made of.
+
+A transport stands around the client's own, so that its proxies, certificates and timeouts stay. It sees every try of an
+SDK, sends a healed request again before the caller has seen a byte, and reads the answer on its way.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from thoughtline.encodings import unpacked
+from thoughtline.line.exchange import AsyncExchange, ExchangeState, SyncExchange
+from thoughtline.outgoing import read_address
+from thoughtline.values.errors import ThoughtlineError
+
+if TYPE_CHECKING:
+    from thoughtline.line.door import ReplayLine
+
+LIBRARIES = ("httpx2", "httpx")
+MAX_REFUSAL_BYTES = 4 * 2**20
+"""An error that is looked at: some providers repeat the refused input in it. A longer one is passed on unread."""
+
+_REFUSALS = frozenset({400, 404, 413, 422})
+"""What is wrong with a request itself. Any other error of a second try (429, 5xx) is news, and passed on instead."""
+
+
+def library_of(thing: object) -> ModuleType | None:
+    """The HTTP library that an object is of, or is derived from."""
+    names = (base.__module__.partition(".")[0] for base in type(thing).__mro__)
+    return next((sys.modules[name] for name in names if name in LIBRARIES), None)
+
+
+def loaded_library() -> ModuleType:
+    """The one that was imported; the newer, if both were."""
+    found = next((sys.modules[name] for name in LIBRARIES if name in sys.modules), None)
+    if found is None:
+        raise RuntimeError("neither httpx nor httpx2 is loaded: import the SDK first, or name the library")
+    return found
+
+
+class Transports(NamedTuple):
+    """What one HTTP library needs."""
+
+    sync: type[_SyncTransport]
+    asynchronous: type[_AsyncTransport]
+
+
+@cache
+def transports(library: ModuleType) -> Transports:
+    """Of each library once."""
+    sync_stream = type("Stream", (_SyncStream, library.SyncByteStream), {})
+    async_stream = type("AsyncStream", (_AsyncStream, library.AsyncByteStream), {})
+    sync = {"library": library, "stream": sync_stream}
+    asynchronous = {"library": library, "stream": async_stream}
+    return Transports(
+        type("Transport", (_SyncTransport, library.BaseTransport), sync),
+        type("AsyncTransport", (_AsyncTransport, library.AsyncBaseTransport), asynchronous),
+    )
+
+
+def wrap(client: Any, line: ReplayLine) -> None:
+    """Have a client of either library remember; one that does already stays as it is."""
+    library = library_of(client)
+    assert library is not None
+    made = transports(library)
+    kind = made.asynchronous if isinstance(client, library.AsyncClient) else made.sync
+    client._transport = _wrapped(client._transport, kind, line)
+    client._mounts = {at: _wrapped(inner, kind, line) for at, inner in client._mounts.items()}
+
+
+def _wrapped(inner: Any, kind: type[Any], line: ReplayLine) -> Any:
+    return inner if inner is None or isinstance(inner, _Transport) else kind(inner, line)
+
+
+class _Transport:
+    """What both kinds have."""
+
+    library: Any
+    stream: type[Any]
+
+    def __init__(self, inner: Any, line: ReplayLine) -> None:
+        self._inner = inner
+        self._line = line
+
+    def _with_body(self, request: Any, body: bytes) -> Any:
+        """The request as it goes out: the caller's own where there is nothing to change."""
+        given = request.headers.raw
+        kept = [pair for pair in given if not pair[0].lower().startswith(b"x-thoughtline-")]
+        if body == request.content and len(kept) == len(given):
+            return request
+        size = str(len(body)).encode()
+        headers = [(name, size if name.lower() == b"content-length" else value) for name, value in kept]
+        return self.library.Request(
+            request.method, request.url, headers=headers, content=body, extensions=request.extensions
+        )
+
+    def _answer(self, exchange: ExchangeState, response: Any) -> bool:
+        """Put our header on the answer, and read it on its way to the caller. Whether it was read already."""
+        response.headers.update(exchange.headers)
+        if response.is_stream_consumed:
+            plain = {"content-type": response.headers.get("content-type", "")}
+            if exchange.answer(response.status_code, plain):
+                exchange.feed(response.content)
+            return True
+        if exchange.answer(response.status_code, response.headers):
+            response.stream = self.stream(response.stream, exchange)
+        return False
+
+
+class _Refusal:
+    """An error that was read to see what it says. `rest` is what was not read of it."""
+
+    def __init__(self, response: Any) -> None:
+        self.response = response
+        self.pieces: list[bytes] = []
+        self.rest: Any = None
+        self._size = 0
+
+    def add(self, piece: bytes) -> bool:
+        """Whether this is more than is looked at."""
+        self.pieces.append(piece)
+        self._size += len(piece)
+        return self._size > MAX_REFUSAL_BYTES
+
+    @property
+    def body(self) -> bytes:
+        """Without its compression; empty if it is too long, or can't be unpacked."""
+        body, encoding = b"".join(self.pieces), self.response.headers.get("content-encoding", "")
+        try:
+            return b"" if self.rest is not None else unpacked(body, encoding, MAX_REFUSAL_BYTES) if encoding else body
+        except ThoughtlineError:
+            return b""
+
+
+class _SyncTransport(_Transport):
+    def handle_request(self, request: Any) -> Any:
+        if read_address(request.method, str(request.url)) is None:
+            return self._inner.handle_request(request)
+        body = request.read()
+        exchange = self._line.begin_sync(request.method, str(request.url), request.headers.raw, body)
+        response = self._inner.handle_request(self._with_body(request, exchange.body))
+        if response.status_code >= 400 and exchange.is_healable:
+            response = self._healed(request, exchange, response)
+        if self._answer(exchange, response):
+            exchange.end()
+        return response
+
+    def _healed(self, request: Any, exchange: SyncExchange, response: Any) -> Any:
+        """The answer to a corrected request; the first refusal, as it came, if nothing helps."""
+        first: _Refusal | None = None
+        while response.status_code >= 400:
+            refusal = self._read(response)
+            if first is None or response.status_code not in _REFUSALS:
+                first = refusal
+            if not refusal.body or not exchange.heal(response.status_code, refusal.body):
+                first.response.stream = self.stream(_Read(first), None)
+                return first.response
+            response = self._inner.handle_request(self._with_body(request, exchange.body))
+        return response
+
+    def _read(self, response: Any) -> _Refusal:
+        refusal, pieces = _Refusal(response), iter(response.stream)
+        for piece in pieces:
+            if refusal.add(piece):
+                refusal.rest = pieces
+                return refusal
+        response.stream.close()
+        return refusal
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _AsyncTransport(_Transport):
+    async def handle_async_request(self, request: Any) -> Any:
+        if read_address(request.method, str(request.url)) is None:
+            return await self._inner.handle_async_request(request)
+        body = await request.aread()
+        exchange = await self._line.begin(request.method, str(request.url), request.headers.raw, body)
+        response = await self._inner.handle_async_request(self._with_body(request, exchange.body))
+        if response.status_code >= 400 and exchange.is_healable:
+            response = await self._healed(request, exchange, response)
+        if self._answer(exchange, response):
+            await exchange.end()
+        return response
+
+    async def _healed(self, request: Any, exchange: AsyncExchange, response: Any) -> Any:
+        first: _Refusal | None = None
+        while response.status_code >= 400:
+            refusal = await self._read(response)
+            if first is None or response.status_code not in _REFUSALS:
+                first = refusal
+            if not refusal.body or not await exchange.heal(response.status_code, refusal.body):
+                first.response.stream = self.stream(_AsyncRead(first), None)
+                return first.response
+            response = await self._inner.handle_async_request(self._with_body(request, exchange.body))
+        return response
+
+    async def _read(self, response: Any) -> _Refusal:
+        refusal, pieces = _Refusal(response), aiter(response.stream)
+        async for piece in pieces:
+            if refusal.add(piece):
+                refusal.rest = pieces
+                return refusal
+        await response.stream.aclose()
+        return refusal
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Read:
+    """The body of an error that was read already."""
+
+    def __init__(self, refusal: _Refusal) -> None:
+        self._refusal = refusal
+        self._inner = refusal.response.stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._refusal.pieces
+        yield from self._refusal.rest or ()
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _AsyncRead(_Read):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._refusal.pieces:
+            yield piece
+        if self._refusal.rest is not None:
+            async for piece in self._refusal.rest:
+                yield piece
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _SyncStream:
+    """An answer on its way to the caller. What ends a turn waits until the turn is saved."""
+
+    def __init__(self, inner: Any, exchange: SyncExchange | None) -> None:
+        self._inner = inner
+        self._exchange = exchange
+
+    def __iter__(self) -> Iterator[bytes]:
+        exchange = self._exchange
+        if exchange is None:
+            yield from self._inner
+            return
+        held = b""
+        try:
+            for piece in self._inner:
+                if exchange.feed(piece):
+                    exchange.save()
+                if exchange.is_whole:
+                    held, piece = piece, held
+                if piece:
+                    yield piece
+            exchange.end()
+        finally:
+            exchange.cut()
+        if held:
+            yield held
+
+    def close(self) -> None:
+        if self._exchange is not None:
+            self._exchange.cut()
+        self._inner.close()
+
+
+class _AsyncStream:
+    def __init__(self, inner: Any, exchange: AsyncExchange | None) -> None:
+        self._inner = inner
+        self._exchange = exchange
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        exchange, held = self._exchange, b""
+        try:
+            async for piece in self._inner:
+                if exchange is not None and exchange.feed(piece):
+                    await exchange.save()
+                if exchange is not None and exchange.is_whole:
+                    held, piece = piece, held
+                if piece:
+                    yield piece
+            if exchange is not None:
+                await exchange.end()
+        finally:
+            if exchange is not None:
+                exchange.cut()
+        if held:
+            yield held
+
+    async def aclose(self) -> None:
+        if self._exchange is not None:
+            self._exchange.cut()
+        await self._inner.aclose()

@@ -1,0 +1,138 @@
+"""A request on its way: as it came, and as it goes up."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from thoughtline.formats import FORMATS
+from thoughtline.formats.leaving_out import without_members
+from thoughtline.providers import Contract
+from thoughtline.replay.carrying import NOTHING_CARRIED, Carried, HandsOver, Quotes
+from thoughtline.replay.findings import Finding
+from thoughtline.replay.matching import Found
+from thoughtline.replay.planner import Needs, draft
+from thoughtline.replay.plans import NO_PAST, Past, Plan, Policy, Trace
+from thoughtline.replay.refusals import Correction
+from thoughtline.values.destination import Destination
+from thoughtline.values.errors import DecodeError, EncodeError
+from thoughtline.values.identity import Identity
+from thoughtline.values.outcome import Counts, Outcome
+from thoughtline.values.turns import Transcript
+
+MAX_FINDINGS = 64
+"""As many as are told of one exchange."""
+
+MemberEdits: TypeAlias = tuple[tuple[str, bytes], ...]
+
+
+class Original(NamedTuple):
+    """A request as it came. `model` stands in for the one that the body names, `edits` for other members."""
+
+    body: bytes
+    destination: Destination
+    identity: Identity
+    model: str
+    edits: MemberEdits
+    carried: Carried
+
+
+class Prepared(Struct, frozen=True, gc=False):
+    """A request on its way. Without a `transcript` its body could not be read and goes out as it came.
+
+    Where its beginning was remembered, `transcript` is the end of it, `begun` names the session that no client named,
+    and `whole` works through all of it. `trace` is what its plan is made of, if that can be remembered.
+    """
+
+    destination: Destination
+    identity: Identity
+    body: bytes
+    contract: Contract
+    policy: Policy = Policy()
+    transcript: Transcript | None = None
+    needed: Needs | None = None
+    found: Found = {}
+    plan: Plan | None = None
+    healings: int = 0
+    corrections: tuple[Correction, ...] = ()
+    problem: DecodeError | EncodeError | None = None
+    carried: Carried = NOTHING_CARRIED
+    handover: HandsOver | None = None
+    quotation: Quotes | None = None
+    trace: Callable[[], Trace | None] | None = None
+    begun: str = ""
+    whole: Callable[[], Awaitable[Prepared]] | None = None
+
+    @property
+    def counts(self) -> Counts:
+        return self.plan.counts if self.plan else Counts()
+
+    @property
+    def missed(self) -> int:
+        """How many turns needed reasoning and did not get their own back."""
+        notes = self.plan.notes if self.plan is not None else None
+        return notes.missed if notes is not None else 0
+
+    @property
+    def summary(self) -> Prepared:
+        """What there is to tell of it, without what was said in it: that may be long, and is sent."""
+        plan = replace(self.plan, edits=(), member_edits=()) if self.plan else None
+        carried = Carried(findings=self.carried.findings)
+        return replace(
+            self,
+            body=b"",
+            transcript=None,
+            needed=None,
+            found={},
+            plan=plan,
+            carried=carried,
+            handover=None,
+            trace=None,
+            whole=None,
+        )
+
+    @property
+    def outcome(self) -> Outcome:
+        planned = self.plan.findings if self.plan else ()
+        quotation = self.quotation
+        findings = (*self.carried.findings, *planned, *(quotation.findings if quotation else ()))
+        quotes = len(quotation.quotes) if quotation else 0
+        done = {**self.counts.counted, "healed": 1 if self.healings else 0, "checkpoints": quotes}
+        return Outcome(
+            **done,
+            added_chars=len(quotation.text) if quotation else 0,
+            findings=tuple((finding.rule, finding.place) for finding in findings[:MAX_FINDINGS]),
+        )
+
+
+def edited(transcript: Transcript, original: Original) -> Transcript:
+    """With the members that the request is to have."""
+    if original.model and original.model != transcript.model:
+        transcript = transcript.with_member("model", msgspec.json.encode(original.model))
+    for name, value in original.edits:
+        transcript = transcript.with_member(name, value)
+    return transcript
+
+
+def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
+    """With its plan made and carried out."""
+    transcript, needed = prepared.transcript, prepared.needed
+    assert transcript is not None
+    assert needed is not None
+    contract, found, policy = prepared.contract, prepared.found, prepared.policy
+    work = draft(transcript, contract, needed, found=found, issuer=prepared.destination, policy=policy, past=past)
+    made = work.done()
+    applied, quotation = made.apply(transcript), None
+    if prepared.handover is not None:
+        applied, quotation = prepared.handover.carry_on(applied, prepared.contract)
+    body = FORMATS[transcript.format].bodies.encode_request(applied, prepared.contract.dialect)
+    body, refused = without_members(body, (*prepared.contract.drops, *prepared.policy.drops))
+    if refused:
+        dropped = tuple(Finding("forbidden", one, "a member that this provider refuses", "") for one in refused)
+        made = replace(made, findings=(*made.findings, *dropped))
+    trace = None if refused else work.trace
+    return replace(prepared, plan=made, trace=trace, body=body, quotation=quotation)

@@ -1,0 +1,180 @@
+"""What can be remembered of a request that was worked through: its segments.
+
+A step is remembered where its lineage settled it, or where nobody knows anything of it, and where nothing that was
+planned for it or before it depends on turns that follow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
+
+from msgspec.structs import replace
+
+from thoughtline.formats import FORMATS
+from thoughtline.formats.json_text import element_spans
+from thoughtline.formats.weighing import weight_of
+from thoughtline.providers import Dialect
+from thoughtline.replay.keys import ModelStep
+from thoughtline.replay.matching import Found, Match
+from thoughtline.replay.planner import Needs, keys_of
+from thoughtline.replay.plans import NO_PAST, Past, Trace
+from thoughtline.replay.remembering import Lookups, Segment, Span, list_span
+from thoughtline.replay.scopes import is_said_by_user
+from thoughtline.values.items import reasoning_of
+from thoughtline.values.outcome import Counts
+from thoughtline.values.turn_notes import chained
+from thoughtline.values.turns import Transcript
+
+T = TypeVar("T")
+
+
+class Worked(NamedTuple):
+    """A request, or the end of one, that was worked through: what came, with its list at `listed`, and what was made
+    of it."""
+
+    transcript: Transcript
+    needed: Needs
+    trace: Trace
+    sent: bytes
+    dialect: Dialect
+    listed: Span
+    past: Past = NO_PAST
+
+
+def settles_all(needed: Needs, found: Found) -> bool:
+    """Whether every step is settled by its lineage, or unknown altogether: then none is looked at beside another."""
+    settled = needed.settled if needed.settled is not None else needed.by_lineage(found)
+    pairs = zip(needed.steps, settled, strict=True)
+    return all(_is_settled(step, match) if match is not None else _is_unknown(step, found) for step, match in pairs)
+
+
+def _is_settled(step: ModelStep, match: Match) -> bool:
+    """Not where a client may have written several answers as one."""
+    return len(reasoning_of(step.items)) <= len(reasoning_of(match.record.items))
+
+
+def _is_unknown(step: ModelStep, found: Found) -> bool:
+    return not any(map(found.get, keys_of([step])))
+
+
+def segments_of(worked: Worked) -> list[Segment] | None:
+    """One up to each model step, but for one that stands first; None where what was sent has other turns."""
+    needed, turns = worked.needed, worked.transcript.turns
+    as_sent, body = _as_sent(worked), worked.transcript.body
+    sent_at = worked.listed if worked.sent is body else list_span(worked.sent, as_sent.format)
+    if sent_at is None or len(as_sent.turns) != len(turns):
+        return None
+    came, sent = _Elements(body, worked.transcript, worked.listed), _Elements(worked.sent, as_sent, sent_at)
+    pasts = _Pasts(worked)
+    segments: list[Segment] = []
+    taken = 0
+    for number, is_in_loop in _marks(worked):
+        step = needed.steps[number]
+        position = step.positions[0]
+        if turns[position].at == 0:
+            continue
+        own, there = came.up_to(position), sent.up_to(position)
+        if own is None or there is None:
+            return None
+        segments.append(
+            Segment(
+                own,
+                own if own == there else there,
+                tuple([one for at in range(taken, number) for one in _lookups(needed, at)]),
+                step.standing,
+                past=pasts.before(position, is_in_loop),
+                weight=weight_of(own),
+            )
+        )
+        taken = number
+    return segments
+
+
+def _as_sent(worked: Worked) -> Transcript:
+    """What was sent, with its turns where they are in it: only a turn of several elements may have got more."""
+    came = worked.transcript
+    if worked.sent is came.body or "items_are_elements" not in FORMATS[came.format].quirks:
+        return came
+    return FORMATS[came.format].bodies.decode_request(worked.sent, worked.dialect)
+
+
+def _lookups(needed: Needs, number: int) -> Lookups:
+    """What has to be asked again for a step."""
+    step, match = needed.steps[number], needed.settled[number] if needed.settled is not None else None
+    if match is not None and step.lineage is not None:
+        return ((step.lineage, match.record.id),)
+    return tuple([(key, None) for key in keys_of([step])])
+
+
+def _marks(worked: Worked) -> Iterator[tuple[int, bool]]:
+    """The steps before which nothing depends on what follows, each with whether it stands in a tool loop."""
+    trace, turns = worked.trace, worked.transcript.turns
+    is_in_loop, is_loose, position = worked.past.is_in_loop, False, 0
+    for number, step in enumerate(worked.needed.steps):
+        if any(map(is_said_by_user, turns[position : step.positions[0]])):
+            is_in_loop = is_loose = False
+        if not is_loose:
+            yield number, is_in_loop
+        if not trace.loose.isdisjoint(step.positions):
+            return
+        is_loose_head = not is_in_loop and step.positions[0] in trace.loose_heads
+        is_loose = is_loose or is_loose_head or not trace.loose_in_loop.isdisjoint(step.positions)
+        is_in_loop, position = True, step.positions[-1] + 1
+
+
+class _Elements:
+    """The list of a body, taken from turn to turn."""
+
+    def __init__(self, body: bytes, transcript: Transcript, listed: Span) -> None:
+        self._body = body
+        self._turns = transcript.turns
+        self._at = listed[0]
+        self._spans = element_spans(body, listed[0] - 1, listed[1])
+
+    def up_to(self, position: int) -> bytes | None:
+        """From where the last one ended to the start of a turn; None if there is no such turn."""
+        at = self._turns[position].at if position < len(self._turns) else -1
+        if not 0 <= at < len(self._spans):
+            return None
+        start, self._at = self._at, self._spans[at][0]
+        return self._body[start : self._at]
+
+
+class _Pasts:
+    """What was planned for the turns before some, counted up."""
+
+    def __init__(self, worked: Worked) -> None:
+        trace, self._past = worked.trace, worked.past
+        self._turns = worked.transcript.turns
+        self._counted = deque(sorted(trace.counted))
+        self._findings = deque(trace.findings)
+        self._fillers = deque(sorted(trace.fillers.items()))
+        self._carriers = deque(sorted(trace.carriers.items()))
+        self._notes = deque(sorted(trace.notes.items(), key=itemgetter(0)))
+
+    def before(self, position: int, is_in_loop: bool) -> Past:
+        past = self._past
+        counts = Counter(_taken(self._counted, position))
+        counts.update(past.counts.counted)
+        fillers = [*_taken(self._fillers, position), *([] if past.filler is None else [past.filler])]
+        carriers = [one for one in _taken(self._carriers, position) if one]
+        self._past = Past(
+            past.elements,
+            Counts(**counts),
+            (*past.findings, *_taken(self._findings, position)),
+            filler=min(fillers, default=None),
+            carrier=carriers[-1] if carriers else past.carrier,
+            notes=chained(past.notes, tuple(_taken(self._notes, position))),
+        )
+        return replace(self._past, elements=past.elements + self._turns[position].at, is_in_loop=is_in_loop)
+
+
+def _taken(waiting: deque[tuple[int, T]], position: int) -> list[T]:
+    """Those of turns before this one."""
+    taken = []
+    while waiting and waiting[0][0] < position:
+        taken.append(waiting.popleft()[1])
+    return taken

@@ -1,0 +1,96 @@
+"""Working through the end of a conversation whose beginning is remembered (`replay/remembering.py`).
+
+begun    the short body read and walked       gone_on    planned, written, and put behind what went up before
+conversation    what of a request that was worked through as a whole the next one may go on from
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from thoughtline.formats.weighing import decode_bounded
+from thoughtline.prepared import Original, Prepared, edited, planned
+from thoughtline.replay.planner import needs
+from thoughtline.replay.plans import NO_PAST, Past, Policy
+from thoughtline.replay.remembering import (
+    Cut,
+    KnownConversation,
+    Segment,
+    Span,
+    conversation_of,
+    found_list,
+    premises_of,
+    said_beside,
+)
+from thoughtline.replay.segments import Worked, segments_of, settles_all
+from thoughtline.sessions import unnamed_session
+from thoughtline.values.errors import DecodeError, EncodeError
+
+FEWEST_STEPS = 8
+"""A conversation of fewer is worked through in less time than it takes to remember it."""
+
+
+def begun(original: Original, cut: Cut) -> Prepared | None:
+    """The end of a conversation whose beginning is remembered, read and walked."""
+    premises = cut.conversation.premises
+    contract, identity = premises.contract, original.identity
+    try:
+        transcript = decode_bounded(cut.short, premises.destination.format, contract.dialect)
+    except DecodeError:
+        return None
+    if not cut.fits(transcript):
+        return None
+    return Prepared(
+        original.destination,
+        identity,
+        b"",
+        contract=contract,
+        policy=Policy(premises.ladder, premises.refused),
+        transcript=edited(transcript, original),
+        needed=needs(transcript, contract, identity, cut.standing),
+        carried=original.carried,
+        begun=cut.conversation.begun,
+    )
+
+
+def gone_on(prepared: Prepared, cut: Cut, body: bytes) -> tuple[Prepared, list[Segment]] | None:
+    """With its plan made and carried out, and what of it can be remembered."""
+    needed = prepared.needed
+    assert needed is not None
+    if not settles_all(needed, prepared.found):
+        return None
+    try:
+        whole = planned(prepared, cut.past)
+    except EncodeError:
+        return None
+    segments = _segments(whole, cut.listed, cut.past)
+    return None if segments is None else (replace(whole, body=cut.joined(body, whole.body)), segments)
+
+
+def _segments(prepared: Prepared, listed: Span, past: Past = NO_PAST) -> list[Segment] | None:
+    transcript, needed, trace = prepared.transcript, prepared.needed, prepared.trace() if prepared.trace else None
+    if transcript is None or needed is None or trace is None:
+        return None
+    dialect = prepared.contract.dialect
+    return segments_of(Worked(transcript, needed, trace, sent=prepared.body, dialect=dialect, listed=listed, past=past))
+
+
+def is_worth_remembering(prepared: Prepared) -> bool:
+    """A conversation that is long enough, and could be written."""
+    needed = prepared.needed
+    return needed is not None and len(needed.steps) >= FEWEST_STEPS and prepared.problem is None
+
+
+def conversation(prepared: Prepared, body: bytes) -> KnownConversation | None:
+    """What can be remembered of a request that was worked through as a whole."""
+    transcript, needed, who = prepared.transcript, prepared.needed, prepared.identity
+    if transcript is None or needed is None or transcript.has_lone_surrogates:
+        return None
+    listed = found_list(body, transcript.format) if settles_all(needed, prepared.found) else None
+    segments = _segments(prepared, listed) if listed is not None else None
+    if listed is None or not segments:
+        return None
+    begun = "" if who.session is not None else unnamed_session(transcript)
+    premises = premises_of(prepared.destination, who, prepared.contract, prepared.policy)
+    said = said_beside(transcript, prepared.contract)
+    return conversation_of(body, listed[0], premises, said=said, begun=begun).with_segments(tuple(segments))

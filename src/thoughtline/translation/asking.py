@@ -1,0 +1,219 @@
+"""What a request asks for beside its conversation, as the upstream is asked for it.
+
+An agent asks for the same in every request of a conversation, so what that became is kept: `asked_for` is a function of
+the members around the conversation alone, and they are compared byte by byte.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from thoughtline.formats import FORMATS
+from thoughtline.formats.json_text import encode, members, object_of
+from thoughtline.formats.wire import Wire
+from thoughtline.providers import Contract, maker_of
+from thoughtline.providers.thinking import Settled, knob_for, settle
+from thoughtline.replay.findings import Finding
+from thoughtline.replay.pausing import CIPHERTEXT
+from thoughtline.translation.sampling import sampled
+from thoughtline.translation.tools import ToolOffer, offer
+from thoughtline.values.digests import digest
+from thoughtline.values.errors import Untranslatable
+from thoughtline.values.options import FunctionTool, MissingTools, Options, ReadOptions, Thinking, ToolChoice
+from thoughtline.values.turns import FormatName
+
+_LONGEST_USER = 64
+"""OpenAI refuses a longer name for an end user; Claude Code's is one. A digest tells users apart as well."""
+
+DEFAULT_MAX_TOKENS = 32_000
+"""Anthropic must be told a limit. All models since Claude Opus 4 can write as much."""
+
+_OFFERS_TOOLS = (b"additional_tools", b"tool_search_output")
+"""Items of a Responses conversation in which tools stand, and words that may be such."""
+
+_MOST_KEPT, _LONGEST_KEPT = 64, 128 * 2**10
+"""Kept are so many at most, and none that is longer: 16 MiB with what they became."""
+
+
+class Target(NamedTuple):
+    """Whom it is asked of."""
+
+    to: FormatName
+    contract: Contract
+    model: str
+    is_streaming: bool
+    missing_tools: MissingTools
+
+
+class Asked(NamedTuple):
+    """`options` are what the client asked for, `offered` those with tools that the upstream takes; `body` has all
+    members but the conversation's."""
+
+    read: ReadOptions
+    options: Options
+    offered: ToolOffer
+    body: bytes
+    findings: tuple[Finding, ...]
+
+    def offering(self, offered: ToolOffer, target: Target) -> Asked:
+        """The same with other tools."""
+        if offered is self.offered:
+            return self
+        body, findings = _body(self.read, offered.options, target)
+        return self._replace(offered=offered, body=body, findings=findings)
+
+
+def asked_for(body: bytes, wire: Wire, target: Target) -> Asked:
+    """What a client's body asks for. Raises `Untranslatable` where the upstream can't be asked for it."""
+    frame = _frame(body, wire)
+    made = _asked if len(frame) <= _LONGEST_KEPT else _asked.__wrapped__
+    return made(frame, wire.name, target)
+
+
+def _frame(body: bytes, wire: Wire) -> bytes:
+    """A body without its conversation; with it where that may offer tools, as Codex's does."""
+    known = members(body)
+    said = bytes(known.pop(wire.list_member, b""))
+    offers_tools = "items_are_elements" in wire.quirks and any(word in said for word in _OFFERS_TOOLS)
+    return body if offers_tools or not said else object_of(known.items())
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _asked(frame: bytes, format: FormatName, target: Target) -> Asked:
+    read = FORMATS[format].options.decode_options(frame)
+    options = replace(read.options, model=target.model, is_streaming=target.is_streaming)
+    _refuse_what_is_kept(read, target.to)
+    offered = offer(read, options, FORMATS[target.to], target.contract, target.missing_tools)
+    return Asked(read, options, offered, *_body(read, offered.options, target))
+
+
+def _refuse_what_is_kept(read: ReadOptions, to: FormatName) -> None:
+    if read.options.previous_response_id is not None and "stored_responses" not in FORMATS[to].quirks:
+        place = read.places.get("previous_response_id", "/previous_response_id")
+        remedy = "send the whole conversation in `input`"
+        raise Untranslatable("the upstream keeps no responses", place, remedy)
+
+
+def _asking_for_seals(options: Options, to: FormatName, contract: Contract) -> Options:
+    """Where nothing is kept at the provider, encrypted reasoning comes to those who ask; some models refuse to be."""
+    gives = contract.takes == "own" or (contract.may_seal and contract.takes != "nothing")
+    if "seals_on_request" not in FORMATS[to].quirks or options.store or not gives:
+        return options
+    return replace(options, include=tuple(dict.fromkeys((*options.include, CIPHERTEXT))))
+
+
+def _body(read: ReadOptions, options: Options, target: Target) -> tuple[bytes, tuple[Finding, ...]]:
+    """The body without its conversation."""
+    to, contract = target.to, target.contract
+    findings: list[Finding] = []
+    options = _asking_for_seals(options, to, contract)
+    options = _with_limit(_without_defaults(options, to), contract)
+    options = _narrowed(options, to)
+    options, thinking = _unforced(options, contract, read, findings)
+    settled = settle(thinking, contract, options.model, options.max_tokens)
+    findings += [_finding(read, "thinking", problem) for problem in settled.problems]
+    options, lost = sampled(options, contract, is_thinking=settled.is_thinking)
+    findings += [_finding(read, name, why) for name, why in lost]
+    written = FORMATS[to].options.encode_options(options, contract.dialect)
+    findings += [_finding(read, name, _why_dropped(name, to)) for name in written.dropped]
+    findings += [Finding("untranslatable", place, "a member nobody here knows", "") for place in read.leftovers]
+    is_strict = any(isinstance(tool, FunctionTool) and tool.strict for tool in options.tools)
+    if is_strict and not FORMATS[to].has_openai_tools:
+        findings.append(_finding(read, "tools", f"{to} has no strict tools"))
+    return _merged(dict(written.members), settled), tuple(findings)
+
+
+def _why_dropped(name: str, to: FormatName) -> str:
+    if name in ("logprobs", "top_logprobs"):
+        return f"{name}: log probabilities are not converted between formats"
+    return f"{to} has no member for {name}"
+
+
+def _finding(read: ReadOptions, name: str, message: str) -> Finding:
+    return Finding("untranslatable", read.places.get(name, ""), message, "")
+
+
+def _without_defaults(options: Options, to: FormatName) -> Options:
+    """What every upstream does unasked need not be said."""
+    wire, changes = FORMATS[to], dict[str, object]()
+    if options.n == 1:
+        changes["n"] = None
+    if not options.logprobs:
+        changes["logprobs"] = None
+    if not options.top_logprobs:
+        changes["top_logprobs"] = None
+    if options.store is False:
+        changes["store"] = None
+    if options.truncation == "disabled":
+        changes["truncation"] = None
+    if (options.parallel_tool_calls and not wire.has_openai_tools) or not options.tools:
+        changes["parallel_tool_calls"] = None
+    if options.service_tier in ("auto", "default") and "usual_tier" not in wire.quirks:
+        changes["service_tier"] = None
+    if options.user is not None and len(options.user) > _LONGEST_USER:
+        changes["user"] = digest(options.user.encode()).hex()
+    return replace(options, **changes)
+
+
+def _narrowed(options: Options, to: FormatName) -> Options:
+    """A choice among some of the tools, for a format that can't say it: the others are not offered."""
+    choice = options.tool_choice
+    if choice is None or not choice.allowed or FORMATS[to].has_openai_tools:
+        return options
+    tools = tuple(tool for tool in options.tools if isinstance(tool, FunctionTool) and tool.name in choice.allowed)
+    return replace(options, tools=tools, tool_choice=replace(choice, allowed=()))
+
+
+def _with_limit(options: Options, contract: Contract) -> Options:
+    if options.max_tokens is not None or "max_tokens_needed" not in FORMATS[contract.format].quirks:
+        return options
+    maker = maker_of(options.model)
+    known = maker.most_output if maker is not None else ()
+    limit = next((most for name, most in known if name in options.model), DEFAULT_MAX_TOKENS)
+    return replace(options, max_tokens=limit)
+
+
+def _unforced(
+    options: Options, contract: Contract, read: ReadOptions, findings: list[Finding]
+) -> tuple[Options, Thinking]:
+    """A forced tool wins over thinking where both can't be had; where thinking can't be off, the model is free."""
+    thinking = options.thinking
+    choice = options.tool_choice
+    thinks = contract.thinks_by_default if thinking.switch == "unsaid" else thinking.switch != "off"
+    is_clash = choice is not None and choice.is_forced and bool(options.tools)
+    if not is_clash or not thinks or not contract.forces_no_tool_while_thinking:
+        return options, thinking
+    if knob_for(contract, options.model).can_be_off:
+        findings.append(
+            _finding(read, "thinking", "thinking is off: this upstream forces no tool on a model that thinks")
+        )
+        return options, Thinking("off")
+    findings.append(_finding(read, "tool_choice", "this upstream forces no tool on a model that always thinks"))
+    return replace(options, tool_choice=ToolChoice("auto")), thinking
+
+
+def _merged(written: dict[str, bytes], settled: Settled) -> bytes:
+    """The written members with those of thinking among them."""
+    nested: dict[str, object] = {}
+    for path, value in settled.members:
+        inner = nested
+        for step in path[:-1]:
+            held = inner.setdefault(step, {})
+            inner = held if isinstance(held, dict) else {}
+        inner[path[-1]] = value
+    for name, value in nested.items():
+        written[name] = _deep(written.get(name), value)
+    return object_of(written.items())
+
+
+def _deep(before: bytes | None, value: object) -> bytes:
+    """An object with the members of another set in it; anything else takes its place."""
+    if before is None or not isinstance(value, dict):
+        return encode(value)
+    inner = {name: bytes(raw) for name, raw in members(before).items()}
+    for name, held in value.items():
+        inner[name] = _deep(inner.get(name), held)
+    return object_of(inner.items())

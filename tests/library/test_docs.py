@@ -1,0 +1,106 @@
+"""The recipes for frameworks of `docs/library.md`, run as printed; and trio."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.upstreams import Upstream
+from tests.examples import blocks, example
+from tests.library.talking import ANSWER, KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_whole, deepseek
+from tests.library.test_langchain import converse
+from thoughtline import Line
+
+
+def weather(city: str) -> str:
+    """The weather."""
+    return RESULT
+
+
+@pytest.fixture
+def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Upstream:
+    """A strict DeepSeek that the environment names."""
+    started = deepseek()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THOUGHTLINE_STORE", f"sqlite:///{tmp_path / 'own.db'}")
+    monkeypatch.setattr("thoughtline.line.door._default", [])
+    for name in ("OPENAI", "DEEPSEEK"):
+        monkeypatch.setenv(f"{name}_API_KEY", KEY)
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE", "DEEPSEEK_API_BASE"):
+        monkeypatch.setenv(name, f"{started.url}/v1")
+    return started
+
+
+def test_langchain(upstream: Upstream) -> None:
+    check_whole(upstream, asyncio.run(converse(example("LangChain")["model"], "invoke")))
+
+
+def test_langgraph(upstream: Upstream) -> None:
+    told = example("LangGraph")["agent"].invoke({"messages": [("user", OPENING)]})
+    check_whole(upstream, told["messages"][-1].content)
+
+
+def test_pydantic_ai(upstream: Upstream) -> None:
+    pytest.importorskip("pydantic_ai")
+    agent = example("pydantic-ai")["agent"]
+    agent.tool_plain(weather)
+    check_whole(upstream, asyncio.run(agent.run(OPENING)).output)
+
+
+def test_llama_index(upstream: Upstream) -> None:
+    workflow = pytest.importorskip("llama_index.core.agent.workflow")
+    agent = workflow.FunctionAgent(tools=[weather], llm=example("LlamaIndex")["model"], streaming=False)
+
+    async def run() -> str:
+        return str(await agent.run(OPENING, max_iterations=TURNS + 2))
+
+    assert ANSWER in asyncio.run(run())
+    check_whole(upstream, ANSWER)
+
+
+def test_openai_agents(upstream: Upstream) -> None:
+    agents = pytest.importorskip("agents")
+    agents.set_tracing_disabled(True)
+    agent = example("OpenAI Agents SDK")["agent"].clone(tools=[agents.function_tool(weather)])
+    check_whole(upstream, asyncio.run(agents.Runner.run(agent, OPENING, max_turns=TURNS + 1)).final_output)
+
+
+def test_litellm(upstream: Upstream, tmp_path: Path) -> None:
+    """The SDK's lines, and the name that stands in the proxy's file."""
+    litellm = pytest.importorskip("litellm")
+    example("LiteLLM")
+    assert "thoughtline.litellm.callback" in blocks(language="yaml")["LiteLLM"]
+    (made,) = litellm.callbacks
+    assert made is importlib.import_module("thoughtline.litellm").callback
+    made._line = Line(f"sqlite:///{tmp_path / 'own.db'}")
+    asked = {"role": "user", "content": OPENING}
+    answer = litellm.completion(model=f"deepseek/{MODEL}", messages=[asked], tools=[TOOL])
+    assert answer.choices[0].message.tool_calls
+    assert made.line.report.saved == 1
+    litellm.callbacks = []
+
+
+def test_trio(upstream: Upstream, tmp_path: Path) -> None:
+    """openai's asynchronous client on a loop of trio, over a line."""
+    trio, openai = pytest.importorskip("trio"), pytest.importorskip("openai")
+    line = Line(f"sqlite:///{tmp_path / 'trio.db'}")
+    client = openai.AsyncOpenAI(http_client=line.async_http_client(), max_retries=0)
+
+    async def run() -> str:
+        history: list[Any] = [{"role": "user", "content": OPENING}]
+        for _ in range(TURNS):
+            answer = await client.chat.completions.create(model=MODEL, messages=history, tools=[TOOL])
+            message = answer.choices[0].message
+            calls = [call.model_dump() for call in message.tool_calls or []]
+            if not calls:
+                await line.aclose()
+                return str(message.content)
+            history.append({"role": "assistant", "content": message.content, "tool_calls": calls})
+            history += [{"role": "tool", "tool_call_id": call["id"], "content": RESULT} for call in calls]
+        raise AssertionError("the model never answered")
+
+    check_whole(upstream, trio.run(run))

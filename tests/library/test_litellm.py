@@ -1,0 +1,94 @@
+"""LiteLLM with the callback: its SDK and its proxy, `openai/…` with an address and `deepseek/…`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pytest
+
+from tests.library.talking import KEY, MODEL, OPENING, RESULT, TOOL, TURNS, check_refused, check_whole, deepseek
+from thoughtline import Line
+
+litellm = pytest.importorskip("litellm")
+thoughtline_litellm = pytest.importorskip("thoughtline.litellm")
+
+Way = Literal["completion", "acompletion", "stream", "astream"]
+WAYS: tuple[Way, ...] = ("completion", "acompletion", "stream", "astream")
+both_names = pytest.mark.parametrize("prefix", ["openai", "deepseek"])
+
+
+@pytest.fixture
+def callback(line: Line) -> Iterator[Any]:
+    made = thoughtline_litellm.Callback(line)
+    litellm.callbacks = [made]
+    yield made
+    for name in ("callbacks", "input_callback", "success_callback", "failure_callback"):
+        setattr(litellm, name, [])
+    litellm._async_success_callback = []
+    litellm._async_failure_callback = []
+
+
+async def converse(prefix: str, url: str, way: Way) -> str:
+    """The answer, after as many calls as the model wants, through an application that forgets."""
+    history: list[Any] = [{"role": "user", "content": OPENING}]
+    for _ in range(TURNS):
+        message = await ask(prefix, url, way, history)
+        calls = [call.model_dump(include={"id", "type", "function"}) for call in message.tool_calls or []]
+        if not calls:
+            return str(message.content)
+        history.append({"role": "assistant", "content": message.content, "tool_calls": calls})
+        history += [{"role": "tool", "tool_call_id": call["id"], "content": RESULT} for call in calls]
+    raise AssertionError("the model never answered")
+
+
+async def ask(prefix: str, url: str, way: Way, history: list[Any]) -> Any:
+    settings: dict[str, Any] = {
+        "model": f"{prefix}/{MODEL}",
+        "api_base": f"{url}/v1",
+        "api_key": KEY,
+        "messages": history,
+        "tools": [TOOL],
+        "max_retries": 0,
+    }
+    match way:
+        case "completion":
+            return (await asyncio.to_thread(litellm.completion, **settings)).choices[0].message
+        case "acompletion":
+            return (await litellm.acompletion(**settings)).choices[0].message
+        case "stream":
+            chunks = await asyncio.to_thread(lambda: list(litellm.completion(**settings, stream=True)))
+        case "astream":
+            chunks = [chunk async for chunk in await litellm.acompletion(**settings, stream=True)]
+    return litellm.stream_chunk_builder(chunks).choices[0].message
+
+
+@both_names
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_sdk(prefix: str, way: Way, callback: Any) -> None:
+    """Whole with the callback, and no request more."""
+    upstream = deepseek()
+    check_whole(upstream, await converse(prefix, upstream.url, way))
+
+
+@both_names
+async def test_the_sdk_without_the_callback(prefix: str) -> None:
+    """What DeepSeek says to it."""
+    upstream = deepseek()
+    with pytest.raises(litellm.BadRequestError):
+        await converse(prefix, upstream.url, "acompletion")
+    check_refused(upstream)
+
+
+async def test_a_turn_that_nobody_has_is_blank_the_first_time(callback: Any) -> None:
+    """A callback can't send again: a turn of another day gets what the provider takes."""
+    upstream = deepseek()
+    call = {"id": "call_x", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    history = [
+        {"role": "user", "content": OPENING},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_x", "content": RESULT},
+    ]
+    await ask("openai", upstream.url, "acompletion", history)
+    assert upstream.refusals() == []

@@ -1,0 +1,173 @@
+"""A save in SQLite is an append on the loop: it waits for nobody there, and is whole wherever it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.stores.places import SETTINGS, START, Clock, found, lineage, sqlite_url, turn, visible
+from thoughtline.stores import Filter, durable_store, sqlite, sqlite_arrivals, sqlite_work
+from thoughtline.stores.sqlite import SqliteStore
+
+
+@pytest.fixture(autouse=True)
+def never_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrivals are folded when a test says so."""
+    monkeypatch.setattr(sqlite, "FOLD_SECONDS", 3600.0)
+
+
+class File:
+    """A database, the stores that are open on it, and who wrote to it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.url = sqlite_url(folder)
+        self.clock = Clock()
+        self.written: list[str] = []
+        self._opened: list[SqliteStore] = []
+        for module, name in ((sqlite_arrivals, "append"), (sqlite_work, "save")):
+            monkeypatch.setattr(module, name, self._noted(getattr(module, name)))
+
+    async def open(self, **settings: Any) -> SqliteStore:
+        store = durable_store(self.url + settings.pop("query", ""), replace(SETTINGS, **settings), self.clock)
+        assert isinstance(store, SqliteStore)
+        await store.open()
+        self._opened.append(store)
+        return store
+
+    async def close(self) -> None:
+        for store in self._opened:
+            await store.close()
+
+    def rows(self, table: str) -> int:
+        connection = sqlite3.connect(self.url.removeprefix("sqlite:///"))
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        connection.close()
+        return int(count)
+
+    def lock(self) -> sqlite3.Connection:
+        """Another process writes, and is not done."""
+        connection = sqlite3.connect(self.url.removeprefix("sqlite:///"), isolation_level=None)
+        connection.execute("BEGIN IMMEDIATE")
+        return connection
+
+    def _noted(self, write: Any) -> Any:
+        def noted(*values: Any) -> Any:
+            self.written.append("loop" if threading.current_thread() is threading.main_thread() else "thread")
+            return write(*values)
+
+        return noted
+
+
+@pytest.fixture
+async def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[File]:
+    made = File(tmp_path, monkeypatch)
+    yield made
+    await made.close()
+
+
+async def test_saves_of_one_turn_of_the_loop_are_one_transaction(file: File) -> None:
+    """On the loop, with no thread in it."""
+    store = await file.open()
+    await asyncio.gather(*(store.save([turn(number)]) for number in range(20)))
+    assert (file.written, file.rows("arrivals"), file.rows("records")) == (["loop"], 1, 0)
+    await store.save([turn(20)])
+    assert (file.written, file.rows("arrivals")) == (["loop", "loop"], 2)
+    assert [len(await found(store, number)) for number in range(21)] == [1] * 21
+
+
+async def test_what_was_appended_is_found_by_every_process(file: File) -> None:
+    """Before it is folded, in between and after, whoever folds it; once, with all that share its key."""
+    one, two = await file.open(), await file.open()
+    for number in range(4):
+        await (one, two)[number % 2].save([turn(number, at=START + number, shared=("ok",))])
+        if number == 1:
+            await one.stats()
+        for store in (one, two):
+            answer = await store.find("tenant", [visible("ok"), lineage(number)])
+            assert [len(records) for records in answer.values()] == [number + 1, 1]
+    await two.stats()
+    assert (file.rows("arrivals"), file.rows("records")) == (0, 4)
+    assert [[len(await found(store, number)) for number in range(4)] for store in (one, two)] == [[1] * 4] * 2
+
+
+async def test_what_a_killed_process_left_is_folded_by_the_next(file: File) -> None:
+    """It opens a file with arrivals, as a process leaves it that never came to fold them."""
+    one = await file.open()
+    await one.save([turn(1), turn(2)])
+    two = await file.open()
+    while file.rows("arrivals"):
+        await asyncio.sleep(0)
+    assert file.rows("records") == 2
+    assert [len(await found(two, number)) for number in (1, 2)] == [1, 1]
+
+
+async def test_a_locked_file_does_not_hold_the_loop(file: File) -> None:
+    """The thread waits for the lock; meanwhile the loop goes on, and the save is done when the lock is gone."""
+    store = await file.open()
+    lock = file.lock()
+    saving = asyncio.create_task(store.save([turn(1)]))
+    turns_of_the_loop = 0
+    while len(file.written) < 1 and turns_of_the_loop < 1000:
+        await asyncio.sleep(0)
+        turns_of_the_loop += 1
+    assert (turns_of_the_loop, saving.done()) == (1000, False)
+    lock.execute("ROLLBACK")
+    lock.close()
+    await saving
+    assert file.written == ["thread"]
+    assert await found(store, 1) == (turn(1),)
+
+
+async def test_a_slow_file_is_written_aside(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a slow save the loop does not wait for the next; when one was quick, it appends again."""
+    store = await file.open()
+    monkeypatch.setattr(sqlite, "SLOW_SECONDS", -1.0)
+    await store.save([turn(1)])
+    monkeypatch.setattr(sqlite, "SLOW_SECONDS", 3600.0)
+    await store.save([turn(2)])
+    await store.save([turn(3)])
+    assert file.written == ["loop", "thread", "loop"]
+
+
+@pytest.mark.parametrize("why", ["full", "large"])
+async def test_what_may_wait_for_a_disk_is_written_aside(file: File, why: str) -> None:
+    """Where every commit waits for it, and where there is much to write."""
+    store = await file.open(query="?synchronous=full" if why == "full" else "")
+    thought = "".join(str(number * number) for number in range(200_000)) if why == "large" else "short"
+    await store.save([turn(1, thought=thought)])
+    assert file.written == ["thread"]
+    assert len(await found(store, 1)) == 1
+
+
+async def test_a_deletion_means_what_has_arrived(file: File) -> None:
+    """And bars what was made before it and comes after it, by whichever process."""
+    one, two = await file.open(), await file.open()
+    await one.save([turn(1)])
+    assert len(await found(two, 1)) == 1
+    file.clock.advance(1)
+    await two.delete(Filter(session="session"))
+    await one.save([turn(2)])
+    for store in (one, two):
+        assert [await found(store, number) for number in (1, 2)] == [(), ()]
+    assert file.rows("arrivals") == 0
+
+
+async def test_arrivals_that_were_damaged_hold_up_nothing(file: File, caplog: pytest.LogCaptureFixture) -> None:
+    """They are lost, and told; what came before and after is not."""
+    store = await file.open()
+    for number in range(3):
+        await store.save([turn(number)])
+    connection = sqlite3.connect(file.url.removeprefix("sqlite:///"))
+    connection.execute("UPDATE arrivals SET rows = x'c1' WHERE seq = 2")
+    connection.commit()
+    connection.close()
+    assert [len(await found(store, number)) for number in range(3)] == [1, 0, 1]
+    assert (await store.stats()).disk_entries == 2
+    assert "can't be read" in caplog.text

@@ -1,0 +1,252 @@
+"""Conversations in every format, prepared twice: by one who remembers them, and by one who does not.
+
+world.send(talk, model, habit)       the client's request, prepared both ways: the law is that nobody sees which
+world.answer(talk, model, prepared, saying)      the model speaks, and is heard
+world.follow(talk, format, text)     results of its calls, or words
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from thoughtline.contract_book import ContractBook
+from thoughtline.formats import FORMATS
+from thoughtline.lessons import Lessons
+from thoughtline.prepared import Prepared
+from thoughtline.providers import Contract
+from thoughtline.replay.capture import captured_at
+from thoughtline.replayer import Replayer
+from thoughtline.stores.memory import MemoryStore
+from thoughtline.stores.settings import StoreSettings
+from thoughtline.values.destination import Destination
+from thoughtline.values.identity import Identity
+from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Seal, Text, ToolCall, ToolResult
+from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Transcript, Turn
+from thoughtline.watching import provenance_of
+
+Json = dict[str, Any]
+
+TTL_SECONDS = 1000.0
+
+
+class Model(NamedTuple):
+    """Whom a conversation is held with."""
+
+    provider: str
+    endpoint: str
+    name: str
+    format: FormatName
+
+    @property
+    def destination(self) -> Destination:
+        return Destination(self.provider, self.endpoint, self.name, self.format, "account")
+
+
+MODELS = (
+    Model("deepseek", "https://api.deepseek.com", "deepseek-v4-pro", "openai_chat"),
+    Model("moonshot", "https://api.moonshot.ai", "kimi-k2.6", "openai_chat"),
+    Model("openrouter", "https://openrouter.ai", "deepseek/deepseek-v4-pro", "openai_chat"),
+    Model("mine", "http://localhost:9", "nobody-knows-it", "openai_chat"),
+    Model("anthropic", "https://api.anthropic.com", "claude-sonnet-4-5", "anthropic_messages"),
+    Model("anthropic", "https://api.anthropic.com", "claude-opus-5-5", "anthropic_messages"),
+    Model("openai", "https://api.openai.com", "gpt-5.1", "openai_responses"),
+    Model("gemini", "https://generativelanguage.googleapis.com", "gemini-3-pro", "gemini_generate"),
+    Model("bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "us.anthropic.claude-x", "bedrock_converse"),
+    Model("ollama", "http://localhost:11434", "qwen3", "ollama_chat"),
+)
+WORDS = ("go on", "list the files", "why?", "It is done.", "Let me look.", 'a "quoted" {text}')
+RESULTS = ("three files", "[Old tool result content cleared]", '{"ok": true}', "def f():\n    return [1, 2]")
+THINKS: dict[FormatName, Json] = {
+    "anthropic_messages": {"thinking": {"type": "enabled", "budget_tokens": 2000}, "max_tokens": 4000},
+    "bedrock_converse": {"additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": 2000}}},
+    "openai_responses": {"store": False},
+}
+TOOLS: dict[FormatName, Json] = {
+    "openai_chat": {"tools": [{"type": "function", "function": {"name": "read", "parameters": {}}}]},
+    "ollama_chat": {"tools": [{"type": "function", "function": {"name": "read", "parameters": {}}}]},
+    "anthropic_messages": {"tools": [{"name": "read", "input_schema": {"type": "object"}}]},
+    "openai_responses": {"tools": [{"type": "function", "name": "read", "parameters": {}}]},
+    "gemini_generate": {"tools": [{"functionDeclarations": [{"name": "read"}]}]},
+    "bedrock_converse": {"toolConfig": {"tools": [{"toolSpec": {"name": "read", "inputSchema": {"json": {}}}}]}},
+}
+
+
+class Habit(NamedTuple):
+    """How a client writes its requests."""
+
+    strips: bool = True
+    marks: bool = False
+    indent: bool = False
+    list_at: Literal["first", "middle", "last"] = "middle"
+    thinks: bool = True
+    has_tools: bool = True
+    system: str = ""
+    noise: int = 0
+
+
+class Saying(NamedTuple):
+    """A turn of the model."""
+
+    words: str
+    thought: str
+    calls: int
+
+
+@dataclass
+class Talk:
+    """One conversation as its client has it."""
+
+    session: str | None
+    turns: list[Turn] = field(default_factory=list)
+
+
+@dataclass
+class World:
+    """A store, and two who prepare requests with it: one remembers conversations, the other does not."""
+
+    now: float = 1_000_000.0
+    made: int = 0
+    resumed: int = 0
+    store: MemoryStore = field(init=False)
+    talks: list[Talk] = field(default_factory=lambda: [Talk("one")])
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(StoreSettings(ttl_seconds=TTL_SECONDS), lambda: self.now)
+        lessons = Lessons(self.store, lambda: self.now)
+        self.lessons, book = lessons, ContractBook(lessons)
+        self.book = book
+        self.remembering = Replayer(self.store, lessons, book, lambda: self.now)
+        self.forgetting = Replayer(self.store, lessons, book, lambda: self.now, remembered_bytes=0)
+
+    def send(self, talk: Talk, model: Model, habit: Habit, tenant: str = "t") -> Prepared:
+        """Prepare the request both ways. The law."""
+        contract = self.book.contract_for(model.destination)
+        body = written(talk.turns, model, habit, contract)
+        who = Identity(tenant, talk.session)
+        one = asyncio.run(self.remembering.prepare(body, model.destination, who))
+        other = asyncio.run(self.forgetting.prepare(body, model.destination, who))
+        assert other.whole is None
+        assert one.body == other.body
+        assert told(one) == told(other)
+        self.resumed += one.whole is not None
+        return one
+
+    def answer(self, talk: Talk, model: Model, prepared: Prepared, saying: Saying, is_kept: bool = True) -> None:
+        """The model speaks; without `is_kept` nobody hears it but the client."""
+        self.made += 1
+        contract = self.book.contract_for(model.destination)
+        items = items_of(saying, self.made, model, contract)
+        assert prepared.needed is not None
+        if is_kept and prepared.needed.end is not None:
+            reply = Reply(model.format, (Candidate(Turn("assistant", items), 0, Finish("stop", "stop")),))
+            records = captured_at(prepared.needed.end, reply, provenance_of(prepared), self.now)
+            asyncio.run(self.store.save(records))
+        talk.turns.append(Turn("assistant", items))
+
+    def follow(self, talk: Talk, format: FormatName, text: str) -> None:
+        """What comes after a turn of the model: the results of its calls, or words."""
+        last = talk.turns[-1].items if talk.turns else ()
+        results = tuple(
+            ToolResult(_result(text, format), item.id, item.name) for item in last if isinstance(item, ToolCall)
+        )
+        if not results:
+            talk.turns.append(Turn("user", (Text(text),)))
+        elif format in ("openai_chat", "ollama_chat", "openai_responses"):
+            talk.turns += [Turn("tool", (result,)) for result in results]
+        else:
+            talk.turns.append(Turn("user", results))
+
+
+def _result(text: str, format: FormatName) -> Raw:
+    match format:
+        case "bedrock_converse":
+            return Raw(json.dumps([{"text": text}]).encode())
+        case "gemini_generate":
+            return Raw(json.dumps({"output": text}).encode())
+        case _:
+            return Raw(json.dumps(text).encode())
+
+
+def told(prepared: Prepared) -> object:
+    """All that others learn of a prepared request."""
+    end = prepared.needed.end if prepared.needed else None
+    plan = prepared.plan
+    assert plan is not None
+    return prepared.outcome, plan.findings, plan.filler, end, provenance_of(prepared), prepared.contract
+
+
+def items_of(saying: Saying, number: int, model: Model, contract: Contract) -> tuple[Item, ...]:
+    """A turn of the model as its format has it."""
+    made_by, seal = contract.dialect.reasoning_format, f"c2VhbCBvZiB0dXJuIG51bWJlciA{number}"
+    items: list[Item] = []
+    match model.format if saying.thought else "":
+        case "openai_responses":
+            items.append(ReasoningEncrypted(seal, made_by, f"rs_{number}abc4d"))
+        case "anthropic_messages" | "bedrock_converse":
+            items.append(ReasoningText(saying.thought, seal, made_by))
+        case "openai_chat" | "ollama_chat":
+            items.append(ReasoningText(saying.thought, None, made_by))
+    is_named = model.format == "openai_responses"
+    if saying.words or not saying.calls:
+        items.append(Text(saying.words or "Well.", id=f"msg_{number}abc4d" if is_named else None))
+    for at in range(saying.calls):
+        sealed = Seal(seal, made_by) if model.format == "gemini_generate" and saying.thought and not at else None
+        arguments = json.dumps({"path": f"{number % 3}.py", "at": at})
+        name = f"fc_{number}{at}abc4d" if is_named else None
+        items.append(ToolCall("read", arguments, f"call_{number}x{at}Ab3dE", name, seal=sealed))
+    return tuple(items)
+
+
+def written(turns: list[Turn], model: Model, habit: Habit, contract: Contract) -> bytes:
+    """The request of a client with these habits."""
+    wire = FORMATS[model.format]
+    shown = [replace(turn, items=bare(turn.items)) if habit.strips else turn for turn in turns]
+    made = Transcript(model.format, (), b"{}").with_turns(tuple(shown))
+    value: Json = json.loads(wire.bodies.encode_request(made, contract.dialect))
+    messages = value.pop(wire.list_member, [])
+    if habit.marks and messages and model.format == "anthropic_messages":
+        messages[-1] = marked(messages[-1])
+    beside = {**value, **(THINKS.get(model.format, {}) if habit.thinks else {})}
+    beside |= TOOLS[model.format] if habit.has_tools else {}
+    beside |= {"max_tokens": 100 + habit.noise} if model.format == "openai_chat" else {}
+    if habit.system:
+        messages = with_system(messages, beside, model.format, habit.system)
+    if wire.name not in ("gemini_generate", "bedrock_converse"):
+        beside["model"] = model.name
+    listed = {wire.list_member: messages}
+    behind = {"user": f"noise {habit.noise}"} if habit.list_at == "middle" else {}
+    body = {**listed, **beside} if habit.list_at == "first" else {**beside, **listed, **behind}
+    return json.dumps(body, indent=2 if habit.indent else None, ensure_ascii=False).encode()
+
+
+def bare(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    kept = [item for item in items if not isinstance(item, (ReasoningText, ReasoningEncrypted))]
+    return tuple(replace(item, seal=None) if isinstance(item, ToolCall) else item for item in kept)
+
+
+def marked(message: Json) -> Json:
+    """With the mark up to which a client wants its prompt cached."""
+    content = message["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    if not blocks:
+        return message
+    return {**message, "content": [*blocks[:-1], {**blocks[-1], "cache_control": {"type": "ephemeral"}}]}
+
+
+def with_system(messages: list[Json], beside: Json, format: FormatName, text: str) -> list[Json]:
+    match FORMATS[format].system:
+        case "messages":
+            return [{"role": "system", "content": text}, *messages]
+        case "blocks" if format == "gemini_generate":
+            beside["systemInstruction"] = {"parts": [{"text": text}]}
+        case "blocks" if format == "bedrock_converse":
+            beside["system"] = [{"text": text}]
+        case _:
+            beside["instructions" if format == "openai_responses" else "system"] = text
+    return messages
