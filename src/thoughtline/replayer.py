@@ -111,20 +111,25 @@ class Replayer:
         edits: MemberEdits = (),
         recall: Recalls | None = None,
         carried: Carried = NOTHING_CARRIED,
-        cut: Cut | None = None,
+        cuts: Sequence[Cut] | None = None,
     ) -> Prepared:
         """What to send for a request. `model` stands in for the one that the body names, `edits` for other members.
 
-        With `recall`, what other models thought is quoted where this one can't take it natively. `cut` is what
-        `cut_for` found, for those who have asked.
+        With `recall`, what other models thought is quoted where this one can't take it natively. `cuts` are the body's,
+        where they were looked for already.
         """
         original = Original(body, destination, identity, model=model, edits=edits, carried=carried)
         is_own = recall is None and not carried.records and carried.call_ids is None
         if not is_own or not self._conversations.are_kept:
             return await self._whole(original, recall)
-        cut = cut or self.cut_for(self.cuts(body, destination.format, identity.tenant), destination, identity)
-        resumed = await self._resumed(original, cut) if cut is not None else None
-        return resumed or await self._remembered(await self._whole(original), body)
+        cuts = self.cuts(body, destination.format, identity.tenant) if cuts is None else cuts
+        cut = self.cut_for(cuts, destination, identity) if cuts else None
+        if cut is not None and (resumed := await self._resumed(original, cut)) is not None:
+            return resumed
+        prepared = await self._whole(original)
+        if is_worth_remembering(prepared):
+            await self._remember(prepared, body)
+        return prepared
 
     async def _whole(self, original: Original, recall: Recalls | None = None) -> Prepared:
         body, destination, identity = original[:3]
@@ -160,8 +165,6 @@ class Replayer:
 
     def cut_for(self, cuts: Sequence[Cut], destination: Destination, identity: Identity) -> Cut | None:
         """The one of them that was prepared for the same destination, caller and session, by the same rules."""
-        if not cuts:
-            return None
         contract = self._book.contract_for(destination)
         policy = self._book.policy_for(contract)
         for cut in cuts:
@@ -192,13 +195,11 @@ class Replayer:
         self._store.counters.tell(prepared.counts.restored, prepared.missed)
         return replace(prepared, whole=partial(self._whole, original))
 
-    async def _remembered(self, prepared: Prepared, body: bytes) -> Prepared:
-        """A request that was worked through, of which the next one may know the beginning."""
-        if is_worth_remembering(prepared):
-            kept = await self.work_for(body)(partial(conversation, prepared, body))
-            if kept is not None:
-                self._conversations.begin(kept, body, self._clock())
-        return prepared
+    async def _remember(self, prepared: Prepared, body: bytes) -> None:
+        """A request that was worked through as a whole: the next one may begin as it does."""
+        kept = await self.work_for(body)(partial(conversation, prepared, body))
+        if kept is not None:
+            self._conversations.begin(kept, body, self._clock())
 
     async def prepare_decoded(
         self,

@@ -75,7 +75,7 @@ class Incoming(Struct):
         if encoding:
             body = self.body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
         self.cuts = replayer.cuts(body, self.route.format, self.caller.tenant)
-        if is_light(self.short):
+        if is_light(body) or self.cuts:
             self._peek()
         else:
             await self.state.work(self._peek_if_bounded)

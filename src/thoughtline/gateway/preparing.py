@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -111,7 +112,7 @@ async def _restored(attempt: Attempt) -> None:
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
     in_body = "streamed_by_address" not in FORMATS[destination.format].quirks
-    cut, adapted = _adapted(attempt)
+    cuts, adapted = _adapted(attempt)
     if adapted.names is not NO_NAMES:
         attempt.names = adapted.names
         attempt.client = replace(attempt.client, tools=adapted.names)
@@ -123,7 +124,7 @@ async def _restored(attempt: Attempt) -> None:
         edits=(("stream", b"true"),) if streams_only and in_body else (),
         recall=_recall(attempt) if attempt.terms is not None else None,
         carried=Carried(findings=adapted.findings) if adapted.findings else NOTHING_CARRIED,
-        cut=cut,
+        cuts=cuts,
     )
     attempt.send_instead(prepared)
     if prepared.transcript is not None:
@@ -131,14 +132,14 @@ async def _restored(attempt: Attempt) -> None:
         attempt.is_rewritten = streams_only and not attempt.is_streaming
 
 
-def _adapted(attempt: Attempt) -> tuple[Cut | None, Adapted]:
+def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
     """The body as the server takes it. If it takes what is new of a conversation as it came, then all of it."""
     incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
-    cut = state.replayer.cut_for(incoming.cuts, destination, incoming.identity) if incoming.cuts else None
     if FORMATS[attempt.client.format].tool_shapes == "functions":
-        return cut, Adapted(attempt.body)
+        return incoming.cuts, Adapted(attempt.body)
+    cut = state.replayer.cut_for(incoming.cuts, destination, incoming.identity) if incoming.cuts else None
     contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools
     change = partial(adapt, format=attempt.client.format, contract=contract, missing=missing)
     if cut is not None and change(cut.short) == Adapted(cut.short):
-        return cut, Adapted(attempt.body)
+        return [cut], Adapted(attempt.body)
     return None, change(attempt.body)

@@ -223,6 +223,7 @@ class Conversations:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
+        self.are_kept = max_bytes > 0
         self._size = 0
         self._alike: dict[Index, list[KnownConversation]] = {}
         self._used_at: dict[KnownConversation, float] = {}
@@ -230,10 +231,6 @@ class Conversations:
     @property
     def size(self) -> int:
         return self._size
-
-    @property
-    def are_kept(self) -> bool:
-        return self._max_bytes > 0
 
     def cuts(self, body: bytes, format: FormatName, tenant: str) -> tuple[Cut, ...]:
         """Where a body begins as conversations did, the longest first."""

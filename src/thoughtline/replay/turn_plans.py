@@ -112,7 +112,7 @@ class TurnPlans:
         return Plan(
             tuple(edits),
             tuple(self._members),
-            (*past.findings, *[finding for _, finding in found]),
+            (*past.findings, *map(itemgetter(1), found)),
             Counts(**counts),
             filler=min(fillers, default=None),
             notes=chained(past.notes, tuple(noted.values())) if noted else past.notes,

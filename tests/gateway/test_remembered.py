@@ -1,0 +1,69 @@
+"""Conversations that the gateway remembers: a long one is gone on with, and gone when its turns are deleted."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.gateway.conftest import provider_of
+from tests.gateway.forgetting import TEN_TURNS, TURNS, Forgetful
+from tests.gateway.world import Running, running
+from tests.sim.faces import CASES, Case
+from tests.sim.serving import served
+from thoughtline.gateway.admin.cache import forget
+from thoughtline.prepared import Prepared
+from thoughtline.replayer import Replayer
+from thoughtline.stores import Filter
+
+STARTS = (
+    "deepseek-openai_chat",
+    "anthropic-bound",
+    "openai-openai_responses-gpt-5.1",
+    "gemini-gemini_generate-gemini-3-pro",
+    "ollama-ollama_chat",
+    "bedrock-bedrock_converse-us",
+)
+LONG = [next(case for case in CASES if case.id.startswith(start)) for start in STARTS]
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
+    """What is made of every request."""
+    seen: list[Prepared] = []
+    prepare = Replayer.prepare
+
+    async def watched(replayer: Replayer, *args: object, **named: object) -> Prepared:
+        seen.append(await prepare(replayer, *args, **named))  # type: ignore[arg-type]
+        return seen[-1]
+
+    monkeypatch.setattr(Replayer, "prepare", watched)
+    return seen
+
+
+def held(gateway: Running, case: Case) -> Forgetful:
+    """A conversation of ten turns, whose client keeps no reasoning; its provider refuses what is not restored."""
+    dialogue = Forgetful(f"{gateway.url}/{provider_of(case)}", case, TEN_TURNS.format(mark=case.id))
+    for _ in range(TURNS):
+        dialogue.go_on(dialogue.ask())
+    return dialogue
+
+
+@pytest.mark.parametrize("case", LONG, ids=lambda case: case.id)
+def test_a_long_conversation_is_gone_on_with(case: Case, prepared: list[Prepared]) -> None:
+    """Only its end is read; what goes up is whole."""
+    provider = provider_of(case)
+    with running({provider: served(case.simulator, case.profile).url}) as gateway:
+        held(gateway, case)
+    assert any(one.whole is not None for one in prepared)
+
+
+def test_what_is_deleted_is_not_remembered() -> None:
+    """Not in memory either, until somebody asks again."""
+    case = LONG[0]
+    with running({provider_of(case): served(case.simulator, case.profile).url}) as gateway:
+        held(gateway, case)
+        state = gateway.state
+        assert state.replayer.remembered_size > 0
+        asyncio.run_coroutine_threadsafe(forget(state, Filter()), gateway.loop).result()
+        assert state.replayer.remembered_size == 0
