@@ -13,8 +13,9 @@ from thoughtline.formats import FORMATS
 from thoughtline.providers import AuthStyle, Held, ProviderRow
 from thoughtline.values.turns import FormatName
 
-ContinuityWord = Literal["off", "handoff", "always"]
-TagWord = Literal["off", "markers", "lift"]
+ContinuityMode = Literal["handoff", "always"]
+ContinuityWord = Literal["off", ContinuityMode]
+TagMode = Literal["off", "markers", "lift"]
 ContentWord = Literal["native", "plain"]
 
 
@@ -69,7 +70,7 @@ class Provider(Struct, frozen=True):
     streams_only: bool = False
     paths: dict[FormatName, str] = {}
     continuity: ContinuityWord | None = None
-    tags: TagWord | None = None
+    tags: TagMode | None = None
     content: ContentWord | None = None
     keeps: tuple[Held, ...] = ()
 

@@ -40,15 +40,20 @@ def _audit(options: argparse.Namespace) -> int:
 
 
 def _add_sim_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.commands.options import add_log_options
+
     parser.add_argument("name", nargs="?", metavar="NAME", help="which provider; --list names them")
     parser.add_argument("--list", action="store_true", help="name the simulators, their profiles and what they are")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8700, help="port to listen on (default: 8700)")
     parser.add_argument("--profile", help="which of the provider's contracts; the first one listed if not given")
+    add_log_options(parser)
 
 
 def _run_sim(chosen: argparse.Namespace) -> int:
+    from thoughtline.commands.options import log_options
     from thoughtline_sim.app import serve
+    from thoughtline_sim.log import SimLog
     from thoughtline_sim.simulators import SIMULATORS
 
     if chosen.list:
@@ -66,16 +71,18 @@ def _run_sim(chosen: argparse.Namespace) -> int:
         row.name,
         chosen.profile,
         chosen.host,
-        chosen.port,
-        lambda url: print(f"{row.name} on {url} (a page to look at)"),
+        port=chosen.port,
+        tell=lambda url: print(f"{row.name} on {url} (a page to look at)"),
+        log=SimLog(log_options(chosen)),
     )
     return 0
 
 
 def _serve_arguments(parser: argparse.ArgumentParser) -> None:
-    from thoughtline.commands.options import add_server_options
+    from thoughtline.commands.options import add_log_options, add_server_options
 
     add_server_options(parser)
+    add_log_options(parser)
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ from thoughtline.catalogue import PROVIDERS
 from thoughtline.credentials import account_of, tenant_of
 from thoughtline.formats import USUAL
 from thoughtline.line import AsyncExchange, Line, SyncExchange
+from thoughtline.line.decoded import json_of
 from thoughtline.outgoing import AskedAddress, server_of
 from thoughtline.providers import canonical_name
 from thoughtline.values.destination import Destination
@@ -189,7 +190,7 @@ def _asked(kwargs: Json) -> _Asked | None:
         key = str(kwargs.get("api_key") or "")
         destination = Destination(server.provider, server.endpoint, model, USUAL.name, account_of(key))
         members = {member: kwargs[member] for member in _PASSED_ON if kwargs.get(member) is not None}
-        body = msgspec.json.encode({"model": model, "messages": messages, **members}, enc_hook=_plain)
+        body = json_of({"model": model, "messages": messages, **members})
         return _Asked(destination, Identity(_tenant(kwargs, key), _session(kwargs)), body)
     except Exception as problem:
         log_problem("a call of LiteLLM could not be read", problem)
@@ -232,17 +233,10 @@ def _whole(response: Any) -> bytes:
     if type(response).__name__ != "ModelResponse":
         return b""
     try:
-        return msgspec.json.encode(response.model_dump(mode="json", exclude_none=True), enc_hook=_plain)
+        return json_of(response.model_dump(mode="json", exclude_none=True))
     except (TypeError, ValueError, msgspec.MsgspecError) as problem:
         log_problem("an answer of LiteLLM could not be read", problem)
         return b""
-
-
-def _plain(value: Any) -> object:
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise NotImplementedError
-    return dump(mode="json", exclude_none=True)
 
 
 callback = Callback()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -78,35 +78,21 @@ class Prepared(Struct, frozen=True, gc=False):
         return notes.missed if notes is not None else 0
 
     @property
-    def summary(self) -> Prepared:
-        """What there is to tell of it, without what was said in it: that may be long, and is sent."""
-        plan = replace(self.plan, edits=(), member_edits=()) if self.plan else None
-        carried = Carried(findings=self.carried.findings)
-        return replace(
-            self,
-            body=b"",
-            transcript=None,
-            needed=None,
-            found={},
-            plan=plan,
-            carried=carried,
-            handover=None,
-            trace=None,
-            whole=None,
-        )
-
-    @property
     def outcome(self) -> Outcome:
         planned = self.plan.findings if self.plan else ()
         quotation = self.quotation
         findings = (*self.carried.findings, *planned, *(quotation.findings if quotation else ()))
         quotes = len(quotation.quotes) if quotation else 0
-        done = {**self.counts.counted, "healed": 1 if self.healings else 0, "checkpoints": quotes}
+        counts = self.plan.counts.counted if self.plan else {}
         return Outcome(
-            **done,
+            **{**counts, "healed": 1 if self.healings else 0, "checkpoints": quotes},
             added_chars=len(quotation.text) if quotation else 0,
-            findings=tuple((finding.rule, finding.place) for finding in findings[:MAX_FINDINGS]),
+            findings=_told(findings[:MAX_FINDINGS]) if findings else (),
         )
+
+
+def _told(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:
+    return tuple([(finding.rule, finding.place) for finding in findings])
 
 
 def edited(transcript: Transcript, original: Original) -> Transcript:

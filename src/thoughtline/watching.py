@@ -57,6 +57,20 @@ class Watch:
         self.has_news = False
         """Whether a turn has ended whose record was not taken yet."""
 
+    @property
+    def answer_id(self) -> str | None:
+        return self._started.id
+
+    @property
+    def answer_model(self) -> str | None:
+        """The model as the answer names it."""
+        return self._started.model
+
+    @property
+    def finishes(self) -> list[Finish]:
+        """Why each choice ended that did."""
+        return [finish for _, finish in sorted(self._ended.items()) if finish is not None]
+
     def read_whole(self, body: bytes) -> Reply | None:
         """A response that is one body; None if it can't be read."""
         wire = FORMATS[self._format]

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 
+from thoughtline_sim.log import SimLog
 from thoughtline_sim.simulation import HttpResponse, Simulation, json_response
 from thoughtline_sim.simulators import SIMULATORS
 from thoughtline_sim.values import HttpRequest
@@ -28,18 +29,24 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 def simulator_app(
-    name: str, profile: str | None = None, *, seed: int = 0, now: Callable[[], float] = time.time
+    name: str,
+    profile: str | None = None,
+    *,
+    seed: int = 0,
+    now: Callable[[], float] = time.time,
+    log: SimLog | None = None,
 ) -> SimulatorApp:
     """The application of one simulator, for a server or for a test of your own."""
     simulator = SIMULATORS[name]
-    return SimulatorApp(Simulation(simulator, profile or simulator.profiles[0], seed, now))
+    return SimulatorApp(Simulation(simulator, profile or simulator.profiles[0], seed, now), log)
 
 
 class SimulatorApp:
     """ASGI over a simulation. `/`, `/_log` and `/_stats` are for people; every other path is the provider's."""
 
-    def __init__(self, simulation: Simulation) -> None:
+    def __init__(self, simulation: Simulation, log: SimLog | None = None) -> None:
         self.simulation = simulation
+        self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -50,7 +57,17 @@ class SimulatorApp:
                 response = HttpResponse(413, "application/json", [b'{"error":{"message":"request too large"}}'])
             else:
                 response = self._respond(_request(scope, body))
+            await self._answer(response, send)
+
+    async def _answer(self, response: HttpResponse, send: Send) -> None:
+        began, entry = time.perf_counter(), self.simulation.take_entry()
+        if self._log is None or entry is None:
             await _send(response, send)
+            return
+        if len(response.frames) > 1:
+            self._log.begun(entry)
+        await _send(response, send)
+        self._log.ended(entry, time.perf_counter() - began)
 
     def _respond(self, request: HttpRequest) -> HttpResponse:
         if request.method == "GET" and request.path in ("", "/"):
@@ -108,11 +125,18 @@ async def _live(receive: Receive, send: Send) -> None:
             return
 
 
-def serve(name: str, profile: str | None, host: str, port: int, tell: Callable[[str], None]) -> None:
+def serve(
+    name: str, profile: str | None, host: str, *, port: int, tell: Callable[[str], None], log: SimLog | None = None
+) -> None:
     """Serve a simulator until it is interrupted. `tell` gets its address; port 0 lets the system choose one."""
-    app = simulator_app(name, profile, seed=time.time_ns())
+    began = time.monotonic()
+    app = simulator_app(name, profile, seed=time.time_ns(), log=log)
     with socket.create_server((host, port), backlog=512) as listener:
         tell(f"http://{host}:{listener.getsockname()[1]}")
         # A stream that is cut on purpose is no error worth a line.
         server = uvicorn.Server(uvicorn.Config(app, log_level="critical", timeout_keep_alive=KEEP_ALIVE_SECONDS))
-        server.run(sockets=[listener])
+        try:
+            server.run(sockets=[listener])
+        finally:
+            if log is not None:
+                log.goodbye(time.monotonic() - began)

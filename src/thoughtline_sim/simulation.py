@@ -49,6 +49,7 @@ class Simulation:
         self.profile = profile
         self.ledger = Ledger()
         self.log: deque[JsonObject] = deque(maxlen=MAX_LOG)
+        self._entry: JsonObject | None = None
         self._random = random.Random(seed)
         self._now = now
         # The key of a simulator is its name: tokens outlive a restart, and no other simulator opens them.
@@ -68,6 +69,11 @@ class Simulation:
             self._note(request, rejection)
             return _refused(rejection)
         return self._answer(api, exchange)
+
+    def take_entry(self) -> JsonObject | None:
+        """The line of the log that the latest request made, if it made one and nobody has taken it."""
+        entry, self._entry = self._entry, None
+        return entry
 
     def stats(self) -> JsonObject:
         """What became of the reasoning of every conversation."""
@@ -156,18 +162,17 @@ class Simulation:
     def _note(self, request: HttpRequest, rejection: Rejection | None, **more: Json) -> None:
         """A line of the log: the conversation as the provider saw it, and what was wrong with it."""
         unread = {"model": "", "conversation": "", "is_streaming": False, "verdicts": [], "messages": []}
-        self.log.append(
-            {
-                "at": self._now(),
-                "method": request.method,
-                "path": request.path,
-                "account": account_of(request),
-                "status": rejection.status if rejection else 200,
-                "refusal": rejection.message if rejection else None,
-                **unread,
-                **more,
-            }
-        )
+        self._entry = {
+            "at": self._now(),
+            "method": request.method,
+            "path": request.path,
+            "account": account_of(request),
+            "status": rejection.status if rejection else 200,
+            "refusal": rejection.message if rejection else None,
+            **unread,
+            **more,
+        }
+        self.log.append(self._entry)
 
 
 def account_of(request: HttpRequest) -> str:

@@ -30,8 +30,8 @@ from thoughtline.replay.detection import resolve
 from thoughtline.replay.findings import place_of
 from thoughtline.translation import translate_error, translate_request
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.outward import Outward
-from thoughtline.translation.ways import Way
+from thoughtline.translation.response_context import ResponseContext
+from thoughtline.translation.response_translator import ResponseTranslator
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import Declined, ErrorReply
 from thoughtline.values.events import Started
@@ -113,8 +113,8 @@ def test_a_new_format_is_translated(morse: Wire) -> None:
     assert json.loads(sent.transcript.body)["messages"][0]["content"] == "hi"
     ids = CallIds(rule_of(NEW, morse.dialect), 0, frozenset(), "salt")
     assert ids.rule.takes(".-.")
-    way = Way("anthropic_messages", contract.dialect, NEW, morse.dialect, ids)
-    assert Outward(way).take(Started("msg_1", "m")) == [Started("morse_msg_1", "m", 0)]
+    way = ResponseContext("anthropic_messages", contract.dialect, NEW, morse.dialect, ids)
+    assert ResponseTranslator(way).take(Started("msg_1", "m")) == [Started("morse_msg_1", "m", 0)]
 
 
 def test_a_fact_that_is_left_out_does_not_type_check(tmp_path: Path) -> None:
@@ -138,6 +138,7 @@ def test_a_fact_that_is_left_out_does_not_type_check(tmp_path: Path) -> None:
 ALLOWED = {
     "values/turns.py": "the names themselves",
     "clients/row.py": "what each client speaks, as its rows say it",
+    "clients/session_files.py": "what a client keeps is in the format that it speaks",
     "settings/example.py": "a file for people, which quotes names",
 }
 

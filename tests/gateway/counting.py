@@ -106,7 +106,7 @@ class Client:
     """Asks an application as a server would."""
 
     def __init__(self, app: Gateway, path: str) -> None:
-        self._app = app
+        self.app = app
         self._path = path
         self.sent: list[Any] = []
 
@@ -133,12 +133,12 @@ class Client:
         async def send(message: Any) -> None:
             self.sent.append(message)
 
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
         return b"".join(message.get("body", b"") for message in self.sent)
 
     @property
     def state(self) -> State:
-        return self._app.state
+        return self.app.state
 
     @property
     def headers(self) -> dict[bytes, bytes]:

@@ -22,7 +22,7 @@ from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from tests.sim.serving import NOW, listening
 from tests.translation.world import MORE_UPSTREAMS, UPSTREAMS, Answer, Client, Upstream
-from thoughtline.catalogue import PROVIDERS, ContinuityWord, TagWord
+from thoughtline.catalogue import PROVIDERS, ContinuityWord, TagMode
 from thoughtline.continuity.checkpoints import HEADING
 from thoughtline.settings import ContinuitySettings, ReplaySettings, RouteSettings, Settings
 from thoughtline.stores import Store
@@ -279,7 +279,7 @@ def stage(
     apps: Sequence[Watched] = (),
     of_route: ContinuityWord | None = None,
     of_provider: Mapping[str, ContinuityWord] | None = None,
-    tags: TagWord | None = None,
+    tags: TagMode | None = None,
     store: Store | None = None,
     replay: ReplaySettings | None = None,
 ) -> Iterator[Stage]:

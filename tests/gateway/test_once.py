@@ -13,7 +13,7 @@ from tests.gateway.world import moved, running
 from tests.sim.faces import HTTP
 from tests.sim.serving import served
 from thoughtline import watching
-from thoughtline.catalogue import TagWord
+from thoughtline.catalogue import TagMode
 from thoughtline.formats import FORMATS
 from thoughtline.formats.streaming import PayloadStreamDecoder
 from thoughtline.replay import drafting, matching, planner
@@ -72,7 +72,7 @@ def responses(*, is_streaming: bool) -> tuple[str, dict[str, Any]]:
 @pytest.mark.parametrize("tags", ["off", "lift"])
 @pytest.mark.parametrize("client", [chat, messages, responses])
 def test_an_answer_is_read_once(
-    client: Callable[..., tuple[str, dict[str, Any]]], tags: TagWord, is_streaming: bool, counted: Counter[str]
+    client: Callable[..., tuple[str, dict[str, Any]]], tags: TagMode, is_streaming: bool, counted: Counter[str]
 ) -> None:
     """In its own format and in others, with tags and without."""
     path, body = client(is_streaming=is_streaming)

@@ -34,7 +34,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
     prepare = Replayer.prepare
 
     async def watched(replayer: Replayer, *args: object, **named: object) -> Prepared:
-        seen.append(await prepare(replayer, *args, **named))  # type: ignore[arg-type]
+        seen.append(await prepare(replayer, *args, **named))  # type: ignore[arg-type]  # what it is called with
         return seen[-1]
 
     monkeypatch.setattr(Replayer, "prepare", watched)

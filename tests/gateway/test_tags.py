@@ -15,7 +15,7 @@ from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import running
 from tests.sim.faces import HTTP
 from tests.translation.world import BODY_TYPES, UPSTREAMS, Upstream
-from thoughtline.catalogue import PROVIDERS, TagWord
+from thoughtline.catalogue import PROVIDERS, TagMode
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.pieces import Piece
 from thoughtline.gateway.tagging import tags_in_stream
@@ -61,7 +61,7 @@ def _is_sealed_whole(target: Upstream, client: FormatName, *, is_streaming: bool
 
 @pytest.mark.parametrize("mode", SHOWN)
 @pytest.mark.parametrize("target", UPSTREAMS, ids=lambda one: one.format)
-def test_tags(target: Upstream, mode: TagWord) -> None:
+def test_tags(target: Upstream, mode: TagMode) -> None:
     """In every client's format, translated or its own, whole and streamed in small pieces; and in the next turn, where
     the client sends back what it was shown, the model's own thought is found again and comes back whole.
 
@@ -122,7 +122,7 @@ def _recorded(target: Upstream) -> tuple[str, bytes, bytes]:
         return path, talk.client.body(True), talk.lane.response.content
 
 
-UNCHANGED: list[tuple[FormatName, TagWord]] = [
+UNCHANGED: list[tuple[FormatName, TagMode]] = [
     *((name, "markers") for name in BODY_TYPES),
     ("openai_chat", "lift"),
     ("gemini_generate", "lift"),
@@ -131,7 +131,7 @@ UNCHANGED: list[tuple[FormatName, TagWord]] = [
 
 
 @pytest.mark.parametrize(("format", "mode"), UNCHANGED)
-def test_a_stream_without_tags_is_left_alone(format: FormatName, mode: TagWord) -> None:
+def test_a_stream_without_tags_is_left_alone(format: FormatName, mode: TagMode) -> None:
     """The same bytes, and each event is with the client before the upstream sends the next."""
     target = BY_FORMAT[format]
     path, body, stream = _recorded(target)

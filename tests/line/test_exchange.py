@@ -61,6 +61,18 @@ async def test_decoded_chunks_have_a_way_in(line: Line) -> None:
     assert restored((await begin(line, NEXT)).body) == [THOUGHT]
 
 
+async def test_what_can_not_be_read_is_nobodys_problem(line: Line) -> None:
+    """Chunks that are no JSON and bytes that are no answer end the reading, and nothing else."""
+    exchange = await begin(line, request(stream=True))
+    assert not exchange.hear(object())
+    assert not exchange.hear(CHUNKS[2])
+    other = await begin(line, request())
+    assert not other.read(b"<html>")
+    for one in (exchange, other):
+        await one.end()
+    assert line.report.saved == 0
+
+
 @pytest.mark.parametrize(("pieces", "is_complete"), [(2, False), (3, True)])
 async def test_a_stream_that_is_cut_is_marked_so(store_url: str, pieces: int, is_complete: bool) -> None:
     """What came of it is kept as a turn cut short, once; one that was whole before stays whole."""

@@ -13,7 +13,7 @@ from tests.translation.sdk_types import payloads
 from tests.translation.world import NOW, StreamReader
 from thoughtline.formats import FORMATS
 from thoughtline.formats.aws_event_stream import encode_message
-from thoughtline.translation import Translated, Way, stream_reply, translate_reply, whole_reply
+from thoughtline.translation import ResponseContext, Translated, stream_reply, translate_reply, whole_reply
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.values.turns import FormatName, Reply
 
@@ -51,9 +51,9 @@ def _message_of(name: str, payload: Json) -> bytes:
     return encode_message(headers, json.dumps(payload).encode())
 
 
-def way_to(source: FormatName, to: FormatName) -> Way:
+def way_to(source: FormatName, to: FormatName) -> ResponseContext:
     ids = CallIds(rule_of(to, FORMATS[to].dialect), 0, frozenset(), "salt")
-    return Way(source, FORMATS[source].dialect, to, FORMATS[to].dialect, ids, None, True, NOW)
+    return ResponseContext(source, FORMATS[source].dialect, to, FORMATS[to].dialect, ids, None, True, NOW)
 
 
 # --- ways to write ----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode, is_json
 from thoughtline.replay.capture import fold
 from thoughtline.replay.visible import canonical_json
-from thoughtline.translation import Sealer, Sealing, Way, stream_reply, translate_reply
+from thoughtline.translation import ResponseContext, Sealer, Sealing, stream_reply, translate_reply
 from thoughtline.translation.calls import CallIds, rule_of
 from thoughtline.values.items import (
     NO_RAW,
@@ -35,11 +35,11 @@ recordings = pytest.mark.parametrize("recording", SUPPORTED, ids=name_of)
 Said = list[tuple[str, str]]
 
 
-def way_to(exchange: Exchange, to: FormatName) -> Way:
+def way_to(exchange: Exchange, to: FormatName) -> ResponseContext:
     where = Provenance(TENANT, "p", "https://h", "a", "m", "m", exchange.format.name, exchange.dialect.name)
     ids = CallIds(rule_of(to, FORMATS[to].dialect), 0, frozenset(), "salt")
     sealing = Sealing(Sealer(KEY, TENANT), where)
-    return Way(exchange.format.name, exchange.dialect, to, FORMATS[to].dialect, ids, sealing, True, NOW)
+    return ResponseContext(exchange.format.name, exchange.dialect, to, FORMATS[to].dialect, ids, sealing, True, NOW)
 
 
 def answered(recording: Recording) -> list[tuple[Exchange, Reply]]:
@@ -204,7 +204,7 @@ def _unkinded(told: Said) -> Said:
     return [("thought" if kind == "summary" else kind, text) for kind, text in told]
 
 
-def _translated(exchange: Exchange, way: Way) -> bytes:
+def _translated(exchange: Exchange, way: ResponseContext) -> bytes:
     translator = StreamReader(way)
     first, last = translator.feed(exchange.stream or b""), translator.finish()
     return first.data + first.ending + last.data + last.ending

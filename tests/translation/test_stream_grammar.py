@@ -18,8 +18,8 @@ from tests.translation.sdk_types import check_stream, payloads
 from tests.translation.test_streams import ANSWER, STREAM, TOOL_CALLS, USAGE, clients, translated, way_to
 from tests.translation.world import NOW
 from thoughtline.formats import FORMATS
-from thoughtline.translation import Way
-from thoughtline.translation.outward import Outward
+from thoughtline.translation import ResponseContext
+from thoughtline.translation.response_translator import ResponseTranslator
 from thoughtline.values.events import (
     CallDelta,
     Event,
@@ -59,8 +59,8 @@ def _spoken(text: str) -> list[Event]:
     return [TextDelta(0, 0, text), ItemDone(0, 0, Text(text))]
 
 
-def _encoded(events: list[Event], way: Way) -> bytes:
-    outward, encoder = Outward(way), FORMATS[way.to].stream_encoder(way.dialect)
+def _encoded(events: list[Event], way: ResponseContext) -> bytes:
+    outward, encoder = ResponseTranslator(way), FORMATS[way.to].stream_encoder(way.dialect)
     said = [one for event in events for one in outward.take(event)]
     return b"".join([*map(encoder.encode, [*said, *outward.finish()]), encoder.finish()])
 

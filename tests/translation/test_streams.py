@@ -14,7 +14,7 @@ from thoughtline import providers
 from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import fold
 from thoughtline.translation import (
-    Way,
+    ResponseContext,
     reply_events,
     stream_reply,
     translate_error,
@@ -23,7 +23,7 @@ from thoughtline.translation import (
     whole_reply,
 )
 from thoughtline.translation.calls import CallIds, rule_of
-from thoughtline.translation.outward import Outward
+from thoughtline.translation.response_translator import ResponseTranslator
 from thoughtline.values.events import CallDelta, Event, ItemDone, Other, Started, TextDelta, TurnDone
 from thoughtline.values.items import DEEPSEEK_V1, REASONING_KINDS, Item, ReasoningText, Text, ToolCall, Unknown
 from thoughtline.values.turns import Candidate, Finish, FormatName, Reply, Turn, Usage
@@ -39,10 +39,10 @@ ANSWER: tuple[Item, ...] = (
 USAGE = Usage(100, 40, 15, 60)
 
 
-def way_to(to: FormatName, source: FormatName = "openai_chat", **changes: Any) -> Way:
+def way_to(to: FormatName, source: FormatName = "openai_chat", **changes: Any) -> ResponseContext:
     ids = CallIds(rule_of(to, FORMATS[to].dialect), 0, frozenset(), "salt")
     dialect = providers.DEEPSEEK if source == "openai_chat" else FORMATS[source].dialect
-    return Way(source, dialect, to, FORMATS[to].dialect, ids, None, True, NOW)._replace(**changes)
+    return ResponseContext(source, dialect, to, FORMATS[to].dialect, ids, None, True, NOW)._replace(**changes)
 
 
 def chat_stream(*deltas: dict[str, Any], finish: str | None = "tool_calls", usage: bool = True) -> list[bytes]:
@@ -77,7 +77,7 @@ STREAM = chat_stream(
 )
 
 
-def translated(frames: list[bytes], way: Way) -> bytes:
+def translated(frames: list[bytes], way: ResponseContext) -> bytes:
     translator = StreamReader(way)
     chunks = [translator.feed(frame) for frame in frames]
     last = translator.finish()
@@ -221,7 +221,7 @@ def test_an_error_of_ours_in_mid_stream(to: FormatName) -> None:
 
 def test_pings_are_kept() -> None:
     """A ping of Anthropic's keeps a chat client's connection alive, and says nothing."""
-    outward = Outward(way_to("openai_chat", "anthropic_messages"))
+    outward = ResponseTranslator(way_to("openai_chat", "anthropic_messages"))
     outward.take(Started("m1", "m"))
     assert outward.take(Other(Raw(b'{"type":"ping"}'))) == [Other(Raw(b'{"type":"ping"}'))]
 
@@ -234,7 +234,7 @@ def test_what_a_client_has_no_place_for_is_found() -> None:
         *_later("hi"),
         TurnDone(0, TOOL_CALLS),
     ]
-    outward = Outward(way_to("openai_chat", "anthropic_messages"))
+    outward = ResponseTranslator(way_to("openai_chat", "anthropic_messages"))
     said = [one for event in events for one in outward.take(event)]
     assert [finding.rule for finding in outward.findings] == ["untranslatable"]
     assert [event.item for event in said if isinstance(event, ItemDone)] == [Text("hi")]
@@ -247,7 +247,7 @@ def _later(text: str) -> list[Event]:
 @clients
 def test_a_name_that_comes_late(to: FormatName) -> None:
     """A call is told once it has a name, with all that came before."""
-    outward = Outward(way_to(to, "anthropic_messages" if to == "openai_chat" else "openai_chat"))
+    outward = ResponseTranslator(way_to(to, "anthropic_messages" if to == "openai_chat" else "openai_chat"))
     outward.take(Started())
     assert outward.take(CallDelta(0, 0, '{"a"')) == []
     told = outward.take(CallDelta(0, 0, ": 1}", "call_1", "look"))

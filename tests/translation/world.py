@@ -23,11 +23,11 @@ from thoughtline.replay.findings import Finding
 from thoughtline.replay.keys import frame_of, walk
 from thoughtline.replay.planner import Plan, needs, plan
 from thoughtline.translation import (
+    ResponseContext,
     Sealer,
     Sealing,
     StreamTranslator,
     TranslatedRequest,
-    Way,
     translate_error,
     translate_reply,
     translate_request,
@@ -128,7 +128,7 @@ class Chunk(NamedTuple):
 class StreamReader:
     """Bytes of an upstream's stream in, decoded and translated; in one and the same format, the very bytes."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: ResponseContext) -> None:
         self._is_same = way.source == way.to
         self._decoder = FORMATS[way.source].stream_decoder(way.source_dialect)
         self._translator = StreamTranslator(way)
@@ -219,11 +219,11 @@ class Lane:
             *(up.format, up.contract.dialect.name),
         )
 
-    def way(self, request: TranslatedRequest, dialect: Dialect | None = None) -> Way:
+    def way(self, request: TranslatedRequest, dialect: Dialect | None = None) -> ResponseContext:
         asked = request.transcript
         prefix = walk(asked, Identity(TENANT), frame_of(asked)).end.prefix()
         sealing = Sealing(self.sealer, self._provenance(self.upstream.model), prefix, float(NOW))
-        return Way(
+        return ResponseContext(
             *(self.upstream.format, self.upstream.contract.dialect, self.client, FORMATS[self.client].dialect),
             *(request.call_ids, sealing, request.options.wants_usage, NOW),
         )

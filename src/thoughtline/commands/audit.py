@@ -1,57 +1,100 @@
-"""`thoughtline audit`: a request from a file, findings for people or for machines."""
+"""`thoughtline audit`: requests from a file or a running gateway, findings for people or for machines."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import os
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from thoughtline.auditing import audit
+from thoughtline.commands.admin_client import AdminClient, add_gateway_options
+from thoughtline.commands.audit_inputs import AuditInput, is_request_id, read_inputs, request_input
 from thoughtline.formats import FORMATS
-from thoughtline.formats.json_text import span_at
 from thoughtline.replay.findings import Finding
-from thoughtline.values.errors import DecodeError
+from thoughtline.settings import Flags, load_settings
+from thoughtline.values.errors import DecodeError, ThoughtlineError
 
 CLEAN, FOUND, UNREADABLE = 0, 1, 2
 
 
+class Located(NamedTuple):
+    """A finding, and where it stands in the file."""
+
+    finding: Finding
+    line: int
+    column: int
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a request body in JSON; - for standard input")
+    parser.add_argument(
+        "file",
+        metavar="FILE|ID",
+        help="a request in JSON, many in JSON lines, a session file of Claude Code or Codex, - for standard input; or "
+        "the id of a request that a running gateway kept the body of",
+    )
     parser.add_argument("--provider", default="", help="who would get it; without it the model's name decides")
     parser.add_argument("--model", default="", help="the model, where the body does not name it")
     parser.add_argument("--format", choices=list(FORMATS), help="the wire format, where the body does not tell")
     parser.add_argument("--json", action="store_true", help="findings as JSON, one object")
+    add_gateway_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exit status: 0 nothing found, 1 findings, 2 the file can't be read."""
+    """Exit status: 0 nothing found, 1 findings, 2 it can't be read."""
     try:
-        body = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
-        findings = audit(body, options.provider, options.model, options.format)
-    except (OSError, DecodeError) as error:
-        sys.stderr.write(f"thoughtline audit: {options.file}: {error}\n")
+        located = audited(_inputs(options), options)
+    except (OSError, ThoughtlineError) as error:
+        remedy = getattr(error, "remedy", "")
+        sys.stderr.write(f"thoughtline audit: {options.file}: {error} {remedy}".rstrip() + "\n")
         return UNREADABLE
     if options.json:
-        sys.stdout.write(as_json(findings))
+        sys.stdout.write(as_json(located))
     else:
-        print_findings(options.file, body, findings, sys.stdout)
-    return FOUND if findings else CLEAN
+        print_findings(options.file, located, sys.stdout)
+    return FOUND if located else CLEAN
 
 
-def as_json(findings: list[Finding]) -> str:
+def _inputs(options: argparse.Namespace) -> list[AuditInput]:
+    if options.file == "-":
+        return read_inputs(sys.stdin.buffer.read())
+    if not is_request_id(options.file):
+        return read_inputs(Path(options.file).read_bytes())
+    settings = load_settings(options.config, os.environ, Flags(), Path.home())
+    return [asyncio.run(request_input(AdminClient.of(settings, options), options.file))]
+
+
+def audited(inputs: list[AuditInput], options: argparse.Namespace) -> list[Located]:
+    """What is wrong with them, once for each place of the file. Raises `DecodeError` if one can't be read."""
+    found: dict[Located, None] = {}
+    for one in inputs:
+        chosen = options.provider or one.provider, options.model or one.model, options.format or one.format
+        try:
+            findings = audit(one.body, *chosen)
+        except DecodeError as error:
+            if len(inputs) == 1:
+                raise
+            raise DecodeError(f"line {one.locate('')[0]}: {error}") from None
+        for finding in findings:
+            found[Located(finding, *one.locate(finding.place))] = None
+    return list(found)
+
+
+def as_json(located: list[Located]) -> str:
+    findings = [{**msgspec.to_builtins(one.finding), "line": one.line, "column": one.column} for one in located]
     return msgspec.json.format(msgspec.json.encode({"findings": findings}), indent=2).decode() + "\n"
 
 
-def print_findings(name: str, body: bytes, findings: list[Finding], out: TextIO) -> None:
+def print_findings(name: str, located: list[Located], out: TextIO) -> None:
     """One paragraph a finding: where, which rule, what the provider would say, what to do."""
     console = Console(file=out, highlight=False, soft_wrap=True)
-    for finding in findings:
-        line, column = line_of(body, finding.place)
+    for finding, line, column in located:
         console.print(
             Text.assemble((f"{name}:{line}:{column}", "bold"), "  ", (finding.rule, "red"), f"  {finding.place}")
         )
@@ -59,18 +102,6 @@ def print_findings(name: str, body: bytes, findings: list[Finding], out: TextIO)
         if finding.answer:
             console.print(Text.assemble((f"  {finding.status} ", "yellow"), (finding.answer, "italic")))
         console.print(Text.assemble(("  → ", "green"), finding.remedy))
-    count = len(findings)
+    count = len(located)
     summary = "no findings" if not count else f"{count} finding{'s' if count > 1 else ''}"
     console.print(Text(summary, "bold green" if not count else "bold red"))
-
-
-def line_of(body: bytes, place: str) -> tuple[int, int]:
-    """Line and column, from 1, of the value at a pointer, or of the nearest thing around it that is there."""
-    steps: list[str | int] = [int(step) if step.isdigit() else step for step in place.split("/")[1:]]
-    while steps:
-        found = span_at(body, steps)
-        if found is not None:
-            start = found[0]
-            return body.count(b"\n", 0, start) + 1, start - body.rfind(b"\n", 0, start)
-        steps.pop()
-    return 1, 1

@@ -19,7 +19,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 import msgspec
 from msgspec import Struct
@@ -28,13 +28,13 @@ from pyreqwest.exceptions import PyreqwestError
 from rich.console import Console
 from rich.table import Table
 
+from thoughtline.catalogue import ContinuityWord
 from thoughtline.commands.loopback import gateway_before, listening
 from thoughtline_sim.app import simulator_app
 from thoughtline_sim.simulators import SIMULATORS
 
 Json: TypeAlias = dict[str, Any]
-EvalMode = Literal["off", "handoff", "always"]
-MODES: tuple[EvalMode, ...] = get_args(EvalMode)
+MODES: tuple[ContinuityWord, ...] = get_args(ContinuityWord)
 SHIPPED = "handoff_conversations.jsonl"
 _CHECKPOINTS = re.compile(r"checkpoints=(\d+)")
 
@@ -72,7 +72,7 @@ class HandoffResult(Struct, frozen=True):
     """What became of one conversation in one mode. Tokens and times are those of the second target."""
 
     conversation: str
-    mode: EvalMode
+    mode: ContinuityWord
     passed: bool
     statuses: tuple[int, ...]
     checkpoints: int = 0
@@ -85,7 +85,7 @@ class HandoffResult(Struct, frozen=True):
 class Summary(Struct, frozen=True):
     """All conversations in one mode."""
 
-    mode: EvalMode
+    mode: ContinuityWord
     conversations: int
     passed: int
     failed_requests: int
@@ -184,10 +184,10 @@ class _Said(NamedTuple):
 class _Play:
     """One conversation in one mode, held by a client that drops reasoning."""
 
-    def __init__(self, client: Client, place: EvalPlace, mode: EvalMode, run: str) -> None:
+    def __init__(self, client: Client, place: EvalPlace, mode: ContinuityWord, run: str) -> None:
         self._client = client
         self._place = place
-        self._mode: EvalMode = mode
+        self._mode: ContinuityWord = mode
         self._run = run
 
     async def outcome(self, one: EvalConversation, source: str, target: str) -> HandoffResult:
@@ -276,7 +276,7 @@ def _count(usage: Json, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def summarize(mode: EvalMode, outcomes: Sequence[HandoffResult]) -> Summary:
+def summarize(mode: ContinuityWord, outcomes: Sequence[HandoffResult]) -> Summary:
     times = [one for outcome in outcomes for one in outcome.milliseconds]
     return Summary(
         mode,

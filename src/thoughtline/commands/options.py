@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from pathlib import Path
+from typing import get_args
 
 from thoughtline.settings import FILE_NAME, FILE_VARIABLE, Flags
 from thoughtline.stores.settings import decode_duration
+from thoughtline.terminal import LogFormat, LogOptions, is_coloured
 from thoughtline.values.errors import StoreError
 
 MAX_NAME_LENGTH = 100
@@ -38,6 +42,26 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--upstream", metavar="URL", help="make the provider at this address the default")
     parser.add_argument("--provider", metavar="NAME", help="which provider --upstream is; told by its host if known")
     parser.add_argument("--workers", type=int, metavar="N", help="processes on the one port (default: 1)")
+
+
+def add_log_options(parser: argparse.ArgumentParser) -> None:
+    """How it says what it does."""
+    parser.add_argument(
+        "--log", choices=get_args(LogFormat), help="words for people or lines of JSON (default: words on a terminal)"
+    )
+    level = parser.add_mutually_exclusive_group()
+    level.add_argument("--quiet", action="store_true", help="log only what goes wrong")
+    level.add_argument("--verbose", action="store_true", help="words with more: sizes, sessions, findings")
+
+
+def log_options(chosen: argparse.Namespace) -> LogOptions:
+    """As the command line says; else words where a person reads."""
+    is_terminal = sys.stderr.isatty()
+    return LogOptions(
+        format=chosen.log or ("text" if is_terminal else "json"),
+        level="quiet" if chosen.quiet else "verbose" if chosen.verbose else "normal",
+        is_coloured=is_coloured(sys.stderr, os.environ),
+    )
 
 
 def flags_of(options: argparse.Namespace) -> Flags:

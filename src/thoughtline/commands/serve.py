@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from thoughtline.addresses import server_url
-from thoughtline.commands.options import flags_of
+from thoughtline.commands.options import flags_of, log_options
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
 from thoughtline.gateway.masking import masked_url
@@ -25,7 +25,7 @@ KEEPS_BODIES = "the last 50 requests are kept in memory with all that was said i
 
 
 def run(chosen: argparse.Namespace) -> int:
-    options = ServeOptions(chosen.config, flags_of(chosen))
+    options = ServeOptions(chosen.config, flags_of(chosen), log=log_options(chosen))
     try:
         settings = options.settings()
         folder = data_directory(os.environ, Path.home())
@@ -39,7 +39,8 @@ def run(chosen: argparse.Namespace) -> int:
     host, port = listener.getsockname()[:2]
     with listener:
         code = secrets.token_urlsafe(24)
-        show_banner(Console(stderr=True), settings, server_url(host, port), code, folder / FILE_NAME)
+        if options.log.level != "quiet":
+            show_banner(Console(stderr=True), settings, server_url(host, port), code, folder / FILE_NAME)
         return 0 if serve(options._replace(admin_token=token, login_code=code), settings, listener) else 1
 
 

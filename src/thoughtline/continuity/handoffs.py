@@ -82,9 +82,9 @@ def report(records: Iterable[Record]) -> tuple[Handoffs, ...]:
     found: dict[tuple[str, bool], list[tuple[Record, Sequence[Record]]]] = defaultdict(list)
     for turns in conversations.values():
         for at, turn in enumerate(turns):
-            told = _outcome(turn)
-            if told.handoff:
-                found[told.route, bool(told.checkpoints)].append((turn, _after(turns, at)))
+            outcome = _outcome(turn)
+            if outcome.handoff:
+                found[outcome.route, bool(outcome.checkpoints)].append((turn, _after(turns, at)))
     return tuple(_summed(route, has, found[route, has]) for route, has in sorted(found))
 
 

@@ -49,7 +49,7 @@ class TaggedEvents:
             case TextDelta():
                 at = (event.choice, event.position)
                 text = self._texts.setdefault(at, _OpenText(self._mode, event.item_id))
-                return self._told(at, text, text.scanner.feed(event.text))
+                return self._edited(at, text, text.scanner.feed(event.text))
             case ItemDone(item=Text(seal=None) as item):
                 return self._done(event, item)
             case ReasoningDelta() | CallDelta() | ItemDone():
@@ -80,7 +80,7 @@ class TaggedEvents:
 
     # --- texts --------------------------------------------------------------------------------------------------------
 
-    def _told(self, at: tuple[int, int], text: _OpenText, runs: list[Run]) -> list[Event]:
+    def _edited(self, at: tuple[int, int], text: _OpenText, runs: list[Run]) -> list[Event]:
         """What is decided about a text, as more of the items that it becomes."""
         choice, position = at
         out: list[Event] = []
@@ -115,12 +115,12 @@ class TaggedEvents:
         at = (event.choice, event.position)
         text = self._texts.pop(at, None)
         if text is not None:
-            return [*self._told(at, text, text.scanner.finish()), *self._ended(event, item, text)]
+            return [*self._edited(at, text, text.scanner.finish()), *self._ended(event, item, text)]
         if not item.text:
             return [replace(event, position=self._mapped(*at))]
         text = _OpenText(self._mode, item.id)
-        told = self._told(at, text, [*text.scanner.feed(item.text), *text.scanner.finish()])
-        return [one for one in (*told, *self._ended(event, item, text)) if isinstance(one, ItemDone)]
+        edited = self._edited(at, text, [*text.scanner.feed(item.text), *text.scanner.finish()])
+        return [one for one in (*edited, *self._ended(event, item, text)) if isinstance(one, ItemDone)]
 
     def _ended(self, event: ItemDone, item: Text, text: _OpenText) -> list[Event]:
         """The end of a text, with the item that came if no tag was in it."""
@@ -134,7 +134,7 @@ class TaggedEvents:
         out: list[Event] = []
         for at in [at for at in self._texts if at[0] == choice]:
             text = self._texts.pop(at)
-            out += self._told(at, text, text.scanner.finish())
+            out += self._edited(at, text, text.scanner.finish())
             out += self._closed(choice, text)
         return out
 

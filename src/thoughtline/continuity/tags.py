@@ -11,7 +11,8 @@ import re
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-TagMode = Literal["off", "markers", "lift"]
+from thoughtline.catalogue import TagMode as TagMode
+
 Verdict = Literal["keep", "drop", "lift"]
 """Of a character: it stays where it is, it is part of a marker, or it is reasoning to be moved."""
 

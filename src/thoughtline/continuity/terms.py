@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from thoughtline.continuity.tags import TagMode
+from thoughtline.catalogue import ContinuityMode, TagMode
 from thoughtline.providers import Dialect
-
-Mode = Literal["handoff", "always"]
 
 HEADER = b"x-thoughtline-continuity"
 """`off`, `handoff` or `always`; anything else says nothing."""
@@ -25,7 +23,7 @@ class Terms(Struct, frozen=True, gc=False):
     `after_compaction`: also the last ones of a session of which no turn is left in the request.
     """
 
-    mode: Mode = "handoff"
+    mode: ContinuityMode = "handoff"
     count: int = 3
     max_chars: int = 64_000
     after_compaction: bool = True
@@ -39,7 +37,7 @@ def terms_for(terms: Terms, is_enabled: bool, header: bytes = b"", *settings: st
     for word in (header.strip().lower().decode("latin-1"), *settings):
         if word == "off":
             return None
-        if word in ("handoff", "always"):
+        if word in get_args(ContinuityMode):
             return replace(terms, mode=word)
     return terms if is_enabled else None
 

@@ -132,6 +132,8 @@ class Gateway:
         self.state.work.close()
         await self.state.upstreams.close()
         await self.state.store.close()
+        if self.state.tracing is not None:
+            await asyncio.to_thread(self.state.tracing.close)
 
     async def refresh(self) -> None:
         """Take what others have learned and set, and the keys they made and revoked; or stay with what we know."""

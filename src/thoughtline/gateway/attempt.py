@@ -149,6 +149,16 @@ class Attempt:
         self.notes = prepared.plan.notes if prepared.plan is not None else None
 
     @property
+    def is_mended(self) -> bool:
+        """Whether it would have been refused as the client sent it: the provider has, or its contract says so."""
+        done, contract = self.outcome, self.contract
+        if done.healed or contract is None:
+            return bool(done.healed)
+        if contract.kind == "forbidden":
+            return bool(done.stripped)
+        return contract.is_strict and bool(done.restored or done.inherited or done.blank or done.stripped)
+
+    @property
     def sealer(self) -> Sealer:
         return Sealer(self.state.envelope_key, self.incoming.caller.tenant)
 
@@ -238,6 +248,8 @@ class Attempt:
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)
         check_what_goes_up(provider.name, url, headers, self.state.admin_token, self.state.keys)
+        if self.incoming.trace is not None:
+            headers = self.incoming.trace.carried(headers, self.destination)
         if self.incoming.encoding:
             headers.append(("content-encoding", self.incoming.encoding))
         self.bytes_up += len(body)

@@ -60,12 +60,11 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
             if name not in last:
                 continue
             value = last.pop(name)
-        text = _name_up(name)
-        if not text or name in dropped or (key and name in CREDENTIALS):
+        if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP) or (key and name in CREDENTIALS):
             continue
         if name == b"cookie" and not (value := _without_own_cookie(value)):
             continue
-        kept.append((text, value.decode() if value.isascii() else _text(value)))
+        kept.append((str(name, "latin-1"), value.decode() if value.isascii() else _text(value)))
     if key:
         kept += _credential(provider, key)
     if provider.headers:
@@ -75,12 +74,6 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
     # What the client takes and we can read: a response is passed on as it came, and read beside that.
     kept.append(("accept-encoding", _readable(b",".join(accepted)) if accepted else "identity"))
     return kept
-
-
-@lru_cache(1024)
-def _name_up(name: bytes) -> str:
-    """The name of a header as it goes up; empty if it doesn't. Clients use a few dozen, again and again."""
-    return "" if name in _NOT_UP_ALL or name.startswith(_NEVER_UP) else str(name, "latin-1")
 
 
 _OF_A_FORMAT = (b"anthropic-", b"openai-", b"x-goog-", b"x-stainless-")
@@ -170,7 +163,7 @@ def _connection_names(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes
     return _listed(b",".join([value for name, value in headers if name == b"connection"]))
 
 
-@lru_cache(256)
+@lru_cache(32)
 def _listed(value: bytes) -> frozenset[bytes]:
     return frozenset([part.strip().lower() for part in value.split(b",")])
 

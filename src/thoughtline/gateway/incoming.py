@@ -15,6 +15,7 @@ from thoughtline.gateway.choosing import Asked, Choices, Conversation, choices_o
 from thoughtline.gateway.door import head_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
+from thoughtline.gateway.tracing import ExchangeTrace
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
@@ -25,8 +26,9 @@ from thoughtline.values.identity import Identity
 class Incoming(Struct):
     """Its body is let go of when nobody will be asked with it any more.
 
-    `began` is when it came, by the performance counter. `cuts` are where it begins as requests of late did. `encoding`
-    is left where the body is passed on as it came.
+    `began` is when it came, by the performance counter. `cuts` are where it begins as requests of late did; `short` is
+    the body without what is remembered of its conversation, with all that stands beside that. `encoding` is left where
+    the body is passed on as it came.
     """
 
     state: State
@@ -39,11 +41,17 @@ class Incoming(Struct):
     identity: Identity = Identity("")
     body: bytes = b""
     cuts: tuple[Cut, ...] = ()
+    short: bytes = b""
     encoding: str = ""
     model: str = ""
     choices: Choices = Choices(())
     conversation: Conversation = Conversation()
     began: float = field(default_factory=time.perf_counter)
+    trace: ExchangeTrace | None = None
+
+    def __post_init__(self) -> None:
+        if self.state.tracing is not None and self.route.action == "generate":
+            self.trace = self.state.tracing.begin(self.headers)
 
     async def take_in(self) -> None:
         """Who asks for what, and who can be asked for it. Raises where that is nobody."""
@@ -75,32 +83,27 @@ class Incoming(Struct):
         if encoding:
             body = self.body = await replayer.work_for(body)(partial(unpacked, body, encoding, limit))
         self.cuts = replayer.cuts(body, self.route.format, self.caller.tenant)
-        if is_light(body) or self.cuts:
-            self._peek()
+        short = self.short = self.cuts[0].short if self.cuts else body
+        if is_light(short):
+            self._peek(short)
         else:
-            await self.state.work(self._peek_if_bounded)
-
-    @property
-    def short(self) -> bytes:
-        """The body without what is remembered of its conversation: all that stands beside that is there."""
-        return self.cuts[0].short if self.cuts else self.body
+            await self.state.work(partial(self._peek_if_bounded, short))
 
     def let_go(self) -> None:
-        self.body, self.cuts, self.headers = b"", (), {}
+        self.body, self.short, self.cuts, self.headers = b"", b"", (), {}
 
-    def _peek(self) -> None:
+    def _peek(self, body: bytes) -> None:
         """The session and the model that it names."""
-        body = self.short
         self.identity, self.model = identity_of(self.caller.tenant, self.headers, body), guess_model(body)
 
-    def _peek_if_bounded(self) -> None:
+    def _peek_if_bounded(self, body: bytes) -> None:
         """Of a body that is too much to read, only what is seen at once."""
         try:
-            check_weight(self.short)
+            check_weight(body)
         except LimitExceeded:
             self.identity, self.model = identity_of(self.caller.tenant, self.headers, b""), first_model(self.body)
             return
-        self._peek()
+        self._peek(body)
 
     def _chosen(self) -> Choices:
         route, caller, known = self.route, self.caller, self.state.caches.choices

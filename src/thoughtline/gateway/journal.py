@@ -26,6 +26,7 @@ _FLUSH_SECONDS = 0.2
 class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
     """One request. Times are in milliseconds; `at` is in seconds since the epoch.
 
+    `avoided`: it was answered, and would have been refused as the client sent it.
     `via` is the route that led to the target, `handoff` the target that made the turn before if it was another one,
     `added_chars` those of the checkpoints. `code` is our own error's, if the answer was one. `store` is `ok`, `slow` if
     the answer's end did not wait until its turn was saved, or `degraded`; `late` is how many saves were not waited for.
@@ -40,6 +41,7 @@ class Line(Counts, frozen=True, gc=False, kw_only=True, omit_defaults=False):
     format: str
     model: str
     status: int
+    avoided: bool = False
     session: str | None = None
     agent: str | None = None
     is_streaming: bool = False
@@ -95,6 +97,45 @@ class Meter(Protocol):
         """A stream has begun (1) or ended (-1)."""
 
 
+class LogStyle(Protocol):
+    """How the log is written: the bytes of a line, or None where it is left out."""
+
+    is_for_people: bool
+
+    def request(self, line: Line, refusal: str) -> bytes | None:
+        """A request is over. `refusal` is what was said to it if it was refused, in words."""
+
+    def begun(self, line: Line) -> bytes | None:
+        """A stream begins."""
+
+    def event(self, event: str, detail: str) -> bytes | None:
+        """Something that is no request."""
+
+    def note(self, line: Struct) -> bytes | None:
+        """A line of another kind."""
+
+
+class JsonLog:
+    """A line of JSON each."""
+
+    is_for_people = False
+
+    def __init__(self) -> None:
+        self._encoder = msgspec.json.Encoder()
+
+    def request(self, line: Line, refusal: str) -> bytes | None:
+        return self._encoder.encode(line)
+
+    def begun(self, line: Line) -> bytes | None:
+        return None
+
+    def event(self, event: str, detail: str) -> bytes | None:
+        return self._encoder.encode({"event": event, "detail": detail})
+
+    def note(self, line: Struct) -> bytes | None:
+        return self._encoder.encode(line)
+
+
 class Journal:
     """Lines in, a log and counters out; rows in, listeners out.
 
@@ -102,21 +143,33 @@ class Journal:
     somebody comes or goes.
     """
 
-    def __init__(self, log: BinaryIO | None = None, count: Callable[[Line], None] | None = None) -> None:
+    def __init__(
+        self,
+        log: BinaryIO | None = None,
+        count: Callable[[Line], None] | None = None,
+        style: LogStyle | None = None,
+    ) -> None:
         self._log = log
+        self._style = style or JsonLog()
         self._followers: tuple[Callable[[Line], None], ...] = (count,) if count is not None else ()
         self._meter: Meter | None = None
         self._unwritten: list[bytes] = []
         self._listeners: set[Listener] = set()
-        self._encoder = msgspec.json.Encoder()
         self._passes_on: Callable[[RequestRow], None] | None = None
         self.is_watched = self._is_heard_elsewhere = False
         self.on_listening: Callable[[], None] = lambda: None
 
-    def tell(self, line: Line) -> None:
+    def tell(self, line: Line, refusal: str = "") -> None:
+        """A request is over. `refusal` is what was said to it if it was refused: for people alone."""
         for follow in self._followers:
             follow(line)
-        self.note(line)
+        if self._log is not None:
+            self._write(self._style.request(line, refusal))
+
+    def begun(self, make_line: Callable[[], Line]) -> None:
+        """A stream begins: for a log that people read, and so made only there."""
+        if self._log is not None and self._style.is_for_people:
+            self._write(self._style.begun(make_line()))
 
     def note_listeners(self, *, are_elsewhere: bool) -> None:
         """Whether somebody listens at another worker."""
@@ -136,16 +189,21 @@ class Journal:
 
     def say(self, event: str, detail: str = "") -> None:
         """Something that is not a request: for the log alone."""
-        if self._log is not None:
-            self._unwritten.append(self._encoder.encode({"event": event, "detail": detail}))
+        if self._log is not None and (text := self._style.event(event, detail)) is not None:
+            self._unwritten.append(text)
             self.flush()
 
     def note(self, line: Struct) -> None:
         """A line of another kind: for the log alone."""
         if self._log is not None:
-            if not self._unwritten:
-                asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self.flush)
-            self._unwritten.append(self._encoder.encode(line))
+            self._write(self._style.note(line))
+
+    def _write(self, text: bytes | None) -> None:
+        if text is None:
+            return
+        if not self._unwritten:
+            asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self.flush)
+        self._unwritten.append(text)
 
     def flush(self) -> None:
         """Write what is not written yet. Lines are gathered for a moment: a system call each would cost too much."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from thoughtline.catalogue import looks_secret
+
 MASK = "***"
 _URL = re.compile(r"(?P<scheme>[\w+.-]+:(?://)?)(?:(?P<who>[^/?#]*)@)?(?P<place>[^?#]*)(?:\?(?P<query>[^#]*))?.*", re.S)
 _PLAIN_OPTIONS = frozenset({"synchronous"})
@@ -32,10 +34,13 @@ def _masked_option(option: str) -> str:
 KEYS = re.compile(r"(?i)(bearer\s+|\b(?:sk|tl|xai|pplx|csk|nvapi)-|\b(?:gsk|hf|fw)_|\bAIza)[\w.*+/=-]{6,}")
 """How the keys of providers and ours begin, and what a bearer shows."""
 
+_WORD = re.compile(r"[\w.*+/=-]{8,}")
+
 
 def masked_words(text: str, most: int) -> str:
-    """The beginning of what somebody said, on one line, without the keys that it may quote."""
+    """The beginning of what somebody said, on one line, without the keys and seals that it may quote."""
     said = KEYS.sub(rf"\1{MASK}", " ".join(text[: 4 * most].split()))
+    said = _WORD.sub(lambda word: word[0][:4] + MASK if looks_secret("", word[0]) else word[0], said)
     return said if len(said) <= most else f"{said[: most - 1]}…"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -28,6 +29,8 @@ _numbers = attrgetter(*OUTCOMES)
 OWN_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 UPSTREAM_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
+FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+
 Add = Callable[[float], None]
 
 
@@ -36,21 +39,15 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self._requests = Counter(
-            "thoughtline_requests", "Requests served.", ("provider", "format", "status"), registry=registry
+        self._requests = _counter("requests", "Requests served.", registry, labels=("provider", "format", "status"))
+        self._outcomes = _counter(
+            "outcomes", "What was done about reasoning.", registry, labels=("provider", "outcome")
         )
-        self._outcomes = Counter(
-            "thoughtline_outcomes", "What was done about reasoning.", ("provider", "outcome"), registry=registry
-        )
-        self._handoffs = Counter(
-            "thoughtline_handoffs",
-            "Conversations of a route that went on with another target.",
-            ("route", "checkpoints"),
-            registry=registry,
-        )
-        self._added = Counter(
-            "thoughtline_checkpoint_chars", "Characters of checkpoints sent.", ("route",), registry=registry
-        )
+        avoided = "Requests answered that would have been refused as their clients sent them."
+        self._avoided = _counter("refusals_avoided", avoided, registry, labels=("provider",))
+        handoffs = "Conversations of a route that went on with another target."
+        self._handoffs = _counter("handoffs", handoffs, registry, labels=("route", "checkpoints"))
+        self._added = _counter("checkpoint_chars", "Characters of checkpoints sent.", registry, labels=("route",))
         self._own = Histogram(
             "thoughtline_own_seconds", "Time spent here.", ("format",), buckets=OWN_BUCKETS, registry=registry
         )
@@ -61,9 +58,7 @@ class Metrics:
             buckets=UPSTREAM_BUCKETS,
             registry=registry,
         )
-        self._late = Counter(
-            "thoughtline_store_late", "Saves that took longer than the end of their turn was held.", registry=registry
-        )
+        self._late = _counter("store_late", "Saves that took longer than the end of their turn was held.", registry)
         self._streams = _gauge("thoughtline_streams_open", "Streams that are being passed on.", registry)
         self._served: dict[tuple[str, str, int], tuple[Add, Add, Add]] = {}
         self._done: dict[tuple[str, str], Add] = {}
@@ -88,6 +83,8 @@ class Metrics:
             if number:
                 add = self._done.get((line.provider, outcome)) or self._outcome(line.provider, outcome)
                 add(number)
+        if line.avoided:
+            self._avoided.labels(line.provider).inc()
         if line.handoff and line.status == 200:
             self._handoffs.labels(line.via, "with" if line.checkpoints else "without").inc()
         if line.late:
@@ -105,13 +102,16 @@ class Metrics:
         self._seals.set(len(lessons.refused))
 
     def page(self) -> bytes:
-        folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        folder = os.environ.get(FOLDER_VARIABLE)
         if folder is None:
             return generate_latest(_Shown(self._registry))
         _forget_dead(Path(folder))
-        gathered = CollectorRegistry()
-        MultiProcessCollector(gathered)  # type: ignore[no-untyped-call] # it has none
-        return generate_latest(gathered)
+        return generate_latest(_gathered(folder))
+
+    @property
+    def totals(self) -> Totals:
+        """Of this process alone."""
+        return _totals(self._registry)
 
     def _outcome(self, provider: str, outcome: str) -> Add:
         add = self._done[provider, outcome] = self._outcomes.labels(provider, outcome).inc
@@ -123,6 +123,44 @@ class Metrics:
             self._own.labels(format).observe,
             self._upstream.labels(provider).observe,
         )
+
+
+class Totals(NamedTuple):
+    """What was done from start to end, for a last line of the log."""
+
+    requests: int
+    restored: int
+    healed: int
+    avoided: int
+
+    def __sub__(self, before: Totals) -> Totals:
+        return Totals(*(now - then for now, then in zip(self, before, strict=True)))
+
+
+def totals_of_workers(folder: str) -> Totals:
+    """Of all processes that count in this folder, also of those that are gone."""
+    return _totals(_gathered(folder))
+
+
+def _gathered(folder: str) -> CollectorRegistry:
+    gathered = CollectorRegistry()
+    MultiProcessCollector(gathered, folder)  # type: ignore[no-untyped-call] # it has none
+    return gathered
+
+
+def _totals(registry: CollectorRegistry) -> Totals:
+    samples = [sample for family in registry.collect() for sample in family.samples]
+
+    def total(name: str, **labels: str) -> int:
+        fitting = (one for one in samples if one.name == name and labels.items() <= one.labels.items())
+        return round(sum(one.value for one in fitting))
+
+    return Totals(
+        total("thoughtline_requests_total"),
+        total("thoughtline_outcomes_total", outcome="restored"),
+        total("thoughtline_outcomes_total", outcome="healed"),
+        total("thoughtline_refusals_avoided_total"),
+    )
 
 
 class _Shown(CollectorRegistry):
@@ -150,9 +188,7 @@ class _StoreFigures:
             "hits": "Turns that needed reasoning and got their own back.",
             "misses": "Turns that needed reasoning and did not get their own back.",
         }
-        self._totals = {
-            name: Counter(f"thoughtline_store_{name}", about, registry=registry) for name, about in names.items()
-        }
+        self._totals = {name: _counter(f"store_{name}", about, registry) for name, about in names.items()}
         self._seen = dict.fromkeys(names, 0)
 
     def observe(self, store: Store) -> None:
@@ -181,6 +217,10 @@ def _forget_dead(folder: Path) -> None:
     for process in {path.stem.rpartition("_")[2] for path in folder.glob("gauge_live*.db")}:
         if process.isdecimal() and not is_alive(int(process)):
             mark_process_dead(int(process))  # type: ignore[no-untyped-call] # it has none
+
+
+def _counter(name: str, about: str, registry: CollectorRegistry, *, labels: tuple[str, ...] = ()) -> Counter:
+    return Counter(f"thoughtline_{name}", about, labels, registry=registry)
 
 
 def _gauge(name: str, about: str, registry: CollectorRegistry, gathered: str = "livesum") -> Gauge:

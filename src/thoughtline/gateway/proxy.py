@@ -40,7 +40,7 @@ from thoughtline.gateway.saving import Hold
 from thoughtline.gateway.served import Served
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import keep
-from thoughtline.gateway.telling import line_of, told
+from thoughtline.gateway.telling import SoFar, line_of, told
 from thoughtline.gateway.translating import client_headers
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.prepared import MAX_FINDINGS, Prepared
@@ -276,6 +276,7 @@ class Exchange:
         try:
             if counts:
                 state.journal.stream(1)
+                state.journal.begun(lambda: self.told().line)
             await relay.run(send, partial(self._save, watch, conversation))
         finally:
             if counts:
@@ -380,7 +381,7 @@ class Exchange:
 
     async def _decline(self, error: ThoughtlineError, send: Send) -> None:
         declined = as_declined(error)
-        self._code, self._message = declined.code, str(declined)
+        self._code, self._message = declined.code, f"{declined} {declined.remedy}".rstrip()
         if self._relay is not None and self._relay.has_started:
             return  # in the middle of an answer: without an end, the client sees that it was cut short
         self._status = declined.status
@@ -397,10 +398,7 @@ class Exchange:
             self._incoming,
             self._attempts,
             relay=self._relay,
-            status=self._status,
-            captured=self._captured,
-            store=self._store_word,
-            code=self._code,
+            so_far=SoFar(self._status, self._captured, self._store_word, self._code),
         )
         return told(
             line,
@@ -420,7 +418,9 @@ class Exchange:
         """What is left of it: its line in the journal, and what explains it."""
         state, served = self._state, self.told(is_over=True)
         state.recent.end(served, self._last.sent if self._last is not None else None)
-        state.journal.tell(served.line)
+        state.journal.tell(served.line, served.refusal)
+        if self._incoming.trace is not None:
+            self._incoming.trace.end(served.line, self._relay.watch if self._relay else None, served.first_byte_seconds)
         if state.journal.is_watched:
             state.journal.publish(row_of(served, state.bus.name))
 

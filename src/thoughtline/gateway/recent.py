@@ -59,8 +59,7 @@ class Recent:
         self._bytes += served.size
         while len(self._over) > MAX_REQUESTS or (self._bytes > MAX_BYTES and len(self._over) > 1):
             self._bytes -= self._over.popleft().size
-        is_changed = line.restored or line.healed or line.blank or line.stripped or line.inherited
-        self.series.count(line, avoided=bool(is_changed) and line.status == 200 and _is_mended(served))
+        self.series.count(line)
         if served.user_agent in agents:
             agents[served.user_agent] = line.at
         else:
@@ -91,12 +90,6 @@ class Recent:
     def find(self, id: str) -> Served | None:
         """By its id, or the beginning of it: then the last one."""
         return next((served for served in self.all() if served.id.startswith(id)), None) if id else None
-
-
-def _is_mended(served: Served) -> bool:
-    """Whether a request that was changed would have been refused for its reasoning as the client sent it."""
-    contract = served.attempts[-1].contract if served.attempts else None
-    return bool(served.line.healed) or (contract is not None and contract.kind != "advisory")
 
 
 def _see(seen: dict[str, float], name: str, line: Line) -> None:

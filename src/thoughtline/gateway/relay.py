@@ -24,6 +24,7 @@ from thoughtline.gateway.served import TokenCounts
 from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse
 from thoughtline.replay.findings import Finding
 from thoughtline.values.errors import Declined, DecodeError, EncodeError
+from thoughtline.watching import Watch
 from thoughtline.working import Work
 
 DRAIN_BYTES = 8 * 2**20
@@ -73,10 +74,14 @@ class Relay:
         return self.saving.note or self.problem or (reader.note if reader is not None else self._down.unread)
 
     @property
+    def watch(self) -> Watch | None:
+        """What has read the answer, as far as it could."""
+        return self._down.reader.watch if self._down.reader is not None else None
+
+    @property
     def tokens(self) -> TokenCounts | None:
         """As the provider counts them, if it has told."""
-        watch = self._down.reader.watch if self._down.reader is not None else None
-        usage = watch.usage if watch is not None else None
+        usage = self.watch.usage if self.watch is not None else None
         return None if usage is None else (usage.input, usage.output, usage.reasoning, usage.cached)
 
     @property

@@ -41,14 +41,14 @@ class DaySeries:
     def __init__(self) -> None:
         self._steps: list[StepSums | None] = [None] * STEPS
 
-    def count(self, line: Line, *, avoided: bool) -> None:
+    def count(self, line: Line) -> None:
         """A request is over."""
         number = int(line.at) // STEP_SECONDS
         step = self._steps[number % STEPS]
         if step is None or step.at != number * STEP_SECONDS:
             step = self._steps[number % STEPS] = StepSums(number * STEP_SECONDS)
         step.requests += 1
-        step.avoided += avoided
+        step.avoided += line.avoided
         step.restored += line.restored
         step.missing += line.missing
         step.healed += line.healed

@@ -95,6 +95,12 @@ class Served(Struct, frozen=True, gc=False):
         return self.line.request
 
     @property
+    def refusal(self) -> str:
+        """What was said to it last, by us or by a provider, if it was refused; also if it was healed then."""
+        words = [one.words for attempt in self.attempts for one in attempt.refusals]
+        return self.message or (words[-1] if words else "")
+
+    @property
     def size(self) -> int:
         """About how many bytes it takes."""
         size = _FIXED_BYTES

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import tempfile
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,11 +24,15 @@ from thoughtline.gateway.checking import checked
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.journal import Journal, standard_log
 from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.log_styles import style_of
+from thoughtline.gateway.metrics import FOLDER_VARIABLE, Totals, totals_of_workers
 from thoughtline.gateway.protocol import BoundedProtocol
 from thoughtline.gateway.state import State, make_state, with_settings
 from thoughtline.gateway.supervisor import Supervisor
+from thoughtline.gateway.tracing import TracesUnavailable, open_tracing
 from thoughtline.settings import Flags, Settings, data_directory, load_settings
 from thoughtline.stores import open_store
+from thoughtline.terminal import LogOptions, counted, duration
 from thoughtline.values.errors import Declined, ThoughtlineError
 
 GRACE_SECONDS = 30
@@ -38,8 +43,6 @@ KEEP_ALIVE_SECONDS = 75
 COLLECT_AFTER = 10_000
 """Objects made and not yet gone before the garbage among them is looked for: a few hundred open requests."""
 
-_METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-
 
 class ServeOptions(NamedTuple):
     """What `serve` was asked for: all that is needed to read the settings again."""
@@ -48,6 +51,7 @@ class ServeOptions(NamedTuple):
     flags: Flags
     admin_token: str | None = None
     login_code: str = ""
+    log: LogOptions = LogOptions()
 
     def settings(self) -> Settings:
         return load_settings(self.file, os.environ, self.flags, Path.home())
@@ -55,6 +59,9 @@ class ServeOptions(NamedTuple):
     @property
     def mark(self) -> KeyMark:
         return KeyMark(data_directory(os.environ, Path.home()))
+
+    def journal(self) -> Journal:
+        return Journal(standard_log(), style=style_of(self.log))
 
 
 class OwnProcess(Gateway):
@@ -64,6 +71,7 @@ class OwnProcess(Gateway):
         super().__init__(self._open)
         self._options = options
         self._settings = settings
+        self._began = time.monotonic()
 
     async def _open(self) -> State:
         settings = self._settings
@@ -71,13 +79,26 @@ class OwnProcess(Gateway):
         keys = await ClientKeys.load(store, mark=self._options.mark)
         keys.follow(settings)
         token, code = self._options.admin_token, self._options.login_code
-        return make_state(settings, store, keys, Journal(standard_log()), token, login_code=code)
+        journal = self._options.journal()
+        state = make_state(settings, store, keys, journal, token, login_code=code)
+        try:
+            return state._replace(tracing=open_tracing(os.environ))
+        except TracesUnavailable as problem:
+            journal.say("no traces", str(problem))
+            return state
 
     async def start(self) -> None:
         await super().start()
         if hasattr(signal, "SIGHUP"):
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
         _spare_collections()
+
+    async def stop(self) -> None:
+        await super().stop()
+        self._say_goodbye()
+
+    def _say_goodbye(self) -> None:
+        self.state.journal.say(*goodbye(self.state.metrics.totals, time.monotonic() - self._began))
 
     def reload(self) -> None:
         """Take over what can be changed while running. Settings that fail a check change nothing, and are told."""
@@ -96,9 +117,24 @@ class Worker(OwnProcess):
     def reload(self) -> None:
         """That is for whoever started it: a terminal that hangs up tells all processes."""
 
+    def _say_goodbye(self) -> None:
+        """Likewise: whoever started it says it for all."""
+
     async def stop(self) -> None:
         await super().stop()
         atexit.register(os._exit, 0)
+
+
+def goodbye(totals: Totals, seconds: float) -> tuple[str, str]:
+    """The last line of the log: what it was good for."""
+    words = [
+        counted(totals.requests, "request"),
+        f"restored {counted(totals.restored, 'turn')}",
+        f"healed {totals.healed}",
+        f"avoided {counted(totals.avoided, 'refusal')}",
+        f"up {duration(seconds)}",
+    ]
+    return "goodbye", ", ".join(words)
 
 
 def server_config(app: Gateway | Callable[[], Gateway]) -> uvicorn.Config:
@@ -165,14 +201,17 @@ def serve(options: ServeOptions, settings: Settings, listener: socket.socket) ->
         server = uvicorn.Server(server_config(OwnProcess(options, settings)))
         server.run(sockets=[listener])
         return server.started
+    began, journal = time.monotonic(), options.journal()
     with tempfile.TemporaryDirectory(prefix="thoughtline-") as folder:
-        os.environ.setdefault(_METRICS_FOLDER, folder)
+        counts = os.environ.setdefault(FOLDER_VARIABLE, folder)
+        before = totals_of_workers(counts)
         bus = Path(folder) / "bus"
         bus.mkdir(mode=0o700)
         shared_counts.make(bus)
         settings = replace(settings, bus_directory=str(bus))
         config, reload = _worker_config(options, settings), partial(_reloaded, options, settings)
-        Supervisor(config, listener, reload, Journal(standard_log())).run()
+        Supervisor(config, listener, reload, journal).run()
+        journal.say(*goodbye(totals_of_workers(counts) - before, time.monotonic() - began))
     return True
 
 

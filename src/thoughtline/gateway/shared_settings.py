@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from thoughtline.catalogue import TagWord
+from thoughtline.catalogue import TagMode
 from thoughtline.settings import CheckpointCount, ContinuityMode, Settings
 from thoughtline.stores import Note, Store
 
@@ -38,7 +38,7 @@ class ContinuityPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 class TagsPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """`[tags]`: what is given is set, null gives the file's value back."""
 
-    mode: TagWord | UnsetType | None = UNSET
+    mode: TagMode | UnsetType | None = UNSET
 
 
 class SettingsPatch(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -26,6 +26,7 @@ from thoughtline.gateway.routing import Route
 from thoughtline.gateway.saving import LateSaves
 from thoughtline.gateway.shared_counts import SharedCounts
 from thoughtline.gateway.shared_settings import SettingsPatch, merged
+from thoughtline.gateway.tracing import Tracing
 from thoughtline.gateway.upstream import Upstreams
 from thoughtline.lessons import Lessons
 from thoughtline.opening import contract_book
@@ -85,6 +86,7 @@ class State(NamedTuple):
     caches: Caches
     clock: Clock = time.time
     envelope_key: bytes = b""
+    tracing: Tracing | None = None
 
     @property
     def is_durable(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
@@ -17,21 +18,25 @@ _MAX_PATH = 300
 _MAX_AGENT = 200
 
 
+class SoFar(NamedTuple):
+    """What the exchange itself knows of how it goes; `store` is how that is, `code` that of an error of ours."""
+
+    status: int
+    captured: int
+    store: str
+    code: str
+
+
 def line_of(
     outcome: Outcome,
     incoming: Incoming,
     attempts: Sequence[Attempt],
     *,
     relay: Relay | None,
-    status: int,
-    captured: int,
-    store: str,
-    code: str,
+    so_far: SoFar,
 ) -> Line:
     """An exchange as its line in the journal."""
-    last, bytes_up = attempts[-1] if attempts else None, 0
-    for attempt in attempts:
-        bytes_up += attempt.bytes_up
+    last = attempts[-1] if attempts else None
     return Line(
         **outcome.counted,
         at=incoming.state.clock(),
@@ -42,7 +47,8 @@ def line_of(
         provider=last.target.provider.name if last else "",
         format=incoming.route.format or "",
         model=last.target.model if last else "",
-        status=status,
+        status=so_far.status,
+        avoided=so_far.status == 200 and last is not None and last.is_mended,
         session=incoming.identity.session or (last.session or _session(last) if last else None),
         agent=incoming.identity.agent,
         is_streaming=last.is_streaming if last else incoming.route.is_streaming,
@@ -50,15 +56,15 @@ def line_of(
         handoff=outcome.handoff,
         added_chars=outcome.added_chars,
         findings=outcome.findings,
-        captured=captured,
+        captured=so_far.captured,
         upstream_ms=outcome.upstream_ms,
         own_ms=outcome.own_ms,
-        bytes_up=bytes_up,
+        bytes_up=sum([attempt.bytes_up for attempt in attempts]),
         bytes_down=relay.bytes_down if relay else 0,
         attempts=len(attempts),
-        store=store,
+        store=so_far.store,
         late=relay.saving.late if relay else 0,
-        code=code,
+        code=so_far.code,
         note=(relay.note if relay else "") or ("unread" if last and last.problem else ""),
     )
 

@@ -20,10 +20,10 @@ from thoughtline.prepared import Prepared
 from thoughtline.replay.findings import Finding
 from thoughtline.translation import (
     CallIds,
+    ResponseContext,
     Sealer,
     Sealing,
     StreamTranslator,
-    Way,
     reply_events,
     whole_reply,
     without_deltas,
@@ -52,13 +52,15 @@ class ClientFormat(Struct, frozen=True):
     tools: ToolNames = NO_NAMES
 
 
-def way_back(prepared: Prepared, client: ClientFormat, sealer: Sealer, made: Provenance, created: float) -> Way:
+def way_back(
+    prepared: Prepared, client: ClientFormat, sealer: Sealer, made: Provenance, created: float
+) -> ResponseContext:
     """How the answer goes back to the client."""
     own, source = FORMATS[client.format], prepared.destination.format
     is_same = own.name == source
     end = prepared.needed.end if prepared.needed else None
     prefix = end.prefix() if end is not None and end.frame else Key("")
-    return Way(
+    return ResponseContext(
         source,
         prepared.contract.dialect,
         own.name,
@@ -87,7 +89,7 @@ class Translate:
     `answer` is what a client of Responses may name in its next request, once it is whole.
     """
 
-    def __init__(self, way: Way, client: ClientFormat, tags: TagMode) -> None:
+    def __init__(self, way: ResponseContext, client: ClientFormat, tags: TagMode) -> None:
         self._way = way
         self._client = client
         self._tags = TaggedEvents(tags, way.dialect.reasoning_format) if tags != "off" else None

@@ -119,11 +119,23 @@ class ExchangeState:
     def _listen(self, *, is_stream: bool, encoding: str = "") -> AnswerReader | None:
         prepared = self._prepared
         if self._reader is None and self._keeps and prepared is not None and prepared.transcript is not None:
-            self._reader = AnswerReader(prepared, is_stream=is_stream, encoding=encoding)
+            try:
+                self._reader = AnswerReader(prepared, is_stream=is_stream, encoding=encoding)
+            except Exception as problem:
+                log_problem("a response could not be read", problem)
+                self._keeps = False
             if prepared.healings:
                 _in_background(self._engine.accept(prepared))
-            self._prepared = prepared.summary
+            self._let_go(prepared)
         return self._reader
+
+    def _let_go(self, prepared: Prepared) -> None:
+        """Of what was said in the request: that may be long, and is sent. What there is to tell of it stays."""
+        told = self.outcome
+        self._prepared = Prepared(
+            prepared.destination, prepared.identity, b"", prepared.contract, problem=prepared.problem
+        )
+        self._summed = self._prepared, told
 
     def _is_stream(self, prepared: Prepared, kind: str) -> bool:
         """By what the answer says of itself; where that is nothing, by what was asked for."""

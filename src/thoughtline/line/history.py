@@ -18,6 +18,7 @@ from thoughtline.catalogue import Provider
 from thoughtline.continuity.memory import Memory
 from thoughtline.continuity.terms import Terms
 from thoughtline.formats import FORMATS
+from thoughtline.line.decoded import json_of
 from thoughtline.prepared import Prepared
 from thoughtline.providers import canonical_name
 from thoughtline.replay.capture import capture
@@ -47,7 +48,7 @@ def destination_of(to: str, providers: dict[str, Provider], format: FormatName |
 
 def body_of(messages: Sequence[Any]) -> bytes:
     """A request that has this history, in the format that it is in."""
-    elements = msgspec.json.decode(msgspec.json.encode(list(messages), enc_hook=_plain), type=list[dict[str, Any]])
+    elements = msgspec.json.decode(json_of(list(messages)), type=list[dict[str, Any]])
     has = {name for element in elements for name in element}
     member = "contents" if "parts" in has else "input" if "type" in has else "messages"
     return msgspec.json.encode({"model": "", member: elements})
@@ -92,10 +93,3 @@ def _history(prepared: Prepared) -> dict[str, Any]:
     members: dict[str, Any] = msgspec.json.decode(prepared.body)
     kept = (FORMATS[prepared.destination.format].list_member, *_SYSTEM)
     return {name: value for name, value in members.items() if name in kept}
-
-
-def _plain(value: Any) -> object:
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise NotImplementedError
-    return dump(mode="json", exclude_unset=True)

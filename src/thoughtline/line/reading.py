@@ -6,12 +6,10 @@ A fault of ours stays here: the answer then goes on unread.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import msgspec
 
 from thoughtline.encodings import Decompressor
 from thoughtline.formats import FORMATS
+from thoughtline.line.decoded import json_of
 from thoughtline.prepared import Prepared
 from thoughtline.values.errors import DecodeError
 from thoughtline.values.outcome import Outcome
@@ -38,8 +36,7 @@ class AnswerReader:
 
     def hear(self, chunk: object) -> bool:
         """A chunk of a stream that was decoded already."""
-        text = msgspec.json.encode(chunk, enc_hook=_plain)
-        return self.feed(text + b"\n" if self._is_lines else b"data: " + text + b"\n\n")
+        return self._guarded(lambda watch: self._feed(watch, self._framed(json_of(chunk))))
 
     def end(self, *, is_cut: bool = False) -> bool:
         """Nothing more comes. Of a body that is cut nothing can be read."""
@@ -49,6 +46,9 @@ class AnswerReader:
         records: list[Record] = []
         self._guarded(lambda watch: records.extend(watch.take(now, outcome)))
         return tuple(records)
+
+    def _framed(self, text: bytes) -> bytes:
+        return text + b"\n" if self._is_lines else b"data: " + text + b"\n\n"
 
     def _unpack_as(self, encoding: str) -> None:
         self._decompressor = Decompressor(encoding, MAX_BYTES)
@@ -85,11 +85,3 @@ class AnswerReader:
 
     def _stop(self) -> None:
         self._watch, self._pieces = None, []
-
-
-def _plain(value: Any) -> object:
-    """What SDKs make of a chunk: models of pydantic, or of the same manners."""
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise NotImplementedError
-    return dump(mode="json", exclude_unset=True)

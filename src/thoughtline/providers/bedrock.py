@@ -98,6 +98,7 @@ _FORBIDDEN = replace(
 
 ROW = ProviderRow(
     name="bedrock",
+    traced_as="aws.bedrock",
     aliases=("aws-bedrock",),
     hosts=r"amazonaws\.com$",
     models=r"amazon\.nova|nova-(2|pro|lite|micro|premier)",

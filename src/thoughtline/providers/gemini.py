@@ -112,6 +112,7 @@ _CHAT_2 = replace(_CHAT, kind="advisory", scope="nowhere", ladder=())
 
 ROW = ProviderRow(
     name="gemini",
+    traced_as="gcp.gemini",
     aliases=("google", "vertex"),
     hosts=r"(googleapis\.com|google\.dev)$",
     models="gemini",

@@ -59,6 +59,7 @@ _MESSAGES = replace(
 
 ROW = ProviderRow(
     name="kimi",
+    traced_as="moonshot_ai",
     aliases=("moonshot", "moonshotai"),
     hosts=r"(moonshot\.(cn|ai)|kimi\.com)$",
     models="kimi",

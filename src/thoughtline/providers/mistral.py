@@ -33,6 +33,7 @@ _CHAT = Contract(
 
 ROW = ProviderRow(
     name="mistral",
+    traced_as="mistral_ai",
     hosts=r"mistral\.ai$",
     models="magistral|mistral|ministral|codestral|devstral|pixtral",
     base_url="https://api.mistral.ai/v1",

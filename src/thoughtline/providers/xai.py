@@ -44,6 +44,7 @@ _CHAT = Contract(
 
 ROW = ProviderRow(
     name="xai",
+    traced_as="x_ai",
     aliases=("x-ai",),
     hosts=r"x\.ai$",
     models="grok",

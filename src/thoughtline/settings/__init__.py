@@ -9,6 +9,7 @@ A `Key` is a row that is made from a struct's member; the documentation and the 
 value that somebody wrote is ever printed: it may be a secret.
 """
 
+from thoughtline.catalogue import ContinuityMode
 from thoughtline.settings.loading import (
     FILE_NAME,
     FILE_VARIABLE,
@@ -23,7 +24,6 @@ from thoughtline.settings.loading import (
 from thoughtline.settings.structs import (
     CheckpointCount,
     ContentTable,
-    ContinuityMode,
     ContinuitySettings,
     DebugSettings,
     Flags,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from msgspec import Meta, Struct
 
-from thoughtline.catalogue import ContentWord, ContinuityWord, TagWord
+from thoughtline.catalogue import ContentWord, ContinuityWord, TagMode
 from thoughtline.providers import CONTRACTS, DIALECTS, AuthStyle, Held, Rung, Scope, Takes
 from thoughtline.providers import Kind as ContractKind
 from thoughtline.settings.kinds import ANY_TEXT, DURATION, FLAG, KEYS, NAMED, URL, Kind, one_of, some_of, whole
@@ -31,7 +31,7 @@ FACES: tuple[str, ...] = get_args(FormatName)
 
 RUNGS = some_of(get_args(Rung))
 CONTINUITY_WORDS = one_of(get_args(ContinuityWord))
-TAG_WORDS = one_of(get_args(TagWord))
+TAG_WORDS = one_of(get_args(TagMode))
 CONTENT_WORDS = one_of(get_args(ContentWord))
 
 

@@ -6,13 +6,12 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from thoughtline.catalogue import ContentWord, ContinuityWord, Provider, TagWord
+from thoughtline.catalogue import ContentWord, ContinuityMode, ContinuityWord, Provider, TagMode
 from thoughtline.providers import Contract, Rung
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.values.options import MissingTools
 from thoughtline.values.setting import setting
 
-ContinuityMode = Literal["handoff", "always"]
 CheckpointCount = Annotated[int, setting("how many checkpoints are quoted", ge=1, le=100)]
 
 
@@ -143,7 +142,7 @@ class TagsTable(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
     """`[tags]`."""
 
     mode: Annotated[
-        TagWord | None,
+        TagMode | None,
         setting(
             "thinking tags in visible text: leave them, remove the markers, or move the text into the reasoning field; "
             "if unset, markers where continuity is on"
@@ -199,7 +198,7 @@ class Settings(Struct, frozen=True):
     replay: ReplaySettings = ReplaySettings()
     continuity: ContinuitySettings = ContinuitySettings()
     translation: TranslationSettings = TranslationSettings()
-    tags: TagWord | None = None
+    tags: TagMode | None = None
     content: ContentWord = "native"
     debug: DebugSettings = DebugSettings()
     contracts: dict[str, Contract] = {}

@@ -5,7 +5,7 @@
     stream    upstream's bytes ──── StreamTranslator ───> bytes for the client, and events for capture
     error     status and body ───── translate_error ────> status and body for the client
 
-Each format speaks to typed values only; a `Way` says from where to where, under which ids and envelopes.
+Each format speaks to typed values only; a `ResponseContext` says from where to where, under which ids and envelopes.
 What is remembered of a translated exchange is the upstream's view of it: `capture(translated.transcript, reply, …)`.
 The next request, translated by the same rules, has the same keys.
 """
@@ -25,18 +25,18 @@ from thoughtline.translation.replies import (
     without_deltas,
 )
 from thoughtline.translation.requests import TranslatedRequest, translate_request
-from thoughtline.translation.ways import Sealing, Way
+from thoughtline.translation.response_context import ResponseContext, Sealing
 from thoughtline.values.items import is_envelope
 
 __all__ = [
     "CallIds",
     "Chunk",
+    "ResponseContext",
     "Sealer",
     "Sealing",
     "StreamTranslator",
     "Translated",
     "TranslatedRequest",
-    "Way",
     "is_envelope",
     "reply_events",
     "stream_reply",

@@ -19,8 +19,8 @@ from thoughtline.translation.conversation import as_object, refusal_of
 from thoughtline.translation.envelopes import Place, letters_of
 from thoughtline.translation.notebook import NoteBook, find
 from thoughtline.translation.open_items import OpenItem, OpenKind, gathered, rest_of
+from thoughtline.translation.response_context import Held, ResponseContext, Unsealed
 from thoughtline.translation.tools import wrapped_text
-from thoughtline.translation.ways import Held, Unsealed, Way
 from thoughtline.values.events import CallDelta, Event, ItemDone, Noted, ReasoningDelta, TextDelta, TurnDone
 from thoughtline.values.items import (
     NO_RAW,
@@ -46,24 +46,24 @@ _SEALED_LATE = ("reasoning_details", "reasoning_text", "google_extra")
 class AnswerTranslator:
     """One answer of a response."""
 
-    def __init__(self, choice: int, way: Way, findings: list[Finding]) -> None:
+    def __init__(self, choice: int, context: ResponseContext, findings: list[Finding]) -> None:
         self._choice = choice
-        self._way = way
-        self._to = FORMATS[way.to]
-        self._source = FORMATS[way.source]
+        self._context = context
+        self._to = FORMATS[context.to]
+        self._source = FORMATS[context.source]
         self._slot = self._to.envelope_slot
         self._findings = findings
-        self._book = NoteBook(way, findings)
+        self._book = NoteBook(context, findings)
         self._events: list[Event] = []
         self._open: OpenItem | None = None
         self._closed: set[int] = set()
         self._whole_only: set[int] = set()
         self._waiting: dict[int, list[CallDelta]] = {}
-        self._seals_late = way.source_dialect.carrier in _SEALED_LATE
+        self._seals_late = context.source_dialect.carrier in _SEALED_LATE
         self._early: dict[int, Place] = {}
         self._late: list[Held] = []
         self._sealed: list[Item] = []
-        self._unsealed = Unsealed(way)
+        self._unsealed = Unsealed(context)
         self._next = 0
         self._calls = 0
         self._letters = 0
@@ -159,8 +159,8 @@ class AnswerTranslator:
         """Thinking for the client. Where it has one field for all of it, an empty line stands between two pieces."""
         is_joined = self._slot == "none" and self._thoughts > 1 and not opened.is_told
         opened.is_told = True
-        said = "\n\n" + text if is_joined else text
-        self._events.append(ReasoningDelta(self._choice, opened.position, said, opened.is_summary))
+        delta = "\n\n" + text if is_joined else text
+        self._events.append(ReasoningDelta(self._choice, opened.position, delta, opened.is_summary))
 
     def _call(self, event: CallDelta) -> None:
         if self._is_whole_only(event):
@@ -180,7 +180,7 @@ class AnswerTranslator:
 
     def _is_whole_only(self, event: CallDelta) -> bool:
         """Free text becomes an object, and an object free text, once it is whole."""
-        if self._way.tools.is_text(event.name) or (event.is_custom and not self._to.has_openai_tools):
+        if self._context.tools.is_text(event.name) or (event.is_custom and not self._to.has_openai_tools):
             self._whole_only.add(event.position)
             self._waiting.pop(event.position, None)
         return event.position in self._whole_only
@@ -200,9 +200,9 @@ class AnswerTranslator:
 
     def _open_call(self, source: int, event: CallDelta) -> None:
         opened = self._enter("call", source)
-        name = self._way.ids.outward(event.id, place_in(self._choice, self._calls), event.name or "")
+        name = self._context.ids.outward(event.id, place_in(self._choice, self._calls), event.name or "")
         self._calls += 1
-        call = self._way.tools.called(ToolCall(event.name or "", event.arguments, is_custom=event.is_custom))
+        call = self._context.tools.called(ToolCall(event.name or "", event.arguments, is_custom=event.is_custom))
         opened.call = CallDelta(
             self._choice,
             opened.position,
@@ -232,7 +232,7 @@ class AnswerTranslator:
             self._text_done(event.position, refusal_of(item))
         else:
             kind = item.kind if isinstance(item, Unknown) else type(item).__name__
-            message = f"{self._way.to} has no place for what came as {kind or 'an unknown kind'}"
+            message = f"{self._context.to} has no place for what came as {kind or 'an unknown kind'}"
             find(self._findings, kind, message)
 
     def _text_done(self, source: int, text: str, notes: Notes = NO_NOTES) -> None:
@@ -344,7 +344,7 @@ class AnswerTranslator:
                 self._leave_call(opened, item)
 
     def _leave_reasoning(self, opened: OpenItem) -> None:
-        made_by = self._way.source_dialect.reasoning_format
+        made_by = self._context.source_dialect.reasoning_format
         if not opened.held and self._seals_late:
             self._early[opened.source] = self._place
         elif not opened.held:  # nobody ended it: what came is all there is
@@ -359,7 +359,7 @@ class AnswerTranslator:
 
     def _shaped(self, opened: OpenItem) -> list[Item]:
         """Reasoning as the client's format has it, with the envelope where that has a slot."""
-        text, ours = opened.text, self._way.dialect.reasoning_format
+        text, ours = opened.text, self._context.dialect.reasoning_format
         if self._slot == "call":
             self._unsealed.add(opened.held)
             return [ReasoningText(text, None, ours)] if text else []
@@ -368,15 +368,15 @@ class AnswerTranslator:
             case "block":
                 return [ReasoningText(text, token or "", ours)] if text or token else []
             case "element":
-                said: list[Item] = [self._element_text(opened, text)] if text else []
+                plain: list[Item] = [self._element_text(opened, text)] if text else []
                 sealed: list[Item] = [ReasoningEncrypted(token, ours, None, self._blocks)] if token else []
                 self._blocks += 1
-                return [*said, *sealed]
+                return [*plain, *sealed]
             case _:
                 return [ReasoningText(text, None, ours)] if text else []
 
     def _element_text(self, opened: OpenItem, text: str) -> Item:
-        ours = self._way.dialect.reasoning_format
+        ours = self._context.dialect.reasoning_format
         if opened.is_summary:
             return ReasoningSummary(text, ours, None, self._blocks)
         return ReasoningText(text, None, ours, None, self._blocks)
@@ -389,7 +389,7 @@ class AnswerTranslator:
         return Held(self._place, item)
 
     def _token(self, held: Sequence[Held]) -> str | None:
-        sealing = self._way.sealing
+        sealing = self._context.sealing
         return sealing.token(held) if sealing is not None else None
 
     def _leave_call(self, opened: OpenItem, item: ToolCall | None) -> None:

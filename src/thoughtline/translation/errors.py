@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import encode
-from thoughtline.translation.ways import Way
+from thoughtline.translation.response_context import ResponseContext
 from thoughtline.values.errors import ErrorReply
 from thoughtline.values.turns import FormatName
 
@@ -22,9 +22,9 @@ def error_event(error: ErrorReply, to: FormatName) -> Raw:
     return Raw(encode(FORMATS[to].errors.object(error)))
 
 
-def error_in_stream(error: Raw, way: Way) -> Raw:
+def error_in_stream(error: Raw, context: ResponseContext) -> Raw:
     """An upstream's error in mid-stream, as the client's format has it. Its code may say which status it stands for."""
-    read = FORMATS[way.source].errors.read(500, bytes(error))
+    read = FORMATS[context.source].errors.read(500, bytes(error))
     code = read.code or ""
     is_status = code.isascii() and code.isdigit() and 400 <= int(code[:4]) < 600
-    return error_event(replace(read, status=int(code)) if is_status else read, way.to)
+    return error_event(replace(read, status=int(code)) if is_status else read, context.to)

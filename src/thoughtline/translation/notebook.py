@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
-from thoughtline.translation.ways import Way
+from thoughtline.translation.response_context import ResponseContext
 from thoughtline.values.items import Text
 from thoughtline.values.notes import NO_NOTES, Citation, Notes, together
 
@@ -27,9 +27,9 @@ def find(findings: list[Finding], what: str, message: str) -> None:
 class NoteBook:
     """What was heard about the words of an answer, and how much of it was passed on."""
 
-    def __init__(self, way: Way, findings: list[Finding]) -> None:
-        self._to = way.to
-        self._place = FORMATS[way.to].notes
+    def __init__(self, context: ResponseContext, findings: list[Finding]) -> None:
+        self._to = context.to
+        self._place = FORMATS[context.to].notes
         self._findings = findings
         self._heard = NO_NOTES
         self._own: list[Notes] = []

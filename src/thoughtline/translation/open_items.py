@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from thoughtline.translation.ways import Held
+from thoughtline.translation.response_context import Held
 from thoughtline.values.events import CallDelta
 from thoughtline.values.notes import Notes
 
@@ -34,14 +34,14 @@ class OpenItem:
         return "".join(self.pieces)
 
 
-def rest_of(whole: str, told: str) -> str:
+def rest_of(whole: str, sent: str) -> str:
     """What the deltas of an item left out."""
-    return whole[len(told) :] if whole.startswith(told) else ""
+    return whole[len(sent) :] if whole.startswith(sent) else ""
 
 
 def gathered(deltas: list[CallDelta]) -> CallDelta:
     """A call that waited, as one delta."""
-    said = "".join(delta.arguments for delta in deltas)
+    arguments = "".join(delta.arguments for delta in deltas)
     known = next((delta.id for delta in deltas if delta.id), None)
     name = next((delta.name for delta in deltas if delta.name), "")
-    return replace(deltas[0], arguments=said, id=known, name=name)
+    return replace(deltas[0], arguments=arguments, id=known, name=name)

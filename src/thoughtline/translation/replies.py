@@ -15,8 +15,8 @@ from thoughtline.formats import FORMATS
 from thoughtline.replay.capture import fold
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.errors import error_event
-from thoughtline.translation.outward import Outward
-from thoughtline.translation.ways import Way
+from thoughtline.translation.response_context import ResponseContext
+from thoughtline.translation.response_translator import ResponseTranslator
 from thoughtline.values.errors import ErrorReply
 from thoughtline.values.events import (
     CallDelta,
@@ -53,39 +53,39 @@ def reply_events(reply: Reply) -> list[Event]:
     return [*events, *([Failed(reply.error)] if reply.error is not None else [])]
 
 
-def translate_reply(reply: Reply, way: Way) -> Translated:
+def translate_reply(reply: Reply, context: ResponseContext) -> Translated:
     """A whole response of the upstream's for the client."""
-    if way.source == way.to and reply.body:
+    if context.source == context.to and reply.body:
         return Translated(reply.body)
-    return _whole(reply_events(reply), way)
+    return _whole(reply_events(reply), context)
 
 
-def whole_reply(events: Iterable[Event], way: Way, edits: EditsEvents | None = None) -> Translated:
+def whole_reply(events: Iterable[Event], context: ResponseContext, edits: EditsEvents | None = None) -> Translated:
     """A whole response made from the events of a stream."""
-    if way.source == way.to:
-        reply = replace(fold(_all_edited(list(events), edits), way.to), created=way.created)
-        return Translated(FORMATS[way.to].bodies.encode_response(reply, way.source_dialect))
-    return _whole(events, way, edits)
+    if context.source == context.to:
+        reply = replace(fold(_all_edited(list(events), edits), context.to), created=context.created)
+        return Translated(FORMATS[context.to].bodies.encode_response(reply, context.source_dialect))
+    return _whole(events, context, edits)
 
 
-def stream_reply(reply: Reply, way: Way) -> Translated:
+def stream_reply(reply: Reply, context: ResponseContext) -> Translated:
     """A stream made from a whole response."""
-    if way.source == way.to:
-        encoder = FORMATS[way.to].stream_encoder(way.source_dialect)
-        events = reply_events(replace(reply, created=way.created))
+    if context.source == context.to:
+        encoder = FORMATS[context.to].stream_encoder(context.source_dialect)
+        events = reply_events(replace(reply, created=context.created))
         return Translated(b"".join([*map(encoder.encode, events), encoder.finish()]))
-    translator = StreamTranslator(way)
+    translator = StreamTranslator(context)
     chunk = translator.end(reply_events(reply))
     return Translated(chunk.data + chunk.ending, translator.findings)
 
 
-def _whole(events: Iterable[Event], way: Way, edits: EditsEvents | None = None) -> Translated:
-    outward = Outward(way._replace(wants_usage=True))
-    said = [one for event in events for one in outward.take(event)]
-    folded = fold(_all_edited([*said, *outward.finish()], edits), way.to)
-    if "one_text" in FORMATS[way.to].quirks:
+def _whole(events: Iterable[Event], context: ResponseContext, edits: EditsEvents | None = None) -> Translated:
+    translator = ResponseTranslator(context._replace(wants_usage=True))
+    translated = [one for event in events for one in translator.take(event)]
+    folded = fold(_all_edited([*translated, *translator.finish()], edits), context.to)
+    if "one_text" in FORMATS[context.to].quirks:
         folded = replace(folded, candidates=tuple(_in_one_field(one) for one in folded.candidates))
-    return Translated(FORMATS[way.to].bodies.encode_response(folded, way.dialect), tuple(outward.findings))
+    return Translated(FORMATS[context.to].bodies.encode_response(folded, context.dialect), tuple(translator.findings))
 
 
 def _in_one_field(candidate: Candidate) -> Candidate:
@@ -94,12 +94,12 @@ def _in_one_field(candidate: Candidate) -> Candidate:
     thoughts = [item.text for item in items if isinstance(item, ReasoningText)]
     texts = [item.text for item in items if isinstance(item, Text)]
     rest = [item for item in items if not isinstance(item, (*REASONING_KINDS, Text))]
-    said: list[Item] = []
+    first: list[Item] = []
     if thoughts:
-        said.append(ReasoningText("\n\n".join(thoughts)))
+        first.append(ReasoningText("\n\n".join(thoughts)))
     if texts:
-        said.append(Text("".join(texts)))
-    return replace(candidate, turn=replace(candidate.turn, items=(*said, *rest)))
+        first.append(Text("".join(texts)))
+    return replace(candidate, turn=replace(candidate.turn, items=(*first, *rest)))
 
 
 class EditsEvents(Protocol):
@@ -120,32 +120,34 @@ class Chunk(NamedTuple):
 class StreamTranslator:
     """Events of an upstream in, a stream for the client out. With `keeps_answer` it is also there as a whole."""
 
-    def __init__(self, way: Way, edits: EditsEvents | None = None, *, keeps_answer: bool = False) -> None:
-        self._way = way
+    def __init__(
+        self, context: ResponseContext, edits: EditsEvents | None = None, *, keeps_answer: bool = False
+    ) -> None:
+        self._context = context
         self._edits = edits
-        self._encoder = FORMATS[way.to].stream_encoder(way.dialect)
-        self._outward = Outward(way)
+        self._encoder = FORMATS[context.to].stream_encoder(context.dialect)
+        self._translator = ResponseTranslator(context)
         self._kept: list[Event] | None = [] if keeps_answer else None
         self._is_ending = False
         self._has_failed = False
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(self._outward.findings)
+        return tuple(self._translator.findings)
 
     def take(self, events: list[Event]) -> Chunk:
         """More of the stream. Nearly always that is more of one item, which is told at once."""
         if len(events) == 1 and self._edits is None and not self._is_ending and not self._has_failed:
-            grown = self._outward.grown(events[0])
+            grown = self._translator.grown(events[0])
             if grown is not None:
                 return Chunk(self._encoder.encode(grown), b"")
-        return self._chunk(_edited([one for event in events for one in self._outward.take(event)], self._edits))
+        return self._chunk(_edited([one for event in events for one in self._translator.take(event)], self._edits))
 
     def end(self, events: Iterable[Event]) -> Chunk:
         """The upstream has ended, with these."""
-        said = [one for event in events for one in self._outward.take(event)]
-        said = _edited([*said, *self._outward.finish()], self._edits)
-        chunk = self._chunk([*said, *(self._edits.finish() if self._edits is not None else ())])
+        last_events = [one for event in events for one in self._translator.take(event)]
+        last_events = _edited([*last_events, *self._translator.finish()], self._edits)
+        chunk = self._chunk([*last_events, *(self._edits.finish() if self._edits is not None else ())])
         last = b"" if self._has_failed else self._encoder.finish()
         self._is_ending = self._is_ending or bool(last)
         return chunk._replace(ending=chunk.ending + last)
@@ -153,21 +155,21 @@ class StreamTranslator:
     def fail(self, message: str) -> bytes:
         """An error of ours in mid-stream, as the client's format tells it."""
         self._has_failed = True
-        return self._encoder.encode(Failed(error_event(ErrorReply(502, message), self._way.to)))
+        return self._encoder.encode(Failed(error_event(ErrorReply(502, message), self._context.to)))
 
     def take_answer(self) -> bytes:
         """The whole answer, once, when its end was told; empty before and after."""
         if not self._kept or not self._is_ending:
             return b""
         events, self._kept = self._kept, None
-        return FORMATS[self._way.to].bodies.encode_response(fold(events, self._way.to), self._way.dialect)
+        return FORMATS[self._context.to].bodies.encode_response(fold(events, self._context.to), self._context.dialect)
 
-    def _chunk(self, said: list[Event]) -> Chunk:
+    def _chunk(self, events: list[Event]) -> Chunk:
         if self._kept is not None:
-            self._kept += without_deltas(said)
+            self._kept += without_deltas(events)
         data: list[bytes] = []
         ending: list[bytes] = []
-        for event in said:
+        for event in events:
             if self._has_failed:
                 break  # nothing follows an error
             self._is_ending = self._is_ending or (isinstance(event, TurnDone) and event.finish is not None)

@@ -35,7 +35,7 @@ export function RequestDetail({ id, version = "", back, isWhole }) {
 function Explained({ request, isWhole }) {
   const refusal = request.tried.flatMap((attempt) => attempt.refusals.map((one) => ({ ...one, by: attempt.provider }))).at(-1);
   return html`
-    <p class="cause">${request.summary}</p>
+    <p class="cause">${refusal ? request.summary.replace(/; remedy: [^;)]*/, "") : request.summary}</p>
     ${refusal && html`<${Said} refusal=${refusal} />`}
     <div class="bar">
       ${!isWhole && html`<a class="button" href=${requestPlace(request.id)}>Open</a>`}
@@ -88,7 +88,7 @@ function Timeline({ request }) {
     <${Moment} at=${0} words=${html`<span>${clock(request.at)}: ${request.client || "a client"} asks for <b>${request.model || request.path}</b>
       ${request.isStreaming ? " as a stream" : ""}${request.format && ` in ${request.format}`}</span>`} />
     ${request.tried.map((attempt) => html`<${Attempt} attempt=${attempt} />`)}
-    ${request.firstByteMs !== null && html`<${Moment} at=${request.firstByteMs} kind="good" words="the first byte of the answer goes to the client" />`}
+    ${request.firstByteMs !== null && html`<${Moment} at=${request.firstByteMs} words="the first byte of the answer goes to the client" />`}
     ${request.phase === "done"
       ? html`<${Moment} at=${request.totalMs} kind=${request.status < 400 ? "good" : "bad"} words=${html`<span>over: <b>${request.status || "no answer"}</b></span>`} />`
       : html`<${Moment} at=${request.totalMs} kind="beating" words=${request.phase === "streaming" ? "streaming…" : "waiting for the answer…"} />`}

@@ -37,7 +37,7 @@ class Sealing(NamedTuple):
         return self.sealer.seal(Opened(self.provenance, items, places, self.prefix, self.created_at))
 
 
-class Way(NamedTuple):
+class ResponseContext(NamedTuple):
     """From where to where: formats and dialects, ids, names of tools, and what the client was told before.
 
     `name` is the answer's own, where the client may ask for it again by that; else it has the one its maker gave it.
@@ -62,9 +62,9 @@ class Unsealed:
     thought to every blank. They go back with the reasoning of their turn: where that has none, nobody asks for them.
     """
 
-    def __init__(self, way: Way) -> None:
-        self._way = way
-        self._has_calls = FORMATS[way.to].envelope_slot == "call"
+    def __init__(self, context: ResponseContext) -> None:
+        self._context = context
+        self._has_calls = FORMATS[context.to].envelope_slot == "call"
         self._held: list[Held] = []
         self._has_reasoning = False
 
@@ -78,8 +78,8 @@ class Unsealed:
 
     def sealed(self) -> Seal | None:
         """All of it in one envelope."""
-        sealing = self._way.sealing
+        sealing = self._context.sealing
         if sealing is None or not self._has_reasoning:
             return None
         token, self._held = sealing.token(self._held), []
-        return Seal(token, self._way.dialect.reasoning_format) if token else None
+        return Seal(token, self._context.dialect.reasoning_format) if token else None

@@ -1,6 +1,6 @@
 """What an upstream says, as a client's format can hold it, event by event.
 
-    upstream's events ── Outward ──> events that the client's encoder takes
+    upstream's events ── ResponseTranslator ──> events that the client's encoder takes
 
 Each answer of a response has its `AnswerTranslator`; here is what stands around them: the name of the response, usage,
 failures.
@@ -16,7 +16,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
 from thoughtline.translation.answers import AnswerTranslator
 from thoughtline.translation.errors import error_in_stream
-from thoughtline.translation.ways import Way
+from thoughtline.translation.response_context import ResponseContext
 from thoughtline.values.events import (
     CallDelta,
     Event,
@@ -33,13 +33,13 @@ from thoughtline.values.events import (
 from thoughtline.values.items import NO_RAW
 
 
-class Outward:
+class ResponseTranslator:
     """Events of an upstream in, events for a client out."""
 
-    def __init__(self, way: Way) -> None:
-        self._way = way
-        self._to = FORMATS[way.to]
-        self._goes_on = "goes_on_after_finish" in FORMATS[way.source].quirks
+    def __init__(self, context: ResponseContext) -> None:
+        self._context = context
+        self._to = FORMATS[context.to]
+        self._goes_on = "goes_on_after_finish" in FORMATS[context.source].quirks
         self._answers: dict[int, AnswerTranslator] = {}
         self._ended: dict[int, TurnDone] = {}
         self._usage: UsageReported | None = None
@@ -64,7 +64,7 @@ class Outward:
             case UsageReported():
                 return self._used(event)
             case Failed():
-                return [*self._start(Started()), Failed(error_in_stream(event.error, self._way))]
+                return [*self._start(Started()), Failed(error_in_stream(event.error, self._context))]
             case Other():
                 return [event] if self._is_started else []
             case TurnDone() if self._goes_on:
@@ -85,18 +85,18 @@ class Outward:
         if self._is_started:
             return []
         self._is_started = True
-        if self._way.name:
-            return [Started(self._way.name, event.model, self._way.created)]
+        if self._context.name:
+            return [Started(self._context.name, event.model, self._context.created)]
         prefix = self._to.response_prefix
-        name = "".join(one if one.isalnum() or one in "-_" else "-" for one in event.id or self._way.ids.salt)
+        name = "".join(one if one.isalnum() or one in "-_" else "-" for one in event.id or self._context.ids.salt)
         name = name if name.startswith(prefix) else prefix + name
-        return [Started(name, event.model, self._way.created)]
+        return [Started(name, event.model, self._context.created)]
 
     def _used(self, event: UsageReported) -> list[Event]:
         plain = UsageReported(replace(event.usage, raw=NO_RAW))
         if "usage_last" not in self._to.quirks:
             return [plain]
-        self._usage = plain if self._way.wants_usage else None
+        self._usage = plain if self._context.wants_usage else None
         return []
 
     def _answer(self, event: TextDelta | ReasoningDelta | CallDelta | ItemDone | Noted | TurnDone) -> list[Event]:
@@ -104,6 +104,6 @@ class Outward:
             return []
         answer = self._answers.get(event.choice)
         if answer is None:
-            answer = self._answers[event.choice] = AnswerTranslator(event.choice, self._way, self.findings)
+            answer = self._answers[event.choice] = AnswerTranslator(event.choice, self._context, self.findings)
         answer.take(event)
         return answer.given()

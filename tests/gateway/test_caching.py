@@ -1,0 +1,48 @@
+"""What was worked out before: bounded, and of these settings alone."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tests.gateway.counting import Client, MadeUp, with_gateway
+from thoughtline.gateway.caching import MAX_ENTRY_BYTES, MOST_ENTRIES, Cache
+from thoughtline.gateway.state import with_settings
+
+ANSWER = b'{"id":"1","model":"m","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}'
+ASKED = b'{"model":"deepseek-v4-pro","messages":[{"role":"user","content":"hi"}]}'
+
+
+def test_it_is_emptied_when_it_is_full() -> None:
+    """However many different values come, no more than so many are kept."""
+    cache: Cache[int, str] = Cache()
+    for number in range(3 * MOST_ENTRIES):
+        assert cache.keep(number, str(number)) == str(number)
+        assert cache[number] == str(number)
+        assert len(cache) <= MOST_ENTRIES
+
+
+def test_what_is_made_of_long_values_is_not_kept() -> None:
+    """Clients choose the values, and must not choose how much is held."""
+    cache: Cache[str, int] = Cache()
+    assert cache.keep("a", 1, MAX_ENTRY_BYTES + 1) == 1
+    assert not cache
+    cache.keep("a", 1, MAX_ENTRY_BYTES)
+    assert cache == {"a": 1}
+
+
+def test_other_settings_begin_with_empty_caches() -> None:
+    """What was chosen and where it went is asked anew after a reload."""
+
+    async def use(client: Client) -> None:
+        await client.ask(ASKED)
+        before = client.app.state
+        caches = before.caches
+        assert all((caches.routes, caches.visitors, caches.choices, caches.accounts, caches.addresses))
+        client.app.state = with_settings(before, replace(before.settings, tags="lift"))
+        caches = client.app.state.caches
+        assert not any((caches.routes, caches.visitors, caches.choices, caches.accounts, caches.addresses))
+        await client.ask(ASKED)
+        (chosen,) = client.app.state.caches.choices.values()
+        assert chosen.targets[0].tags == "lift"
+
+    with_gateway(MadeUp([ANSWER]), use)

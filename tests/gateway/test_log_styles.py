@@ -1,0 +1,126 @@
+"""Lines of the log: in words and in JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from thoughtline.gateway.admin.trail import AdminLine
+from thoughtline.gateway.journal import JsonLog, Line
+from thoughtline.gateway.log_styles import TextLog, style_of
+from thoughtline.gateway.masking import masked_words
+from thoughtline.terminal import Level, LogOptions
+
+ID = "0123456789abcdef"
+
+
+def line(status: int = 200, **more: Any) -> Line:
+    told: dict[str, Any] = {
+        "at": 0.0,
+        "request": ID,
+        "tenant": "t",
+        "method": "POST",
+        "route": "generate",
+        "provider": "kimi",
+        "format": "openai_chat",
+        "model": "k3",
+        "status": status,
+        **more,
+    }
+    return Line(**told)
+
+
+def words(log: TextLog, told: Line, refusal: str = "") -> str:
+    text = log.request(told, refusal)
+    assert text is not None
+    return text.decode()
+
+
+DONE = [
+    ({"restored": 1}, "restored 1 turn"),
+    ({"restored": 3, "missing": 1}, "restored 3 turns, nothing found for 1 turn"),
+    ({"blank": 2, "inherited": 1}, "inherited for 1 turn, left 2 turns blank"),
+    ({"stripped": 1, "checkpoints": 2}, "stripped 1 turn, quoted 2 checkpoints"),
+    ({"handoff": "glm/glm-5", "attempts": 2}, "taken over from glm/glm-5, asked 2 targets"),
+    ({"store": "degraded", "note": "the upstream broke off"}, "the upstream broke off, store degraded"),
+    ({"code": "client_gone"}, "client gone"),
+]
+
+
+@pytest.mark.parametrize(("counts", "expected"), DONE)
+def test_what_was_done(counts: dict[str, Any], expected: str) -> None:
+    """In the words of the documentation."""
+    assert f"  {expected}  {ID}" in words(TextLog(LogOptions("text")), line(**counts))
+
+
+def test_a_healed_request_says_of_what() -> None:
+    """The provider's sentence stands behind it."""
+    told = words(TextLog(LogOptions("text")), line(healed=1), "reasoning_content is missing in message 2")
+    assert "healed once: reasoning_content is missing in message 2" in told
+
+
+def test_a_route_is_named() -> None:
+    """Before the target that it led to."""
+    assert "fast → kimi/k3" in words(TextLog(LogOptions("text")), line(via="fast"))
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+@pytest.mark.parametrize(
+    ("told", "is_wrong"), [(line(), False), (line(400), True), (line(0), True), (line(store="degraded"), True)]
+)
+def test_quiet_is_what_went_wrong(format: str, told: Line, is_wrong: bool) -> None:
+    """In both formats."""
+    style = style_of(LogOptions("text" if format == "text" else "json", "quiet"))
+    assert (style.request(told, "") is not None) is is_wrong
+    assert style.begun(told) is None
+    assert style.event("goodbye", "") is None
+    assert style.event("settings not reloaded", "why") is not None
+
+
+def test_json_has_no_words_of_the_provider() -> None:
+    """Those may quote what somebody wrote."""
+    told = JsonLog().request(line(400), "a sentence")
+    assert told is not None
+    assert "sentence" not in told.decode()
+    assert json.loads(told)["status"] == 400
+
+
+ADMIN = [("GET", 200, "normal", False), ("GET", 401, "normal", True), ("PATCH", 200, "normal", True)]
+ADMIN += [("PATCH", 200, "quiet", False), ("GET", 401, "quiet", True), ("GET", 200, "verbose", True)]
+
+
+@pytest.mark.parametrize(("method", "status", "level", "is_told"), ADMIN)
+def test_the_admin_side(method: str, status: int, level: Level, is_told: bool) -> None:
+    """What was changed or refused: a dashboard that reads all the time would drown the rest."""
+    told = AdminLine("admin", 0.0, "token", method, path="/api/settings", address="127.0.0.1", status=status)
+    assert (TextLog(LogOptions("text", level)).note(told) is not None) is is_told
+
+
+def words_of(text: str) -> str:
+    return masked_words(text, 300)
+
+
+SECRETS = [
+    "sk-proj-abcdefgh12345678",
+    "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x",
+    "gAAAAABmR1Zk9cXo3l2kq0Tn6pVb8sYw",
+    "EqQBCkYIARgCKkDXk0QyT5/9rQ1v8mWb2cN4hJ7uLpSd6fGzXa3eKi",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_keys_and_seals_that_a_provider_quotes_are_masked(secret: str) -> None:
+    """Some repeat what they refused."""
+    told = words_of(f"Incorrect value: {secret}.")
+    assert secret[10:] not in told
+    assert "***" in told
+
+
+def test_sentences_stay_readable() -> None:
+    """Members, models and places are no secrets; what is long is cut."""
+    said = "messages.1.content.0: Expected `thinking`, but found `tool_use` (claude-opus-5-5, deepseek-v4-pro)"
+    assert words_of(said) == said
+    assert len(words_of("word " * 1000)) == 300
+    assert words_of("two\n lines") == "two lines"

@@ -1,0 +1,56 @@
+"""Lines for people: colours where they are wanted, and nothing that takes the terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from thoughtline.terminal import LogOptions, LogRow, counted, duration, is_coloured, printable, row_text
+
+
+class _Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "expected"),
+    [
+        (_Screen(), {}, True),
+        (_Screen(), {"NO_COLOR": ""}, True),
+        (_Screen(), {"NO_COLOR": "1"}, False),
+        (_Screen(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {}, False),
+    ],
+)
+def test_colours(stream: io.StringIO, environment: dict[str, str], expected: bool) -> None:
+    """On a terminal, unless somebody does not want them."""
+    assert is_coloured(stream, environment) is expected
+
+
+@pytest.mark.parametrize("text", ["a\x1b[31mb", "a\nb", "a\x9bb", "a\u202eb", "a\x07b"])
+def test_printable(text: str) -> None:
+    """One line, without what would move the cursor or ring a bell."""
+    assert printable(text).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.2, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3 * 3600 + 5, "3 h 5 s"), (90061, "1 d 1 h")]
+)
+def test_duration(seconds: float, said: str) -> None:
+    """The two largest units."""
+    assert duration(seconds) == said
+
+
+def test_counted() -> None:
+    """One, and many."""
+    assert (counted(1, "turn"), counted(2, "turn"), counted(0, "turn")) == ("1 turn", "2 turns", "0 turns")
+
+
+@pytest.mark.parametrize(("status", "colour"), [(200, "32"), (404, "33"), (500, "31"), (0, "31")])
+def test_the_status_has_a_colour(status: int, colour: str) -> None:
+    """Green, yellow, red."""
+    row = LogRow(0.0, status, 1.0, subject="m", format="f", words="w")
+    assert f"\x1b[{colour}m{status or '---'}\x1b[0m" in row_text(row, LogOptions("text", is_coloured=True))
+    assert "\x1b" not in row_text(row, LogOptions("text"))
