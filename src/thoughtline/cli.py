@@ -82,6 +82,7 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
     from thoughtline.commands.options import add_log_options, add_server_options
 
     add_server_options(parser)
+    parser.add_argument("--sim", metavar="NAME", help="play the provider, strictly, instead of asking a real one")
     add_log_options(parser)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import sqlite3
@@ -57,6 +58,11 @@ class Serving:
         for number in range(1, workers + 1):
             # A default that binds the loop's variable has no type.
             self.wait_for(lambda line, own=f"{number} of {workers}": "worker serves" in line and own in line)  # type: ignore[misc]
+
+    def lines(self) -> list[str]:
+        """What was said so far."""
+        with self._changed:
+            return list(self._lines)
 
     def forget(self) -> None:
         """What was said so far."""
@@ -294,3 +300,34 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         done = subprocess.run(asked, capture_output=True, env=home(tmp_path), timeout=WAIT_SECONDS, check=False)
     assert done.returncode == 2
     assert "--port" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_simulator_behind_it(tmp_path: Path, workers: str) -> None:
+    """`--sim` needs no key and no network, and what is printed to paste shows a turn that is put back."""
+    with serving(tmp_path, "--sim", "deepseek", "--workers", workers) as running:
+        running.wait_for(lambda line: line.startswith("curl") and "Are you sure" in line)
+        answers = [pasted(line) for line in running.lines() if line.startswith("curl")]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [answer.headers["x-thoughtline-replay"].partition(",")[0] for answer in answers] == [
+        "restored=0",
+        "restored=1",
+    ]
+
+
+def test_a_simulator_that_there_is_not(tmp_path: Path) -> None:
+    """The nearest one is named, and nothing starts."""
+    result = subprocess.run(
+        command(tmp_path, "--sim", "depseek"), capture_output=True, text=True, check=False, env=home(tmp_path)
+    )
+    assert (result.returncode, result.stderr) == (
+        2,
+        "thoughtline serve: no simulator depseek; did you mean deepseek?\n",
+    )
+
+
+def pasted(line: str) -> httpx.Response:
+    """What a shell's curl would ask."""
+    words = shlex.split(line)
+    headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
+    return httpx.post(words[2], content=words[words.index("-d") + 1], headers=headers)

@@ -9,11 +9,13 @@ import secrets
 import sys
 from pathlib import Path
 
+from msgspec.structs import replace
 from rich.console import Console
 from rich.markup import escape
 
 from thoughtline.addresses import server_url
 from thoughtline.commands.options import flags_of, log_options
+from thoughtline.commands.with_sim import RunningSim, start_sim, to_paste, unknown_sim
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
 from thoughtline.gateway.masking import masked_url
@@ -25,7 +27,14 @@ KEEPS_BODIES = "the last 50 requests are kept in memory with all that was said i
 
 
 def run(chosen: argparse.Namespace) -> int:
-    options = ServeOptions(chosen.config, flags_of(chosen), log=log_options(chosen))
+    flags, sim = flags_of(chosen), None
+    if chosen.sim:
+        if problem := unknown_sim(chosen.sim):
+            sys.stderr.write(f"thoughtline serve: {problem}\n")
+            return 2
+        sim = start_sim(chosen.sim)
+        flags = replace(flags, upstream=sim.url, provider=sim.provider)
+    options = ServeOptions(chosen.config, flags, log=log_options(chosen))
     try:
         settings = options.settings()
         folder = data_directory(os.environ, Path.home())
@@ -40,8 +49,24 @@ def run(chosen: argparse.Namespace) -> int:
     with listener:
         code = secrets.token_urlsafe(24)
         if options.log.level != "quiet":
-            show_banner(Console(stderr=True), settings, server_url(host, port), code, folder / FILE_NAME)
+            console, url = Console(stderr=True), server_url(host, port)
+            show_banner(console, settings, url, code, folder / FILE_NAME)
+            if sim is not None:
+                show_sim(console, url, sim)
         return 0 if serve(options._replace(admin_token=token, login_code=code), settings, listener) else 1
+
+
+def show_sim(console: Console, url: str, sim: RunningSim) -> None:
+    """What to do with a provider that is only played."""
+    lines = [
+        "",
+        f"  {sim.provider} is a strict simulator at {sim.url}: no key is needed.",
+        "  Paste both lines into another shell. The second request has lost what the model thought;",
+        "  x-thoughtline-replay in its answer says what was put back.",
+        "",
+        to_paste(url, sim.model),
+    ]
+    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
 
 def show_banner(console: Console, settings: Settings, url: str, code: str, token_file: Path) -> None:
