@@ -16,6 +16,12 @@ CODE = "good-once"
 FILE = Path("/data/admin-token")
 
 
+@pytest.fixture(autouse=True)
+def is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of the token is there."""
+    monkeypatch.setattr(Path, "exists", lambda path: path == FILE)
+
+
 def banner(settings: Settings, *, is_terminal: bool) -> str:
     told = io.StringIO()
     console = Console(file=told, force_terminal=is_terminal, width=400, color_system=None)

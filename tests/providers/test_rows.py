@@ -158,6 +158,8 @@ KNOWING = {
     "formats/openai_chat/message_encoder.py": "a member on Google's wire",
     "preserver.py": "the same member",
     "settings/example.py": "a file for people, which quotes names",
+    "line/middleware.py": "the name of Anthropic's own SDK, asked of the loaded modules",
+    "litellm.py": "LiteLLM's own names of providers",
 }
 
 

@@ -15,6 +15,7 @@ from thoughtline.commands.doctor.store import NAMESPACE, look_at_store
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.settings import Settings
 from thoughtline.stores import StoreSettings, open_store
+from thoughtline.stores.sqlite_schema import MIGRATIONS
 
 
 def at(folder: Path, settings: StoreSettings | None = None) -> Settings:
@@ -29,7 +30,7 @@ async def test_a_store_that_is_well(tmp_path: Path) -> None:
     """It is opened, written, read back, and left without a trace; layout, size and room are told."""
     found = await looked(at(tmp_path))
     assert {name: check.state for name, check in found.items()} == {"store": "ok", "store file": "ok", "disk": "ok"}
-    assert "layout 2" in found["store file"].message
+    assert f"layout {MIGRATIONS[-1].number}" in found["store file"].message
     store = await open_store(at(tmp_path).store_url)
     assert await store.notes(NAMESPACE) == ()
     await store.close()
