@@ -129,12 +129,12 @@ class Arrivals:
         """By identity."""
         if not self._by_digest:
             return {}
-        found: dict[bytes, tuple[Row, list[bytes]]] = {}
+        found: dict[bytes, tuple[Row, float, list[bytes]]] = {}
         for digest in digests:
             for identity, (row, expires_at) in self._by_digest.get(digest, {}).items():
                 if expires_at > now:
-                    found.setdefault(identity, (row, []))[1].append(digest)
-        return {identity: Hit(identity, row.data, by, 0, float("inf")) for identity, (row, by) in found.items()}
+                    found.setdefault(identity, (row, expires_at, []))[2].append(digest)
+        return {identity: Hit(identity, row.data, by, 0, end) for identity, (row, end, by) in found.items()}
 
     def _add(self, seq: int, at: float, rows: list[Row]) -> None:
         self._by_seq[seq] = (at, rows)
