@@ -32,7 +32,7 @@ def test_a_conversation_that_grows_asks_for_the_same() -> None:
 @pytest.mark.parametrize("change", [{"temperature": 0.6}, {"stop": "x"}, {"max_tokens": 9}, {"model": "n"}])
 def test_another_member_asks_for_something_else(change: dict[str, Any]) -> None:
     """Each body has what its own members say."""
-    members = {"model": "m", "messages": [], "temperature": 0.5}
+    members: dict[str, Any] = {"model": "m", "messages": [], "temperature": 0.5}
     first, other = asked(**members), asked(**(members | change))
     assert other is not first
     assert other.read != first.read
@@ -58,5 +58,5 @@ def test_tools_that_stand_in_a_conversation_are_its_own() -> None:
 
 def test_long_ones_are_not_kept() -> None:
     """What is kept stays small."""
-    members = {"model": "m", "messages": [], "user": "u", "metadata": {"long": "x" * 200_000}}
+    members: dict[str, Any] = {"model": "m", "messages": [], "user": "u", "metadata": {"long": "x" * 200_000}}
     assert asked(**members) is not asked(**members)
