@@ -9,7 +9,7 @@ PIP := $(BIN)/pip install --disable-pip-version-check
 CLIENTS := .clients/.installed
 SDKS := .venv-sdk/newest/.installed .venv-sdk/before/.installed
 
-.PHONY: run demo test test-clients test-library clients check format docs lock bench clean
+.PHONY: run demo test test-clients test-library clients test-browser browser check format docs lock bench clean
 
 # Flags: make run ARGS="--port 9000"
 run: $(RUNS)
@@ -26,6 +26,14 @@ clients: $(CLIENTS)
 # Nine coding agents from the npm registry, against the simulators. They take 2.3 GB of disk.
 test-clients: $(INSTALLED) $(CLIENTS)
 	$(BIN)/python -m pytest tests/clients -m ""
+
+# Chromium as it is on this machine, or Debian's.
+browser: $(INSTALLED)
+	$(BIN)/python -m tools.find_browser
+
+# The dashboard in a real browser, against a gateway and simulators.
+test-browser: browser
+	$(BIN)/python -m pytest tests/browser -m browser
 
 # The library inside SDKs and frameworks, the newest and the last major version before. They take 1 GB of disk.
 test-library: $(SDKS)

@@ -178,7 +178,9 @@ def told(prepared: Prepared) -> object:
     end = prepared.needed.end if prepared.needed else None
     plan = prepared.plan
     assert plan is not None
-    return prepared.outcome, plan.findings, plan.filler, end, provenance_of(prepared), prepared.contract
+    notes = sorted(plan.notes or (), key=lambda note: note.at)
+    done = (prepared.outcome, plan.findings, plan.filler, notes, prepared.missed)
+    return done, end, provenance_of(prepared), prepared.contract
 
 
 def items_of(saying: Saying, number: int, model: Model, contract: Contract) -> tuple[Item, ...]:

@@ -73,7 +73,11 @@ _word = msgspec.json.Decoder(str)
 
 def identity_of(tenant: str, headers: Mapping[bytes, bytes], body: bytes) -> Identity:
     """Who asks: the session is what the headers name, else what the body names."""
-    agent = next((_name(headers[name].decode("latin-1")) for name in _AGENTS if name in headers), None)
+    agent = None
+    for name in _AGENTS:
+        if name in headers:
+            agent = _name(headers[name].decode("latin-1"))
+            break
     if not _KNOWN_HEADERS.isdisjoint(headers):
         for name in _HEADERS:
             named = headers.get(name)

@@ -32,6 +32,11 @@ log = logging.getLogger(__name__)
 MAX_BYTES = 32 * 2**20
 """As much of a response as is read: a model's longest answer is well below 1 MB; images may be many."""
 
+STREAM_TYPES = frozenset(
+    {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
+)
+"""Content types of streams."""
+
 EditItems: TypeAlias = Callable[[tuple[Item, ...]], tuple[Item, ...]]
 
 

@@ -275,14 +275,6 @@ def test_probes_are_open(gateway: Managed, path: str) -> None:
     assert (head.status_code, head.content) == (200, b"")
 
 
-def test_the_page_says_what_this_is(gateway: Managed) -> None:
-    """A person with a browser learns where things are, and that the dashboard is not there."""
-    response = gateway.anyone.get("/")
-    assert response.headers["content-type"].startswith("text/html")
-    for words in ("thoughtline", "/api/openapi.json", "/metrics", "dashboard isn't there yet"):
-        assert words in response.text
-
-
 @pytest.mark.parametrize("path", [CACHE, "/api/settings", "/", "/metrics"])
 def test_answers_are_not_kept(gateway: Managed, path: str) -> None:
     """No proxy or browser keeps reasoning, nor guesses at its kind."""

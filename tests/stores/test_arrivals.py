@@ -125,6 +125,14 @@ async def test_a_locked_file_does_not_hold_the_loop(file: File) -> None:
     assert await found(store, 1) == (turn(1),)
 
 
+async def test_the_loop_waits_neither_for_locks_nor_for_checkpoints(file: File) -> None:
+    """Its connection gives up at once, and leaves checkpoints to the thread."""
+    store = await file.open()
+    assert store._appender is not None
+    for pragma in ("busy_timeout", "wal_autocheckpoint"):
+        assert store._appender._connection.execute(f"PRAGMA {pragma}").fetchone() == (0,)
+
+
 async def test_a_slow_file_is_written_aside(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a slow save the loop does not wait for the next; when one was quick, it appends again."""
     store = await file.open()
@@ -168,6 +176,7 @@ async def test_arrivals_that_were_damaged_hold_up_nothing(file: File, caplog: py
     connection.execute("UPDATE arrivals SET rows = x'c1' WHERE seq = 2")
     connection.commit()
     connection.close()
-    assert [len(await found(store, number)) for number in range(3)] == [1, 0, 1]
+    other = await file.open()
+    assert [len(await found(other, number)) for number in range(3)] == [1, 0, 1]
     assert (await store.stats()).disk_entries == 2
     assert "can't be read" in caplog.text

@@ -19,7 +19,7 @@ from thoughtline.stores.base import PERIOD
 from thoughtline.stores.layered import PROBE
 from thoughtline.stores.waiting import MAX_SECONDS, Waiting
 from thoughtline.values.errors import StoreUnavailable
-from thoughtline.values.records import Key, Record
+from thoughtline.values.records import Key, Record, RecordId
 
 
 class Gate:
@@ -149,6 +149,36 @@ async def test_a_known_key_takes_up_what_is_saved_here(bench: Bench) -> None:
     await bench.store.save([turn(2, at=START + 1, shared=("ok",))])
     assert len((await bench.store.find("tenant", [visible("ok")]))[visible("ok")]) == 2
     assert bench.gate.asked == 1
+
+
+async def test_a_turn_that_is_the_first_of_its_lineage_is_not_asked_for(bench: Bench) -> None:
+    """Its save has said so; but for who has never asked before, and for a second one."""
+    await bench.store.save([turn(1)])
+    await found(bench.store, 1)
+    for number in (2, 3):
+        assert await bench.store.save([turn(number)]) is Saved.DURABLE
+        assert await found(bench.store, number) == (turn(number),)
+    assert bench.gate.asked == 1
+    elsewhere = replace(turn(4, thought="another thought"), id=RecordId("another"))
+    await bench.gate._store.save([elsewhere])
+    await bench.store.save([turn(4)])
+    assert len(await found(bench.store, 4)) == 2
+    assert bench.gate.asked == 2
+
+
+async def test_a_first_turn_that_another_process_deletes(bench: Bench) -> None:
+    """While it is being saved, or after: it is not answered for what its save has said."""
+    await bench.store.save([turn(1)])
+    await found(bench.store, 1)
+    bench.gate.holds = asyncio.Event()
+    saving = asyncio.create_task(bench.store.save([turn(2)]))
+    await bench.gate.is_held.wait()
+    bench.clock.advance(1)
+    await bench.gate._store.delete(Filter(call_id="call_2"))
+    bench.gate.holds.set()
+    await saving
+    bench.gate.holds = None
+    assert await found(bench.store, 2) == ()
 
 
 async def test_a_record_pushed_out_makes_its_keys_unknown(tmp_path: Path) -> None:

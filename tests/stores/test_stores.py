@@ -25,7 +25,7 @@ async def test_a_turn_is_found_by_each_of_its_keys(anywhere: Place) -> None:
     store = await anywhere.open()
     record = turn(1, shared=("a", "b"))
     saved = await store.save([record])
-    assert saved is (Saved.IN_MEMORY if anywhere.url.startswith("memory") else Saved.DURABLE)
+    assert saved in ({Saved.IN_MEMORY} if anywhere.url.startswith("memory") else {Saved.DURABLE, Saved.FIRST})
     assert await store.find("tenant", record.keys) == dict.fromkeys(record.keys, (record,))
 
 

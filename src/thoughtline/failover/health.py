@@ -21,6 +21,7 @@ class TargetHealth:
 
     def __init__(self, terms: BreakerTerms | None = None) -> None:
         self.breakers = Breakers(terms)
+        self.asked = self.breakers.asked
         self.keys = KeyRing()
         self._affinity = Affinity()
 
@@ -36,9 +37,6 @@ class TargetHealth:
         """The targets of a route in the order to ask them. `made_by` made the latest turn, if its record says so."""
         stays_with = made_by if made_by in targets else self._affinity.get(f"{route}/{conversation}")
         return order(targets, weights, conversation, stays_with=stays_with, breakers=self.breakers, now=now)
-
-    def asked(self, target: str, now: float) -> None:
-        self.breakers.asked(target, now)
 
     def answered(self, route: str, target: str, conversation: str) -> None:
         """The conversation, if it has a name, stays with this target."""

@@ -19,6 +19,7 @@ from thoughtline.gateway.admin.dispatch import serve as serve_managed
 from thoughtline.gateway.admission import Connections
 from thoughtline.gateway.asgi import Receive, Scope, Send, send_json
 from thoughtline.gateway.checking import checked
+from thoughtline.gateway.dashboard import is_view
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
@@ -75,6 +76,8 @@ class Gateway:
             return self._live(receive, send) if scope["type"] == "lifespan" else asyncio.sleep(0)
         state, method, path = self.state, scope["method"], scope["path"]
         raw = scope.get("raw_path") or path.encode("latin-1", "replace")
+        if is_view(scope, state.settings.providers):
+            return serve_managed(state, {**scope, "path": "/", "raw_path": b"/"}, receive, send)
         if len(raw) <= MAX_PATH_BYTES and is_managed(path):  # which says itself what it can be asked
             return serve_managed(state, scope, receive, send)
         if method in _NEVER_SERVED or len(raw) > MAX_PATH_BYTES:

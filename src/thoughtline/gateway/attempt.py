@@ -69,7 +69,7 @@ class ErrorResponse(NamedTuple):
     @property
     def plain(self) -> bytes:
         """Its body without compression; empty if that can't be undone."""
-        encoding = self.response.header("content-encoding")
+        encoding = self.response.encoding
         try:
             return unpacked(self.body, encoding, MAX_REFUSAL_BYTES) if encoding else self.body
         except ThoughtlineError:
@@ -80,9 +80,23 @@ class Attempt:
     """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
 
     `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
-    What explains it, when somebody asks, begins as nothing.
+    What it becomes, and what explains it when somebody asks, begins as nothing. Beyond thirty attributes of its
+    own an object takes four times the memory, so what stays as it is is not set.
     """
 
+    conversation = b""
+    terms: Terms | None = None
+    tags: TagMode = "off"
+    names = NO_NAMES
+    prepared: Prepared | None = None
+    outcome = Outcome()
+    problem: DecodeError | EncodeError | None = None
+    refusal: ErrorResponse | None = None
+    is_rewritten = False
+    estimate: bytes | None = None
+    upstream_seconds = 0.0
+    bytes_up = 0
+    _due = 0.0
     started_at = 0.0
     sends = 0
     status = 0
@@ -115,20 +129,7 @@ class Attempt:
         self.client = ClientFormat(wire.name, route.is_streaming, wire.stream_query not in incoming.query)
         self.is_plain = route.format is not None and "content_in_parts" in wire.quirks and self._takes_plain_content()
         self.body = incoming.body
-        self.conversation = b""
-        self.terms: Terms | None = None
-        self.tags: TagMode = "off"
-        self.names = NO_NAMES
-        self.prepared: Prepared | None = None
-        self.outcome = Outcome()
-        self.problem: DecodeError | EncodeError | None = None
-        self.refusal: ErrorResponse | None = None
-        self.is_rewritten = False
         self.is_streaming = route.is_streaming
-        self.estimate: bytes | None = None
-        self.upstream_seconds = 0.0
-        self.bytes_up = 0
-        self._due = 0.0
 
     def _account(self) -> str:
         accounts, shown = self.state.caches.accounts, self.key or self._credential
@@ -143,9 +144,11 @@ class Attempt:
 
     def send_instead(self, prepared: Prepared) -> None:
         """What is sent from now on, and what there is to tell of it."""
-        self.prepared, self.outcome, self.problem = prepared, prepared.outcome, prepared.problem
-        self.contract, self.corrections = prepared.contract, prepared.corrections
-        self.was_healed = prepared.healings > 0
+        self.prepared, self.outcome, self.contract = prepared, prepared.outcome, prepared.contract
+        if prepared.problem is not self.problem:
+            self.problem = prepared.problem
+        if prepared.corrections or prepared.healings or self.was_healed:
+            self.corrections, self.was_healed = prepared.corrections, prepared.healings > 0
         self.notes = prepared.plan.notes if prepared.plan is not None else None
 
     @property
@@ -193,7 +196,8 @@ class Attempt:
             await response.close()
             self.send_instead(healed)
             response = await self._send()
-        self.refusal = None
+        if self.refusal is not None:
+            self.refusal = None
         if self.prepared.healings and self.state.settings.replay.learn:
             await self.state.replayer.keep_lessons(self.prepared)
         return response

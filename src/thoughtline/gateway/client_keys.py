@@ -142,7 +142,7 @@ class ClientKeys:
         """The same if the settings said this."""
         if said is not None:
             return said
-        if self._is_marked or not self.is_empty:
+        if self._is_marked or self._keys or self._unreadable:
             return True
         return False if self.is_certain else None
 

@@ -34,7 +34,8 @@ async def prepare(attempt: Attempt) -> None:
         if client.held is not None:
             check_held(attempt.incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
         header = attempt.incoming.headers.get(HEADER)
-        attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
+        if header or target.terms is not None:
+            attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
     if not attempt.is_translated:
         await _restored(attempt)
     else:
@@ -129,7 +130,8 @@ async def _restored(attempt: Attempt) -> None:
     attempt.send_instead(prepared)
     if prepared.transcript is not None:
         attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
-        attempt.is_rewritten = streams_only and not attempt.is_streaming
+        if streams_only and not attempt.is_streaming:
+            attempt.is_rewritten = True
 
 
 def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:

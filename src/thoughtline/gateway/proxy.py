@@ -48,9 +48,7 @@ from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome
-from thoughtline.watching import StreamWatch, Watch, log_problem
-
-_STREAMS = {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
+from thoughtline.watching import STREAM_TYPES, StreamWatch, Watch, log_problem
 
 
 class Exchange:
@@ -252,11 +250,12 @@ class Exchange:
     async def _pass_down(self, attempt: Attempt | None, response: UpstreamResponse, send: Send) -> None:
         """Pass an answer on. One that has to be translated whole may fail at that, and another target be asked."""
         state, is_stream = self._state, _is_stream(attempt, response)
-        headers, stages, watch, conversation = self._headers_of(response), Down(), None, b""
+        headers = [*response_headers(response.headers), *self._own_headers()]
+        stages, watch, conversation = Down(), None, b""
         if attempt is not None and attempt.prepared is not None:
             conversation = attempt.conversation
             if attempt.prepared.transcript is not None and attempt.is_generating and response.status == 200:
-                if len(attempt.prepared.body) <= LONG_BYTES:
+                if len(attempt.prepared.transcript.body) <= LONG_BYTES:
                     watch = _watch(attempt, attempt.prepared, is_stream=is_stream)
                 else:
                     watch = await state.work(partial(_watch, attempt, attempt.prepared, is_stream=is_stream))
@@ -275,6 +274,7 @@ class Exchange:
         began = time.perf_counter()
         try:
             if counts:
+                response.forget_head()
                 state.journal.stream(1)
                 state.journal.begun(lambda: self.told().line)
             await relay.run(send, partial(self._save, watch, conversation))
@@ -427,8 +427,8 @@ class Exchange:
 
 def _is_stream(attempt: Attempt | None, response: UpstreamResponse) -> bool:
     """By what the answer says of itself; where that is nothing, by what was asked for."""
-    kind = response.header("content-type").partition(";")[0].strip().lower()
-    if kind in _STREAMS:
+    kind = response.kind
+    if kind in STREAM_TYPES:
         return True
     is_asked = attempt is not None and attempt.is_streaming
     return is_asked and (

@@ -81,7 +81,8 @@ class Relay:
     @property
     def tokens(self) -> TokenCounts | None:
         """As the provider counts them, if it has told."""
-        usage = self.watch.usage if self.watch is not None else None
+        reader = self._down.reader
+        usage = reader.watch.usage if reader is not None and reader.watch is not None else None
         return None if usage is None else (usage.input, usage.output, usage.reasoning, usage.cached)
 
     @property

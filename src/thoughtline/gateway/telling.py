@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.incoming import Incoming
@@ -18,7 +19,7 @@ _MAX_PATH = 300
 _MAX_AGENT = 200
 
 
-class SoFar(NamedTuple):
+class SoFar(Struct, frozen=True, gc=False):
     """What the exchange itself knows of how it goes; `store` is how that is, `code` that of an error of ours."""
 
     status: int
@@ -59,7 +60,7 @@ def line_of(
         captured=so_far.captured,
         upstream_ms=outcome.upstream_ms,
         own_ms=outcome.own_ms,
-        bytes_up=sum([attempt.bytes_up for attempt in attempts]),
+        bytes_up=last.bytes_up if last and len(attempts) == 1 else sum([attempt.bytes_up for attempt in attempts]),
         bytes_down=relay.bytes_down if relay else 0,
         attempts=len(attempts),
         store=so_far.store,

@@ -65,7 +65,7 @@ class UpstreamResponse:
         pool.under_way += 1
         self._request = request
         self._reader = response.body_reader
-        self._ahead: deque[bytes] = deque()
+        self._ahead: list[bytes] = []
         self._is_over = False
         self._is_cut = False
         self.status = response.status
@@ -74,6 +74,8 @@ class UpstreamResponse:
         except ValueError:
             self.headers = _ascii_only(response.headers)
         first = self._first = dict(reversed(self.headers))
+        self.kind = first.get("content-type", "").partition(";")[0].strip().lower()
+        """What it says of its body, without parameters."""
         length = "" if "transfer-encoding" in first else first.get("content-length", "")
         is_told = length.isascii() and length.isdigit() and response.version == "HTTP/1.1"
         self._left = int(length) if is_told else None
@@ -92,10 +94,14 @@ class UpstreamResponse:
         """The first of this name. The client gives names in lower case."""
         return self._first.get(name, "")
 
+    def forget_head(self) -> None:
+        """Who passes it on has it: it need not stay for as long as the body takes."""
+        self.headers, self._first = [], {}
+
     async def read(self) -> bytes | None:
         """The next piece as it came, or None after the last."""
         if self._ahead:
-            return self._ahead.popleft()
+            return self._ahead.pop(0)
         if self._is_cut:
             raise UpstreamCut
         if self._is_over:
@@ -162,14 +168,14 @@ class LeftAlone:
     """
 
     def __init__(self) -> None:
-        self._until: dict[str, deque[float]] = {}
+        self.until: dict[str, deque[float]] = {}
 
     def check(self, caller: str, now: float) -> None:
-        left = self._until.get(caller)
+        left = self.until.get(caller)
         while left and left[0] <= now:
             left.popleft()
         if left is not None and not left:
-            del self._until[caller]
+            del self.until[caller]
         if left and len(left) >= MOST_LEFT_ALONE:
             raise Declined(
                 429,
@@ -180,7 +186,7 @@ class LeftAlone:
             )
 
     def add(self, caller: str, until: float) -> None:
-        self._until.setdefault(caller, deque()).append(until)
+        self.until.setdefault(caller, deque()).append(until)
 
 
 class Upstreams:
@@ -203,12 +209,15 @@ class Upstreams:
     ) -> UpstreamResponse:
         """Ask, and return when the provider has begun to answer. Raises `Declined` if it doesn't."""
         timeouts, began = provider.timeouts, time.monotonic()
-        self._left_alone.check(caller, began)
+        if self._left_alone.until:
+            self._left_alone.check(caller, began)
         # The HTTP client's own timer runs for the longer one of the two, see `_built`.
         needs_timer = timeouts.first_byte < timeouts.read
         for _ in range(_MOST_STALE):
             pool = self._pool(timeouts, url)
-            request = _request(pool.client, method, url, headers, body)
+            builder = pool.client.request(method, url).headers(headers)
+            builder = builder.body_bytes(body) if body else builder
+            request = builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
             pool.under_way += 1
             try:
                 begun = _begun_in_time(request, timeouts) if needs_timer else request.__aenter__()
@@ -247,13 +256,6 @@ class Upstreams:
 async def _begun_in_time(request: StreamRequest, timeouts: Timeouts) -> Response:
     async with asyncio.timeout(timeouts.first_byte):
         return await request.__aenter__()
-
-
-def _request(client: Client, method: str, url: str, headers: list[tuple[str, str]], body: bytes) -> StreamRequest:
-    builder = client.request(method, url).headers(headers)
-    if body:
-        builder = builder.body_bytes(body)
-    return builder.streamed_read_buffer_limit(_READ_AHEAD_BYTES).build_streamed()
 
 
 def _ascii_only(headers: HeaderMap) -> list[tuple[str, str]]:

@@ -28,11 +28,9 @@ from thoughtline.prepared import Prepared
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
 from thoughtline.values.records import Record
-from thoughtline.watching import log_problem
+from thoughtline.watching import STREAM_TYPES, log_problem
 
 log = logging.getLogger(__name__)
-
-_STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream"})
 
 
 class ExchangeState:
@@ -141,7 +139,7 @@ class ExchangeState:
         """By what the answer says of itself; where that is nothing, by what was asked for."""
         is_asked = self._is_streaming or (prepared.transcript is not None and prepared.transcript.is_streaming)
         has_arrays = bool(FORMATS[prepared.destination.format].stream_query)
-        return kind in _STREAMS or (is_asked and (kind != "application/json" or has_arrays))
+        return kind in STREAM_TYPES or (is_asked and (kind != "application/json" or has_arrays))
 
     def _taken(self) -> tuple[Record, ...]:
         return self._reader.take(time.time(), self.outcome) if self._reader is not None else ()

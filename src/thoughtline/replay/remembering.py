@@ -43,6 +43,9 @@ FEW = 4
 IDLE_SECONDS = 3600.0
 """Agents go on within minutes, people within the hour."""
 
+MOST_NEW_BYTES = 512 * 2**10
+"""A short body is looked at on the loop, in a millisecond or two; a longer one is worked through as a whole, aside."""
+
 FINE = 16
 """Steps at the end that have a segment each; so many of those before them share one."""
 
@@ -323,8 +326,10 @@ def total(some: Sequence[Segment]) -> Weight:
 def _cut(body: bytes, start: int, conversation: KnownConversation) -> Cut | None:
     segments = conversation.segments[: conversation.shared(body, start)]
     end = start + sum([len(segment.client) for segment in segments])
+    if not segments or len(body) - (end - start) > MOST_NEW_BYTES:
+        return None
     short = body[:start] + body[end:]
-    if not segments or not total(segments).plus(weight_of(short)).is_read:
+    if not total(segments).plus(weight_of(short)).is_read:
         return None
     listed = _listed(short, start, conversation.index[1])
     return Cut(conversation, segments, short, listed) if listed is not None else None

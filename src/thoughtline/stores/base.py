@@ -44,6 +44,8 @@ class Saved(Enum):
     """What is true of a record when `save` returns."""
 
     DURABLE = "durable"
+    FIRST = "first"
+    """Durable, and no lineage of theirs has another record: told by a durable store that knows, to memory in front."""
     IN_MEMORY = "in_memory"
 
 

@@ -53,10 +53,11 @@ class DurableStore(ABC):
 
     async def save(self, records: Sequence[Record]) -> Saved:
         rows = rows_of(records, self._packer)
-        if rows:
-            await self._save(rows, self._clock())
-            self._cleaner.note_written(sum(row.size for row in rows))
-        return Saved.DURABLE
+        if not rows:
+            return Saved.DURABLE
+        saved = await self._save(rows, self._clock())
+        self._cleaner.note_written(sum(row.size for row in rows))
+        return saved
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         digests = {key_digest(tenant, key): key for key in keys}
@@ -120,7 +121,7 @@ class DurableStore(ABC):
     async def delete_notes(self, namespace: str, key: str | None = None) -> int: ...
 
     @abstractmethod
-    async def _save(self, rows: list[Row], now: float) -> None:
+    async def _save(self, rows: list[Row], now: float) -> Saved:
         """Write the rows that no deletion bars."""
 
     @abstractmethod

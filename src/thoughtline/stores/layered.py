@@ -43,7 +43,7 @@ from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
 from thoughtline.stores.waiting import Waiting
 from thoughtline.values.errors import StoreError, StoreUnavailable
-from thoughtline.values.records import Key, Record
+from thoughtline.values.records import Key, Record, is_lineage
 
 log = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -133,11 +133,14 @@ class LayeredStore:
         self._note_shared_lineages(records)
         await self._front.save(records)
         now, is_written = self._clock(), False
+        known = [(record, self._known.get(record.provenance.tenant)) for record in records]
         self._waiting.begin((record for record in records if self._front.admits(record, now)), now)
         try:
             if self._can_write:
-                await self._within_time(lambda: self._durable.save(records))
+                saved = await self._within_time(lambda: self._durable.save(records))
                 is_written = True
+                if saved is Saved.FIRST:
+                    self._know_lineages(known)
         except StoreError as error:
             self._fail_write(error)
         finally:
@@ -289,6 +292,13 @@ class LayeredStore:
             self._know(key, now, asked)
         kept = [record for record in own if (tenant, record.id) in index or (tenant, record.id) in self._waiting]
         return newest_first((*records, *kept))
+
+    def _know_lineages(self, saved: list[tuple[Record, KnownKeys | None]]) -> None:
+        """Of records that are alone under theirs, each with what memory knew before it was saved."""
+        for record, known in saved:
+            is_here = (record.provenance.tenant, record.id) in self._front.index
+            if known is not None and is_here and record.keys and is_lineage(record.keys[0]):
+                known.add(record.keys[0], 0.0)
 
     def _know(self, key: Key, now: float, asked: _Asked) -> None:
         asked.known.add(key, now + self._settings.trust_seconds)

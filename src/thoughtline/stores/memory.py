@@ -57,7 +57,7 @@ class MemoryStore:
 
     def admits(self, record: Record, now: float) -> bool:
         """Whether no deletion meant it."""
-        return not any(deletion.bars(record, now) for deletion in self.deletions)
+        return not self.deletions or not any(deletion.bars(record, now) for deletion in self.deletions)
 
     async def find(self, tenant: str, keys: Sequence[Key]) -> Found:
         now = self._clock()

@@ -17,6 +17,7 @@ from thoughtline.stores.base import (
     Clock,
     Filter,
     Note,
+    Saved,
     SessionSummary,
     Stats,
 )
@@ -103,7 +104,7 @@ class PostgresStore(DurableStore):
             except (StoreUnavailable, TimeoutError):
                 pool.terminate()
 
-    async def _save(self, rows: list[Row], now: float) -> None:
+    async def _save(self, rows: list[Row], now: float) -> Saved:
         columns: list[list[Any]] = [
             [getattr(row, name) for row in rows]
             for name in (
@@ -111,6 +112,7 @@ class PostgresStore(DurableStore):
             )
         ]  # fmt: skip  # names of columns, no list of lines
         await self._run("fetchval", _SAVE, *columns, now, now + self._settings.ttl_seconds)
+        return Saved.DURABLE
 
     async def _find(self, tenant: str, digests: Iterable[bytes], now: float) -> list[Hit]:
         rows = await self._run("fetch", _FIND, list(digests), now)

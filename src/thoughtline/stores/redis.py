@@ -26,6 +26,7 @@ from thoughtline.stores.base import (
     Deletion,
     Filter,
     Note,
+    Saved,
     SessionSummary,
     Stats,
 )
@@ -110,7 +111,7 @@ class RedisStore(DurableStore):
         except _FAILURES as error:
             raise _unavailable(error) from error
 
-    async def _save(self, rows: list[Row], now: float) -> None:
+    async def _save(self, rows: list[Row], now: float) -> Saved:
         groups: dict[str, list[Row]] = {}
         for row in rows:
             groups.setdefault(row.tenant, []).append(row)
@@ -122,6 +123,7 @@ class RedisStore(DurableStore):
         *_, marks = await self._run(commands)
         if marks:
             await self._undo(rows, marks, now)
+        return Saved.DURABLE
 
     async def expired(self, tenant: str, keys: Sequence[Key]) -> frozenset[Key]:
         """The server forgets what has expired by itself."""

@@ -22,6 +22,7 @@ from thoughtline.stores.base import (
     Clock,
     Filter,
     Note,
+    Saved,
     SessionSummary,
     Stats,
 )
@@ -85,7 +86,9 @@ class SqliteStore(DurableStore):
             return
         await asyncio.to_thread(self._prepare)
         self._reader = await asyncio.to_thread(self._read, self._connect_reader)
-        self._appender = Appender(await asyncio.to_thread(self._read, self._connect_appender), self._fold_soon)
+        self._appender = Appender(
+            await asyncio.to_thread(self._read, self._connect_appender), self._arrivals, self._fold_soon
+        )
         self._writer = SqliteWriter(self._connect)
         self._cleaner.start()
         self._folder.start()
@@ -108,12 +111,14 @@ class SqliteStore(DurableStore):
             self._reader.close()
             self._reader = None
 
-    async def _save(self, rows: list[Row], now: float) -> None:
+    async def _save(self, rows: list[Row], now: float) -> Saved:
         part, began = NewRows(rows, now), time.monotonic()
         may_wait = self._synchronous == "full" or self._is_slow_to_write or part.size > MAX_APPENDED
         try:
-            if may_wait or not await self._open_appender().append(part):
+            saved = None if may_wait else await self._open_appender().append(part)
+            if saved is None:
                 await self._open_writer().run_shared(self._save_all, part)
+            return saved or Saved.DURABLE
         finally:
             self._is_slow_to_write = time.monotonic() - began > SLOW_SECONDS
 

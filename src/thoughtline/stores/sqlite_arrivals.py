@@ -11,14 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import groupby, islice, takewhile
 from typing import NamedTuple
 
 import msgspec
 
-from thoughtline.stores.rows import Hit, Row, is_barred, split
+from thoughtline.stores.base import Saved
+from thoughtline.stores.rows import DIGEST, Hit, Row, is_barred, split
 from thoughtline.stores.sqlite_work import deletions, save
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ _APPEND = """INSERT INTO arrivals SELECT
 
 _NEW = """SELECT f.value, a.seq, a.at, a.rows FROM facts f LEFT JOIN arrivals a ON a.seq > ?
     WHERE f.name = 'folded' ORDER BY a.seq"""
+
+_POINTER = "SELECT 1 FROM lookups WHERE digest = ? LIMIT 1"
 
 ALL = -1
 OVERDUE_SECONDS = 60.0
@@ -48,14 +51,14 @@ class NewRows(NamedTuple):
         return sum(row.size for row in self.rows)
 
 
-def append(connection: sqlite3.Connection, parts: Sequence[NewRows]) -> None:
-    """Write the records that no deletion bars."""
-    now = max(part.now for part in parts)
-    rows = [row for part in parts for row in part.rows]
-    marks = deletions(connection, min(row.created_at for row in rows), now)
-    kept = [row for row in rows if not is_barred(row, marks, now)]
-    if kept:
-        connection.execute(_APPEND, (now, _encoder.encode(kept)))
+def append(connection: sqlite3.Connection, rows: list[Row], now: float) -> int:
+    """Write some records, and give the number they have now."""
+    return connection.execute(_APPEND, (now, _encoder.encode(rows))).lastrowid or 0
+
+
+def _taken(connection: sqlite3.Connection, lineages: Iterable[bytes]) -> bool:
+    """Whether one of them has a record that is in its place."""
+    return any(connection.execute(_POINTER, (lineage,)).fetchone() for lineage in lineages)
 
 
 def fold(connection: sqlite3.Connection, ttl_seconds: float, limit: int = ALL) -> int:
@@ -110,6 +113,14 @@ class Arrivals:
                 self._read = seq
                 self._add(seq, at, _rows(data))
 
+    def add(self, seq: int, at: float, rows: list[Row]) -> None:
+        """What this process has appended itself, right after all that was there before."""
+        self._read = seq
+        self._add(seq, at, rows)
+
+    def has(self, digest: bytes) -> bool:
+        return digest in self._by_digest
+
     def are_overdue(self, now: float) -> bool:
         """Whether something has not been folded for long: uses are not written for what is here."""
         return any(now - at > OVERDUE_SECONDS for at, _ in islice(self._by_seq.values(), 1))
@@ -145,15 +156,16 @@ class Arrivals:
 class Appender:
     """Appends on the loop, and never waits: neither for a lock nor, by itself, for a disk."""
 
-    def __init__(self, connection: sqlite3.Connection, on_append: Callable[[], None]) -> None:
+    def __init__(self, connection: sqlite3.Connection, arrivals: Arrivals, on_append: Callable[[], None]) -> None:
         self._connection = connection
+        self._arrivals = arrivals
         self._on_append = on_append
         self._loop = asyncio.get_running_loop()
-        self._parts: list[tuple[NewRows, asyncio.Future[bool]]] = []
+        self._parts: list[tuple[NewRows, asyncio.Future[Saved | None]]] = []
 
-    async def append(self, part: NewRows) -> bool:
-        """Whether it is committed; if not, somebody has the file locked, or it can't be written."""
-        done: asyncio.Future[bool] = self._loop.create_future()
+    async def append(self, part: NewRows) -> Saved | None:
+        """What is true when it is committed; none where somebody has the file locked, or it can't be written."""
+        done: asyncio.Future[Saved | None] = self._loop.create_future()
         if not self._parts:
             self._loop.call_soon(self._commit)
         self._parts.append((part, done))
@@ -164,24 +176,41 @@ class Appender:
 
     def _commit(self) -> None:
         parts, self._parts = self._parts, []
-        is_done = self._transact([part for part, _ in parts])
+        saved = self._transact([part for part, _ in parts])
         for _, done in parts:
             if not done.done():
-                done.set_result(is_done)
-        if is_done:
+                done.set_result(saved)
+        if saved is not None:
             self._on_append()
 
-    def _transact(self, parts: list[NewRows]) -> bool:
+    def _transact(self, parts: list[NewRows]) -> Saved | None:
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
-            append(connection, parts)
+            self._arrivals.take(self._arrivals.read(connection))
+            kept, now = self._admitted(parts), max(part.now for part in parts)
+            are_first = len(kept) == sum(len(part.rows) for part in parts) and self._are_first(kept)
+            seq = append(connection, kept, now) if kept else 0
             connection.execute("COMMIT")
         except Exception:  # the thread does it again, and says what is wrong
             with suppress(sqlite3.Error):
                 connection.rollback()
-            return False
-        return True
+            return None
+        if kept:
+            self._arrivals.add(seq, now, kept)
+        return Saved.FIRST if are_first else Saved.DURABLE
+
+    def _admitted(self, parts: list[NewRows]) -> list[Row]:
+        """Those that no deletion bars."""
+        now, rows = max(part.now for part in parts), [row for part in parts for row in part.rows]
+        marks = deletions(self._connection, min(row.created_at for row in rows), now)
+        return [row for row in rows if not is_barred(row, marks, now)]
+
+    def _are_first(self, rows: list[Row]) -> bool:
+        """Whether no lineage of theirs has a record yet. Nobody else writes meanwhile."""
+        lineages = {row.digests[:DIGEST] for row in rows}
+        has = self._arrivals.has
+        return len(lineages) == len(rows) and not any(map(has, lineages)) and not _taken(self._connection, lineages)
 
 
 def _rows(data: bytes) -> list[Row]:

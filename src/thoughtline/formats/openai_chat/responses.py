@@ -97,11 +97,7 @@ def _answer_items(message: Message, dialect: Dialect, place: str) -> tuple[Item,
         items = decode_items(message, dialect)
     except DecodeError as error:
         raise error.within(place) from None
-    return tuple([item for item in items if not _says_nothing(item)])
-
-
-def _says_nothing(item: Item) -> bool:
-    return isinstance(item, ReasoningText) and not item.text and not item.signature and not item.raw
+    return tuple([one for one in items if not isinstance(one, ReasoningText) or one.text or one.signature or one.raw])
 
 
 def encode_response(reply: Reply, dialect: Dialect = REASONING_CONTENT) -> bytes:

@@ -46,6 +46,7 @@ _PREFIXES = (
     "/api/contracts/",
     "/api/audit/",
     "/api/events/",
+    "/assets/",
 )
 _LAST_WORD_SECONDS = 1.0
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from thoughtline.gateway import probes
+from thoughtline.gateway import dashboard, probes
 from thoughtline.gateway.admin import (
     access,
     answers,
@@ -36,6 +36,7 @@ from thoughtline.gateway.admin.rows import Row
 from thoughtline.gateway.admin.sessions import SessionQuery, SessionsQuery
 from thoughtline.gateway.metrics import CONTENT_TYPE as METRICS_TYPE
 from thoughtline.gateway.shared_settings import SettingsPatch
+from thoughtline.values.errors import Declined
 
 
 class LoginQuery(Struct, frozen=True):
@@ -144,10 +145,18 @@ async def _openapi(request: AdminRequest) -> Whole:
 
 
 async def _login(request: AdminRequest) -> Whole:
+    """People get a page to log in at, where there is no link or it is not good."""
+    if dashboard.is_for_people(request) and not request.query:
+        return await dashboard.page(request)
     token = decode_query(request.query, LoginQuery).token
     if request.method == "HEAD":  # who only looks uses nothing up
         return Whole(b"", 303, "text/plain", headers=((b"location", b"/"),))
-    return Whole(b"", 303, "text/plain", headers=await access.follow_link(request, token))
+    try:
+        return Whole(b"", 303, "text/plain", headers=await access.follow_link(request, token))
+    except Declined as refused:
+        if not dashboard.is_for_people(request):
+            raise
+        return (await dashboard.page(request))._replace(status=refused.status, code=refused.code)
 
 
 async def _log_in(request: AdminRequest) -> Whole:
@@ -163,10 +172,28 @@ async def _metrics(request: AdminRequest) -> Whole:
 
 _CACHE, _SETTINGS, _CONTRACTS, _KEYS = "/api/cache/reasoning", "/api/settings", "/api/contracts", "/api/keys"
 _PATCHES = ("application/json", "application/merge-patch+json")
-_HTML = "text/html; charset=utf-8"
 
 TABLE: tuple[Row, ...] = (
-    Row("GET", "/", probes.page, summary="What this is.", answer=None, access="open", content_type=_HTML),
+    Row("GET", "/", dashboard.page, summary="The dashboard.", answer=None, access="open", content_type=dashboard.HTML),
+    Row(
+        "GET",
+        "/assets/{file}",
+        dashboard.asset,
+        summary="The files of the dashboard.",
+        answer=None,
+        access="open",
+        content_type="text/javascript",
+        refusals=(404,),
+    ),
+    Row(
+        "GET",
+        "/favicon.ico",
+        dashboard.icon,
+        summary="The picture of a tab.",
+        answer=None,
+        access="open",
+        content_type="image/svg+xml",
+    ),
     Row("GET", "/healthz", probes.health, summary="Whether the process answers.", answer=answers.Health, access="open"),
     Row(
         "GET",
