@@ -1,7 +1,7 @@
 """What a request costs when the conversation is ten times as long: `python -m bench.growth [--only WORD ...]`.
 
 Every client's format with every provider, and every kind of history, through a whole gateway in process with a made-up
-provider. Processor time of all threads, the best of three; ten times the messages may cost twelve times as much. The
+provider. Processor time of all threads, the best of five; ten times the messages may cost twelve times as much. The
 exit status is 1 where they cost more. `tests/gateway/test_growth.py` counts calls instead, for some of the cells.
 """
 
@@ -15,7 +15,7 @@ from tests.gateway.growing import Asker, Cell, cells, with_cell
 
 FEW, MANY = 100, 1000
 MOST = 12.0
-_ROUNDS = 3
+_ROUNDS = 5
 
 
 async def _best_seconds(asker: Asker) -> tuple[float, str]:
