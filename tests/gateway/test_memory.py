@@ -23,7 +23,6 @@ from tests.gateway.upstreams import EVENTS, Got, Out, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
 from thoughtline.gateway import caching, recent
-from thoughtline.settings import ReplaySettings, Settings
 from thoughtline.stores import LayeredStore, MemoryStore, Saved, StoreSettings
 from thoughtline.values.errors import StoreUnavailable
 from thoughtline.values.records import Record
@@ -207,8 +206,7 @@ def test_nothing_stays_of_what_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caching, "MOST_ENTRIES", 1)
     durable = Breakable(FEW, time.time)
     counts = []
-    few = Settings(replay=ReplaySettings(remembered_bytes=0))
-    with upstream(thinks) as up, running(behind(up), few, store=LayeredStore(durable, FEW, time.time)) as gateway:
+    with upstream(thinks) as up, running(behind(up), store=LayeredStore(durable, FEW, time.time)) as gateway:
         for _ in range(ROUNDS):
             converse(gateway, durable)
             up.got.clear()
