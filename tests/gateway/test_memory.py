@@ -22,8 +22,8 @@ from tests.gateway.test_faults import CHAT, event
 from tests.gateway.upstreams import EVENTS, Got, Out, upstream
 from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP
-from thoughtline.gateway import caching, journal
-from thoughtline.stores import LayeredStore, MemoryStore, Saved, StoreSettings, layered
+from thoughtline.gateway import caching, recent
+from thoughtline.stores import LayeredStore, MemoryStore, Saved, StoreSettings
 from thoughtline.values.errors import StoreUnavailable
 from thoughtline.values.records import Record
 
@@ -202,9 +202,8 @@ async def allocated_blocks() -> int:
 
 def test_nothing_stays_of_what_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is bounded is full after two rounds. Later requests leave fewer objects than a line of the log has."""
-    monkeypatch.setattr(journal, "MAX_RECENT", 20)
+    monkeypatch.setattr(recent, "MAX_REQUESTS", 20)
     monkeypatch.setattr(caching, "MOST_ENTRIES", 1)
-    monkeypatch.setattr(layered, "MAX_TENANTS", 1)
     durable = Breakable(FEW, time.time)
     counts = []
     with upstream(thinks) as up, running(behind(up), store=LayeredStore(durable, FEW, time.time)) as gateway:
