@@ -3,7 +3,7 @@
     save ─▶ append      on the loop, all saves of one turn of it in one transaction: one or two pages
     arrivals ─▶ fold    in the thread, half a second's worth at once: by itself a record is written to about 14 pages
 
-What is appended is committed: it survives `kill -9`, and every process finds it (docs/decisions/0091).
+What is appended is committed: it survives `kill -9`, and every process finds it (docs/decisions/0039).
 """
 
 from __future__ import annotations
