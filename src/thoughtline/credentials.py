@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from urllib.parse import unquote
 
 from thoughtline.addresses import is_this_machine
@@ -41,7 +40,6 @@ def tenant_of(credential: str, peer: str = "") -> str:
     return "local" if is_this_machine(peer) else "a-" + _hashed(b"address", peer)
 
 
-@lru_cache(1024)
 def account_of(credential: str) -> str:
     """A name for the account that a credential belongs to, as the provider sees it."""
     return _hashed(b"account", credential)
