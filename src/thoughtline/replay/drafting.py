@@ -114,6 +114,7 @@ class Draft(TurnPlans):
         """Restore one step from its record, or leave it. `settled` is the record that its lineage names."""
         if not self._has_records:
             for part in step.parts or (step,):
+                self._notes.not_find(part)
                 self._unpair(part)
             return
         match = settled or match_by_evidence(step, self._found, self._identity, self.believed)
