@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from typing import NamedTuple
 
 import pytest
@@ -21,6 +22,9 @@ from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult
 from thoughtline.values.records import Key
 from thoughtline.values.turns import Turn
+
+EXAMPLES = int(os.environ.get("LAW_EXAMPLES", "100"))
+"""More of them for a longer look: some seconds a hundred."""
 
 HABITS = st.builds(
     Habit,
@@ -157,7 +161,7 @@ def short_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remembering, "FINE", 2)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(moves=MOVES, habit=HABITS, model=st.sampled_from(MODELS))
 def test_with_and_without_it_the_same_goes_up(moves: list[Move], habit: Habit, model: Model) -> None:
     """Every body and all that is told of it, whatever happens to the conversation and to what is known of it."""

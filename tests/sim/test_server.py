@@ -278,7 +278,8 @@ def test_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"), [(("grok",), "no simulator grok"), (("kimi", "--profile", "x"), "no profile x"), ((), "which provider")]
+    ("arguments", "told"),
+    [(("grok",), "no simulator grok"), (("kimi", "--profile", "x"), "no profile x"), ((), "which provider")],
 )
 def test_unknown_names_are_refused(arguments: tuple[str, ...], told: str) -> None:
     """With those that are known."""

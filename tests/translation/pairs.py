@@ -62,14 +62,14 @@ DIALOGUES = [
 HARDEST = [one for one in DIALOGUES if one.script in ("parallel tools", "interleaved thinking")]
 
 
-def hold(lane: Lane, dialogue: Dialogue) -> Client:
-    """A dialogue of ten turns, none of them refused."""
+def hold(lane: Lane, dialogue: Dialogue, turns: int = TURNS) -> Client:
+    """A dialogue of so many turns, none of them refused."""
     write = SCRIPTS[dialogue.script]
-    script = "\n---\n".join(write(turn) for turn in range(TURNS))
+    script = "\n---\n".join(write(turn) for turn in range(turns))
     client = Client(lane, f"{dialogue.id}\nscript:\n{script}", dialogue.strips)
-    for turn in range(TURNS):
+    for turn in range(turns):
         client.ask(dialogue.is_streaming)
-        if turn < TURNS - 1:
+        if turn < turns - 1:
             client.go_on()
     return client
 

@@ -18,6 +18,9 @@ others = pytest.mark.parametrize(
     [(upstream, client) for upstream in MORE_UPSTREAMS for client in BODY_TYPES if client != upstream.format],
     ids=lambda value: value if isinstance(value, str) else f"{value.id}-{value.model}",
 )
+SHORT = 6
+"""Turns in which every kind of step of a script has come, and one has come again."""
+
 SLOTS: tuple[FormatName, ...] = ("anthropic_messages", "openai_responses", "gemini_generate")
 
 
@@ -34,7 +37,7 @@ def test_other_families(upstream: Upstream, client: FormatName) -> None:
     """The other dialects and contracts, in the hardest dialogues: no 4xx, and no reasoning altered or missing."""
     for dialogue in HARDEST:
         lane = Lane(upstream, client)
-        hold(lane, dialogue)
+        hold(lane, dialogue, SHORT)
         # Where a field must be there, a turn that had no reasoning gets an empty one: `invented`.
         allowed = {"whole", "none"} | ({"invented"} if upstream.contract.kind == "presence" else set())
         assert set(lane.verdicts) <= allowed, dialogue.id
@@ -52,7 +55,7 @@ def test_an_empty_store_is_enough_for_a_client_that_keeps_its_envelopes(
         return
     for script in ("parallel tools", "interleaved thinking"):
         lane = Lane(upstream, client, keeps=False)
-        hold(lane, Dialogue(script, is_streaming, strips=False))
+        hold(lane, Dialogue(script, is_streaming, strips=False), SHORT)
         # Gemini's signature on words comes when they have gone out, and nobody demands it back.
         optional = {"missing"} if upstream.provider == "gemini" else set()
         presence = {"invented"} if upstream.contract.kind == "presence" else set()
