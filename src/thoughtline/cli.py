@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -122,7 +121,7 @@ def _setting(text: str) -> str:
     """A value that can stand in any client's file."""
     from thoughtline.clients import SETTABLE
 
-    if not re.fullmatch(SETTABLE, text):
+    if not SETTABLE.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} can't stand in a settings file")
     return text
 

@@ -7,6 +7,7 @@ A `Client` is a row: steps with `<base>`, `<key>` and `<model>` where those go, 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ __all__ = [
 
 DEFAULT_URL = "http://127.0.0.1:8642"
 KEY = "YOUR_KEY"
-SETTABLE = r"[\w.:/@+~-]+"
+SETTABLE = re.compile(r"[\w.:/@+~-]+")
 """What can stand in any client's file: without blanks, quotes and what else would need escaping there."""
 
 CLIENTS: tuple[Client, ...] = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
 from thoughtline import clients
@@ -55,7 +53,7 @@ def _setup(request: AdminRequest, query: ConnectQuery) -> Setup | None:
         raise Declined(404, "unknown_client", f"No client {query.client[:60]!r} is known.", remedy)
     for name in ("provider", "model", "url"):
         value = getattr(query, name)
-        if value is not None and not re.fullmatch(clients.SETTABLE, value):
+        if value is not None and not clients.SETTABLE.fullmatch(value):
             raise Declined(400, "bad_parameter", f"{name}: {value[:60]!r} can't stand in a settings file.", "")
     url = query.url or f"{request.scheme}://{request.header(b'host')}"
     address = clients.address_of(client, url, query.provider, model=query.model)
