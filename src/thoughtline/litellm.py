@@ -80,8 +80,9 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         asked = _asked(kwargs)
         if asked is None:
             return None
+        streams = self._streams(asked.identity.tenant)
         exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
-        if streams := self._awaited(exchange, asked):
+        if streams and _lacks(exchange):
             await asyncio.wait(map(asyncio.wrap_future, streams), timeout=LOGGER_SECONDS)
             exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
         self._keep(kwargs, asked, exchange)
@@ -95,20 +96,19 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         asked = _asked({**kwargs, **(kwargs.get("litellm_params") or {}), "messages": sent.get("messages")})
         if asked is None:
             return
+        streams = self._streams(asked.identity.tenant)
         exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
-        if streams := self._awaited(exchange, asked):
+        if streams and _lacks(exchange):
             wait(streams, timeout=LOGGER_SECONDS)
             exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
         self._keep(kwargs, asked, exchange)
         if exchange.body != asked.body:
             sent["messages"] = _messages(exchange)
 
-    def _awaited(self, exchange: AsyncExchange | SyncExchange, asked: _Asked) -> list[Future[None]]:
-        """What is missing may be in a stream that LiteLLM's loggers are about to get: these are waited for."""
-        if not (exchange.outcome.missing or exchange.outcome.blank):
-            return []
-        tenant = asked.identity.tenant
-        return [call.over for call in self._under_way.values() if call.is_stream and call.tenant == tenant]
+    def _streams(self, tenant: str) -> list[Future[None]]:
+        """What a request lacks may be in a stream that LiteLLM's loggers are about to get: these are waited for. They
+        are named before the store is asked, or one that ends meanwhile is missed by both."""
+        return [call.over for call in list(self._under_way.values()) if call.is_stream and call.tenant == tenant]
 
     def _keep(self, kwargs: Json, asked: _Asked, exchange: AsyncExchange | SyncExchange) -> None:
         call = _Call(exchange, asked.identity.tenant, bool(kwargs.get("stream")), Future())
@@ -173,6 +173,10 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         call = self._under_way.pop(str(kwargs.get("litellm_call_id")), None)
         if call is not None and call.over.set_running_or_notify_cancel():
             call.over.set_result(None)
+
+
+def _lacks(exchange: AsyncExchange | SyncExchange) -> bool:
+    return bool(exchange.outcome.missing or exchange.outcome.blank)
 
 
 def _asked(kwargs: Json) -> _Asked | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from thoughtline import Line
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else its loggers ask the network for prices first
 
 
 @pytest.fixture
