@@ -20,7 +20,7 @@ QUICK_SECONDS = 0.002
 """What takes less at some size is too short to be compared."""
 SUSPICIOUS_SECONDS = 0.01
 STUCK_SECONDS = 0.3
-"""No linear expression takes as long for 64 KiB: what does is slow, and is not grown further."""
+"""What grew too fast and takes as long is slow, and is not grown further."""
 MOST_GROWTH = 3.0
 """Twice the text takes twice the time, where it is linear; four times where it is quadratic."""
 
@@ -62,7 +62,7 @@ def slowness(pattern: re.Pattern[Any], method: str, attack: Attack) -> float:
         after = seconds(pattern, method, attack, size)
         growth = after / before if before > 0 and after > QUICK_SECONDS else 0.0
         grown = grown + 1 if growth > MOST_GROWTH else 0
-        if grown == 2 or after > STUCK_SECONDS:
+        if grown == 2 or (grown and after > STUCK_SECONDS):
             return growth
         before = after
     return 0.0
