@@ -25,7 +25,7 @@ from thoughtline.values.events import Event, Failed, ItemDone, Started, TurnDone
 from thoughtline.values.items import Item
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.records import Record
-from thoughtline.values.turns import Candidate, Finish, Provenance, Reply, Turn, Usage
+from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Turn, Usage
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,12 @@ STREAM_TYPES = frozenset(
     {"application/jsonl", *(str(wire.stream_type, "ascii").partition(";")[0] for wire in FORMATS.values())}
 )
 """Content types of streams."""
+
+
+def is_stream(kind: str, format: FormatName, *, is_asked: bool) -> bool:
+    """By the content type of an answer; where that tells nothing, by what was asked for."""
+    return kind in STREAM_TYPES or (is_asked and (kind != "application/json" or bool(FORMATS[format].stream_query)))
+
 
 EditItems: TypeAlias = Callable[[tuple[Item, ...]], tuple[Item, ...]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tests.gateway.counting import Client, MadeUp, with_gateway
-from thoughtline.gateway.caching import MAX_ENTRY_BYTES, MOST_ENTRIES, Cache
+from thoughtline.gateway.caching import MAX_ENTRY_BYTES, MOST_ENTRIES, BoundedCache
 from thoughtline.gateway.state import with_settings
 
 ANSWER = b'{"id":"1","model":"m","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}'
@@ -14,7 +14,7 @@ ASKED = b'{"model":"deepseek-v4-pro","messages":[{"role":"user","content":"hi"}]
 
 def test_it_is_emptied_when_it_is_full() -> None:
     """However many different values come, no more than so many are kept."""
-    cache: Cache[int, str] = Cache()
+    cache: BoundedCache[int, str] = BoundedCache()
     for number in range(3 * MOST_ENTRIES):
         assert cache.keep(number, str(number)) == str(number)
         assert cache[number] == str(number)
@@ -23,7 +23,7 @@ def test_it_is_emptied_when_it_is_full() -> None:
 
 def test_what_is_made_of_long_values_is_not_kept() -> None:
     """Clients choose the values, and must not choose how much is held."""
-    cache: Cache[str, int] = Cache()
+    cache: BoundedCache[str, int] = BoundedCache()
     assert cache.keep("a", 1, MAX_ENTRY_BYTES + 1) == 1
     assert not cache
     cache.keep("a", 1, MAX_ENTRY_BYTES)

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from thoughtline.settings import Settings
+from thoughtline.stores import is_in_memory
 from thoughtline.values.errors import InputProblem, SettingsError
 
 FILE_NAME = "admin-token"
-MEMORY = "memory://"
 _LEAST_LENGTH = 16
 
 
@@ -26,7 +26,7 @@ def admin_token(settings: Settings, data_dir: Path) -> str:
     try:
         return _kept(data_dir)
     except OSError as error:
-        if settings.store_url == MEMORY:
+        if is_in_memory(settings.store_url):
             return secrets.token_urlsafe(32)  # a gateway that keeps nothing is not kept from starting
         raise SettingsError([_unwritable(data_dir, error)]) from None
 

@@ -12,7 +12,7 @@ MAX_ENTRY_BYTES = 4 * 2**10
 """What is made of longer values is made each time."""
 
 
-class Cache(dict[Raw, Value]):
+class BoundedCache(dict[Raw, Value]):
     """A dict that is emptied when it is full."""
 
     def keep(self, raw: Raw, value: Value, size: int = 0) -> Value:

@@ -83,7 +83,7 @@ class Conversation(Struct, frozen=True, gc=False):
         return f"{self.made.provider}/{self.made.model_asked}" if self.made else ""
 
 
-class Asked(Struct, frozen=True, gc=False):
+class ChoiceKey(Struct, frozen=True, gc=False):
     """What a choice depends on, beside settings: the address, the model, and what the caller brings."""
 
     provider: str | None
@@ -116,7 +116,7 @@ class Choices(Struct, frozen=True):
         return [by_name[name] for name in names]
 
 
-def choices_of(asked: Asked, settings: Settings) -> Choices:
+def choices_of(asked: ChoiceKey, settings: Settings) -> Choices:
     """By the model's name and the address."""
     if len(asked.model) > MAX_MODEL_CHARS:
         raise Declined(400, "model_too_long", f"A model's name has at most {MAX_MODEL_CHARS} characters.")
@@ -127,7 +127,7 @@ def choices_of(asked: Asked, settings: Settings) -> Choices:
     return Choices((target,), are_several=len(target.provider.api_keys) > 1)
 
 
-def _of_route(settings: Settings, row: RouteSettings, asked: Asked) -> Choices:
+def _of_route(settings: Settings, row: RouteSettings, asked: ChoiceKey) -> Choices:
     """The targets of a route. A caller's own key is one for the first of them, and no other provider's business.
 
     So targets of others are asked with keys of the gateway's, and left out where there are none. One that wants no key
@@ -151,14 +151,14 @@ def _of_route(settings: Settings, row: RouteSettings, asked: Asked) -> Choices:
     return Choices(tuple(targets), tuple(weights), tuple(skipped), are_several=True)
 
 
-def _can_ask(provider: Provider, first: Provider, asked: Asked) -> bool:
+def _can_ask(provider: Provider, first: Provider, asked: ChoiceKey) -> bool:
     """Whether there is a key to ask a provider with, or none is needed; who shows no key has none to lose."""
     if not provider.needs_callers_key:
         return True
     return not asked.has_client_key and (provider.name == first.name or not asked.has_credential)
 
 
-def _health_name(name: str, target: Target, asked: Asked) -> str:
+def _health_name(name: str, target: Target, asked: ChoiceKey) -> str:
     """A target asked with the caller's own key is the caller's own: what it did to its quota is nobody else's loss."""
     return name if target.provider.api_keys else f"{name} for {asked.tenant}"
 
@@ -185,7 +185,7 @@ async def keys_to_ask_with(incoming: Incoming, provider: Provider) -> list[str]:
     return keys_for(caller, provider, conversation.name, state.health, state.clock(), account=account, is_near=is_near)
 
 
-def _choose(settings: Settings, asked: Asked) -> Target:
+def _choose(settings: Settings, asked: ChoiceKey) -> Target:
     """By the provider in the address, else by the model's name: `provider/model`, or the default's own."""
     model = asked.model
     if asked.provider is not None:

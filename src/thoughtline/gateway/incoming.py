@@ -11,7 +11,7 @@ from thoughtline.encodings import unpacked
 from thoughtline.formats.weighing import check_weight, is_light
 from thoughtline.gateway.access import Caller, admit, visitor_of
 from thoughtline.gateway.asgi import Receive, Scope, read_body
-from thoughtline.gateway.choosing import Asked, Choices, Conversation, choices_of, conversation_of
+from thoughtline.gateway.choosing import ChoiceKey, Choices, Conversation, choices_of, conversation_of
 from thoughtline.gateway.door import head_of
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
@@ -108,7 +108,7 @@ class Incoming(Struct):
     def _chosen(self) -> Choices:
         route, caller, known = self.route, self.caller, self.state.caches.choices
         assert route.format is not None
-        asked = Asked(
+        asked = ChoiceKey(
             route.provider,
             route.format,
             route.model or self.model,

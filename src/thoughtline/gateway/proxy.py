@@ -20,7 +20,7 @@ from thoughtline.addresses import passthrough_address
 from thoughtline.continuity.handover import Handover, Quotation
 from thoughtline.continuity.tagged_events import shown_items
 from thoughtline.failover.failures import TargetFailure, failure_of_error, falls_over
-from thoughtline.formats import FORMATS
+from thoughtline.formats import USUAL
 from thoughtline.gateway.asgi import ClientGone, Receive, Scope, Send, send_json, send_whole
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import Target, keys_to_ask_with, named_provider
@@ -48,7 +48,8 @@ from thoughtline.stores import MemoryStore, Saved
 from thoughtline.translation import translate_error
 from thoughtline.values.errors import Declined, LimitExceeded, ThoughtlineError
 from thoughtline.values.outcome import Outcome
-from thoughtline.watching import STREAM_TYPES, StreamWatch, Watch, log_problem
+from thoughtline.watching import StreamWatch, Watch, log_problem
+from thoughtline.watching import is_stream as is_streamed
 
 
 class Exchange:
@@ -249,7 +250,8 @@ class Exchange:
 
     async def _pass_down(self, attempt: Attempt | None, response: UpstreamResponse, send: Send) -> None:
         """Pass an answer on. One that has to be translated whole may fail at that, and another target be asked."""
-        state, is_stream = self._state, _is_stream(attempt, response)
+        state, spoken = self._state, attempt.target.format if attempt is not None else USUAL.name
+        is_stream = is_streamed(response.kind, spoken, is_asked=attempt is not None and attempt.is_streaming)
         headers = [*response_headers(response.headers), *self._own_headers()]
         stages, watch, conversation = Down(), None, b""
         if attempt is not None and attempt.prepared is not None:
@@ -423,17 +425,6 @@ class Exchange:
             self._incoming.trace.end(served.line, self._relay.watch if self._relay else None, served.first_byte_seconds)
         if state.journal.is_watched:
             state.journal.publish(row_of(served, state.bus.name))
-
-
-def _is_stream(attempt: Attempt | None, response: UpstreamResponse) -> bool:
-    """By what the answer says of itself; where that is nothing, by what was asked for."""
-    kind = response.kind
-    if kind in STREAM_TYPES:
-        return True
-    is_asked = attempt is not None and attempt.is_streaming
-    return is_asked and (
-        kind != "application/json" or (attempt is not None and bool(FORMATS[attempt.target.format].stream_query))
-    )
 
 
 def _watch(attempt: Attempt, prepared: Prepared, *, is_stream: bool) -> Watch:

@@ -12,8 +12,8 @@ from thoughtline.contract_book import ContractBook
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.access import KnowsKeys, Visitor
 from thoughtline.gateway.bus import Bus
-from thoughtline.gateway.caching import Cache
-from thoughtline.gateway.choosing import Asked, Choices
+from thoughtline.gateway.caching import BoundedCache
+from thoughtline.gateway.choosing import ChoiceKey, Choices
 from thoughtline.gateway.disconnect import Abandoned
 from thoughtline.gateway.door import Head
 from thoughtline.gateway.guard import Guard
@@ -47,11 +47,11 @@ class Caches:
     """What settings make of raw values: other settings begin with empty ones."""
 
     def __init__(self) -> None:
-        self.routes: Cache[tuple[str, bytes], Route] = Cache()
-        self.visitors: Cache[Head, Visitor] = Cache()
-        self.choices: Cache[Asked, Choices] = Cache()
-        self.accounts: Cache[str, str] = Cache()
-        self.addresses: Cache[tuple[str, str, str, str, bool, bool], str] = Cache()
+        self.routes: BoundedCache[tuple[str, bytes], Route] = BoundedCache()
+        self.visitors: BoundedCache[Head, Visitor] = BoundedCache()
+        self.choices: BoundedCache[ChoiceKey, Choices] = BoundedCache()
+        self.accounts: BoundedCache[str, str] = BoundedCache()
+        self.addresses: BoundedCache[tuple[str, str, str, str, bool, bool], str] = BoundedCache()
 
 
 class State(NamedTuple):

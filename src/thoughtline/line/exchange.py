@@ -19,7 +19,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from thoughtline.formats import FORMATS
 from thoughtline.line.background import submit, wait_for
 from thoughtline.line.engine import Engine
 from thoughtline.line.reading import AnswerReader
@@ -28,7 +27,7 @@ from thoughtline.prepared import Prepared
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
 from thoughtline.values.records import Record
-from thoughtline.watching import STREAM_TYPES, log_problem
+from thoughtline.watching import is_stream, log_problem
 
 log = logging.getLogger(__name__)
 
@@ -136,10 +135,8 @@ class ExchangeState:
         self._summed = self._prepared, told
 
     def _is_stream(self, prepared: Prepared, kind: str) -> bool:
-        """By what the answer says of itself; where that is nothing, by what was asked for."""
         is_asked = self._is_streaming or (prepared.transcript is not None and prepared.transcript.is_streaming)
-        has_arrays = bool(FORMATS[prepared.destination.format].stream_query)
-        return kind in STREAM_TYPES or (is_asked and (kind != "application/json" or has_arrays))
+        return is_stream(kind, prepared.destination.format, is_asked=is_asked)
 
     def _taken(self) -> tuple[Record, ...]:
         return self._reader.take(time.time(), self.outcome) if self._reader is not None else ()

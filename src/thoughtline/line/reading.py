@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from thoughtline.encodings import Decompressor
 from thoughtline.formats import FORMATS
+from thoughtline.formats.framing import sse
 from thoughtline.line.decoded import json_of
 from thoughtline.prepared import Prepared
 from thoughtline.values.errors import DecodeError
@@ -48,7 +49,7 @@ class AnswerReader:
         return tuple(records)
 
     def _framed(self, text: bytes) -> bytes:
-        return text + b"\n" if self._is_lines else b"data: " + text + b"\n\n"
+        return text + b"\n" if self._is_lines else sse(text)
 
     def _unpack_as(self, encoding: str) -> None:
         self._decompressor = Decompressor(encoding, MAX_BYTES)

@@ -64,6 +64,7 @@ __all__ = [
     "decode_size",
     "default_url",
     "durable_store",
+    "is_in_memory",
     "keys_from_environment",
     "open_store",
 ]
@@ -100,6 +101,11 @@ DURABLE: dict[str, Maker] = {
 """Durable stores by the scheme of their address."""
 
 
+def is_in_memory(url: str) -> bool:
+    """Whether a store at this address keeps nothing beyond its process."""
+    return url.startswith("memory:")
+
+
 async def open_store(url: str, settings: StoreSettings | None = None, clock: Clock = time.time) -> Store:
     """The store at an address: memory alone, or memory in front of a durable store.
 
@@ -107,7 +113,7 @@ async def open_store(url: str, settings: StoreSettings | None = None, clock: Clo
     only down is no error: memory goes on alone, and the durable store is opened when it is back.
     """
     settings = settings or StoreSettings()
-    if url.startswith("memory:"):
+    if is_in_memory(url):
         memory = MemoryStore(settings, clock)
         await memory.open()
         return memory
