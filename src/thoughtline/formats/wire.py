@@ -231,7 +231,7 @@ class Wire(StreamWire, frozen=True, kw_only=True):
     system: Literal["messages", "blocks", "text"]
     """The system prompt: messages at the head of the list, or a member beside it, of blocks or of one text."""
     telling_members: tuple[str, ...]
-    """Top-level members of a request that no other format has."""
+    """Top-level members of a request that few other formats have: the format with most of its own is the likeliest."""
     telling_words: tuple[bytes, ...]
     """Words in its list that no other format has."""
 

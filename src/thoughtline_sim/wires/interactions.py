@@ -152,9 +152,9 @@ def _opened(step: JsonObject, chunk_chars: int) -> tuple[JsonObject, list[JsonOb
     """A step as it starts, and what it grows by. A signature comes empty first (recorded)."""
     match step["type"]:
         case "thought":
-            pieces = [piece for one in step.get("summary", []) for piece in pieces_of(one["text"], chunk_chars)]
+            summary = [piece for one in step.get("summary", []) for piece in pieces_of(one["text"], chunk_chars)]
             deltas: list[JsonObject] = []
-            for piece in pieces:
+            for piece in summary:
                 deltas.append({"content": {"text": piece, "type": "text"}, "type": "thought_summary"})
                 deltas.append({"signature": "", "type": "thought_signature"})
             return {"type": "thought"}, [*deltas, {"signature": step["signature"], "type": "thought_signature"}]
