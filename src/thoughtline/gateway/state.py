@@ -16,9 +16,10 @@ from thoughtline.gateway.caching import BoundedCache
 from thoughtline.gateway.choosing import ChoiceKey, Choices
 from thoughtline.gateway.disconnect import Abandoned
 from thoughtline.gateway.door import Head
+from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
-from thoughtline.gateway.limits import KeyLimits
+from thoughtline.gateway.limits import KeyLimits, LimitCounts
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.recent import Recent
@@ -32,7 +33,8 @@ from thoughtline.lessons import Lessons
 from thoughtline.opening import contract_book
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
-from thoughtline.stores import Clock, LayeredStore, Store
+from thoughtline.stores import Clock, LayeredStore, Store, channel_at, is_shared
+from thoughtline.stores.packing import Packer
 from thoughtline.working import InThreads
 
 
@@ -74,7 +76,7 @@ class State(NamedTuple):
     loaded: Settings
     shared: SettingsPatch
     metrics: Metrics
-    bus: Bus
+    bus: Bus | Fleet
     models: ModelLists
     signals: Signals
     health: TargetHealth
@@ -111,7 +113,12 @@ def make_state(
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     book = contract_book(settings, lessons := Lessons(store, clock))
     journal.measure(metrics := Metrics())
-    together, work = Path(settings.bus_directory) if settings.bus_directory else None, InThreads()
+    together, work, health = (
+        Path(settings.bus_directory) if settings.bus_directory else None,
+        InThreads(),
+        TargetHealth(),
+    )
+    bus, key_counts = _joined(settings, store, journal, health=health, clock=clock)
     return State(
         settings,
         store,
@@ -122,15 +129,15 @@ def make_state(
         upstreams=Upstreams(),
         keys=keys,
         journal=journal,
-        limits=KeyLimits(SharedCounts(together) if together else None),
+        limits=KeyLimits(key_counts),
         admin_token=admin_token or settings.server.admin_token,
         loaded=settings,
         shared=SettingsPatch(),
         metrics=metrics,
-        bus=(bus := Bus(settings.bus_directory, journal, store.counters)),
+        bus=bus,
         models=ModelLists(clock),
         signals=Signals(asyncio.Event(), asyncio.Event()),
-        health=TargetHealth(),
+        health=health,
         guard=Guard(login_code, together),
         late=LateSaves(),
         work=work,
@@ -139,6 +146,19 @@ def make_state(
         caches=Caches(),
         clock=clock,
     )
+
+
+def _joined(
+    settings: Settings, store: Store, journal: Journal, *, health: TargetHealth, clock: Clock
+) -> tuple[Bus | Fleet, LimitCounts | None]:
+    """How this process hears the others, and what it counts with them: by a shared store, else by a directory."""
+    if not is_shared(settings.store_url):
+        counts = SharedCounts(Path(settings.bus_directory)) if settings.bus_directory else None
+        return Bus(settings.bus_directory, journal, store.counters), counts
+    kept, channel = settings.store, channel_at(settings.store_url, settings.store)
+    packer = Packer(kept.encryption_key, kept.previous_encryption_key)
+    fleet = Fleet(channel, packer, journal, counters=store.counters, health=health, clock=clock)
+    return fleet, fleet.key_counts
 
 
 def with_settings(state: State, settings: Settings) -> State:
