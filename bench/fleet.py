@@ -10,6 +10,9 @@ had to. CPU is of the gateways, and of the store's server, for each request; the
 Last, one gateway of the largest number is killed (`kill -9`) half way. Whoever was being answered asks the next one
 again, as a load balancer or a client does; "failed" are requests that had no answer at first, "lost" those that never
 got one. Exit status 1 if a turn was lost or a request never answered.
+
+The second table is the store's server alone: its CPU for saving a turn, for a look-up of one key and of twenty, and how
+many of these one core could do. Servers are the tests' own; Redis writes each command to disk (`appendfsync always`).
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,10 +37,16 @@ from bench.load.client import Answer, Connection, Failed, connect, get, post
 from bench.load.contenders import CHAT_PATH
 from bench.load.sessions import Session
 from bench.load.usage import cpu_seconds, resident_bytes
+from bench.stores import TENANT, make_turns
 from tests.stores.servers import Postgres, Valkey, free_port
+from thoughtline.stores import StoreSettings, durable_store
 
 STORES = ("redis", "postgres")
 TRIES = 3
+WARM_TURNS = 4
+"""Of each agent, before anything is measured: connections are open then, and nothing is done for the first time."""
+
+STORE_CALLS = 2000
 START_SECONDS = 60.0
 
 
@@ -93,8 +103,10 @@ class Gateways:
 
     def kill(self) -> None:
         """The first one, in the middle of whatever it does."""
-        self._killed_seconds += cpu_seconds(self.processes[0].pid)
-        self.processes[0].send_signal(signal.SIGKILL)
+        killed = self.processes.pop(0)
+        self._killed_seconds += cpu_seconds(killed.pid)
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
 
     def stop(self) -> None:
         for process in self.processes:
@@ -159,6 +171,7 @@ class Agent:
 async def measure(run: Run, gateways: Gateways, store_pid: int) -> tuple[Counted, float, float, float]:
     """What was seen, the seconds it took, and the CPU of gateways and store."""
     await asyncio.gather(*map(_until_ready, gateways.ports))
+    await asyncio.gather(*(Agent(number, gateways.ports, Counted()).hold(WARM_TURNS) for number in range(run.sessions)))
     counted = Counted()
     before, store_before, began = gateways.cpu, cpu_seconds(store_pid), time.monotonic()
     agents = [Agent(number, gateways.ports, counted) for number in range(run.sessions)]
@@ -245,6 +258,29 @@ def figures(kind: str, replicas: int, run: Run, upstream: int) -> Figures:
     )
 
 
+async def store_costs(kind: str) -> list[tuple[str, float]]:
+    """CPU µs of the server for each call."""
+    costs: list[tuple[str, float]] = []
+    with server(kind) as (url, pid):
+        store = durable_store(url, StoreSettings(), time.time)
+        await store.open()
+        turns = make_turns(STORE_CALLS)
+        keys = [turn.keys[0] for turn in turns]
+        calls: dict[str, list[Callable[[], Awaitable[object]]]] = {
+            "save": [partial(store.save, [turn]) for turn in turns],
+            "find 1": [partial(store.find, TENANT, [key]) for key in keys],
+            "find 20": [partial(store.find, TENANT, keys[at : at + 20]) for at in range(0, len(keys), 20)],
+            "generation": [partial(store._changes, TENANT) for _ in keys],  # type: ignore[attr-defined]  # each engine has it
+        }
+        for name, some in calls.items():
+            before = cpu_seconds(pid)
+            for at in range(0, len(some), 32):
+                await asyncio.gather(*(call() for call in some[at : at + 32]))
+            costs.append((name, (cpu_seconds(pid) - before) / len(some) * 1e6))
+        await store.close()
+    return costs
+
+
 HEAD = (
     f"{'store':<10}{'gateways':<12}{'requests':>9}{'per s':>7}{'gateway µs':>12}{'store µs':>10}"
     f"{'restored':>10}{'missing':>9}{'failed':>8}{'lost':>6}{'ms':>7}{'95 %':>7}{'MB each':>9}"
@@ -278,6 +314,10 @@ def main() -> int:
             for count, one in runs:
                 found.append(figures(kind, count, one, upstream))
                 print(line(found[-1]), flush=True)
+    print(f"\n{'store':<10}{'call':<12}{'CPU µs':>8}{'a core, per s':>15}")
+    for kind in options.stores:
+        for name, cost in asyncio.run(store_costs(kind)):
+            print(f"{kind:<10}{name:<12}{cost:>8.0f}{1e6 / cost:>15,.0f}", flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps([one._asdict() for one in found], indent=1))
     return 1 if any(one.lost or one.missing for one in found) else 0

@@ -105,10 +105,11 @@ def target(gateway: Running, name: str) -> dict[str, object]:
     return next(one for one in answer.json()["routes"][0]["targets"] if one["name"] == name)
 
 
-def new_key(gateway: Running, **limits: int) -> str:
+def new_key(gateway: Running, requests_per_minute: int | None = None, concurrent_streams: int | None = None) -> str:
     keys = gateway.state.keys
     assert isinstance(keys, ClientKeys)
-    secret, _ = gateway.wait_for(keys.add("ann", **limits))
+    limits = {"requests_per_minute": requests_per_minute, "concurrent_streams": concurrent_streams}
+    secret, _ = gateway.wait_for(keys.add("ann", **limits))  # type: ignore[arg-type]  # by name
     return secret
 
 

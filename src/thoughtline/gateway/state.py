@@ -19,7 +19,7 @@ from thoughtline.gateway.door import Head
 from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
-from thoughtline.gateway.limits import KeyLimits, LimitCounts
+from thoughtline.gateway.limits import KeyLimits
 from thoughtline.gateway.metrics import Metrics
 from thoughtline.gateway.model_lists import ModelLists
 from thoughtline.gateway.recent import Recent
@@ -113,23 +113,19 @@ def make_state(
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     book = contract_book(settings, lessons := Lessons(store, clock))
     journal.measure(metrics := Metrics())
-    together, work, health = (
-        Path(settings.bus_directory) if settings.bus_directory else None,
-        InThreads(),
-        TargetHealth(),
-    )
-    bus, key_counts = _joined(settings, store, journal, health=health, clock=clock)
+    bus, limits = _joined(settings, store, journal, health=(health := TargetHealth()), clock=clock)
     return State(
         settings,
         store,
         lessons,
         book=book,
+        work=(work := InThreads()),
         replayer=Replayer(store, lessons, book, clock, work=work, remembered_bytes=settings.replay.remembered_bytes),
         memory=Memory(store, clock),
         upstreams=Upstreams(),
         keys=keys,
         journal=journal,
-        limits=KeyLimits(key_counts),
+        limits=limits,
         admin_token=admin_token or settings.server.admin_token,
         loaded=settings,
         shared=SettingsPatch(),
@@ -138,9 +134,8 @@ def make_state(
         models=ModelLists(clock),
         signals=Signals(asyncio.Event(), asyncio.Event()),
         health=health,
-        guard=Guard(login_code, together),
+        guard=Guard(login_code, _together(settings)),
         late=LateSaves(),
-        work=work,
         abandoned=Abandoned(),
         recent=Recent(settings, bus.name),
         caches=Caches(),
@@ -148,17 +143,23 @@ def make_state(
     )
 
 
+def _together(settings: Settings) -> Path | None:
+    """The directory that the workers of one start share."""
+    return Path(settings.bus_directory) if settings.bus_directory else None
+
+
 def _joined(
     settings: Settings, store: Store, journal: Journal, *, health: TargetHealth, clock: Clock
-) -> tuple[Bus | Fleet, LimitCounts | None]:
+) -> tuple[Bus | Fleet, KeyLimits]:
     """How this process hears the others, and what it counts with them: by a shared store, else by a directory."""
     if not is_shared(settings.store_url):
-        counts = SharedCounts(Path(settings.bus_directory)) if settings.bus_directory else None
-        return Bus(settings.bus_directory, journal, store.counters), counts
+        together = _together(settings)
+        limits = KeyLimits(SharedCounts(together) if together else None)
+        return Bus(settings.bus_directory, journal, store.counters), limits
     kept, channel = settings.store, channel_at(settings.store_url, settings.store)
     packer = Packer(kept.encryption_key, kept.previous_encryption_key)
     fleet = Fleet(channel, packer, journal, counters=store.counters, health=health, clock=clock)
-    return fleet, fleet.key_counts
+    return fleet, KeyLimits(fleet.key_counts)
 
 
 def with_settings(state: State, settings: Settings) -> State:
