@@ -12,7 +12,8 @@ again, as a load balancer or a client does; "failed" are requests that had no an
 got one. Exit status 1 if a turn was lost or a request never answered.
 
 The second table is the store's server alone: its CPU for saving a turn, for a look-up of one key and of twenty, and how
-many of these one core could do. Servers are the tests' own; Redis writes each command to disk (`appendfsync always`).
+many of these one core could do; for cleaning, its CPU for each tenant. Servers are the tests' own; Redis writes each
+command to disk (`appendfsync always`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from bench.load.client import Answer, Connection, Failed, connect, get, post
 from bench.load.contenders import CHAT_PATH
 from bench.load.sessions import Session
@@ -40,6 +43,7 @@ from bench.load.usage import cpu_seconds, resident_bytes
 from bench.stores import TENANT, make_turns
 from tests.stores.servers import Postgres, Valkey, free_port
 from thoughtline.stores import StoreSettings, durable_store
+from thoughtline.values.records import Record
 
 STORES = ("redis", "postgres")
 TRIES = 3
@@ -47,6 +51,7 @@ WARM_TURNS = 4
 """Of each agent, before anything is measured: connections are open then, and nothing is done for the first time."""
 
 STORE_CALLS = 2000
+TENANTS = 1000
 START_SECONDS = 60.0
 
 
@@ -258,6 +263,10 @@ def figures(kind: str, replicas: int, run: Run, upstream: int) -> Figures:
     )
 
 
+def _of_tenant(turn: Record, number: int) -> Record:
+    return replace(turn, provenance=replace(turn.provenance, tenant=f"{number:064x}"))
+
+
 async def store_costs(kind: str) -> list[tuple[str, float]]:
     """CPU µs of the server for each call."""
     costs: list[tuple[str, float]] = []
@@ -277,6 +286,11 @@ async def store_costs(kind: str) -> list[tuple[str, float]]:
             for at in range(0, len(some), 32):
                 await asyncio.gather(*(call() for call in some[at : at + 32]))
             costs.append((name, (cpu_seconds(pid) - before) / len(some) * 1e6))
+        for at in range(0, TENANTS, 100):
+            await store.save([_of_tenant(turn, number) for number, turn in enumerate(make_turns(100), at)])
+        before = cpu_seconds(pid)
+        await store.clean()
+        costs.append(("clean", (cpu_seconds(pid) - before) / TENANTS * 1e6))
         await store.close()
     return costs
 

@@ -36,7 +36,12 @@ class RedisChannel:
 
     async def open(self) -> None:
         await self.close()
-        self._heard = self._client.pubsub(ignore_subscribe_messages=True)
+        heard = self._client.pubsub(ignore_subscribe_messages=True)
+        try:
+            await heard.connect()  # type: ignore[no-untyped-call]  # the driver has no types there
+        except _FAILURES as error:
+            raise _unavailable(error) from error
+        self._heard = heard
 
     async def follow(self, topic: str) -> None:
         assert self._heard is not None
