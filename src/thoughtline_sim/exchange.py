@@ -78,6 +78,8 @@ class Api(NamedTuple):
     """Where it is not decided as in the provider's other APIs."""
     inside: str = ""
     """The member of a body that the request itself stands in."""
+    has_websocket: bool = False
+    """Whether the same address also takes a WebSocket."""
 
 
 class Simulator(NamedTuple):

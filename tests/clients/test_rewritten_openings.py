@@ -73,14 +73,14 @@ def test_ten_turns_after_a_login(place: Place) -> None:
 
 
 def test_what_a_login_loses_without_the_gateway(place: Place) -> None:
-    """At the provider itself, resumed, it has no signature left: a sentinel stands for each, which costs quality."""
+    """At the provider itself, resumed, it has no signature left: a sentinel stands for each, which is none."""
     upstream = start("code-assist", None, GEMINI_CLI_LOGIN.script(place.work))
     task = Task(upstream.url, "gemini-3-pro-preview")
     assert GEMINI_CLI_LOGIN.resume is not None
     for words in (GEMINI_CLI_LOGIN.begin("Write a note and look at it."), GEMINI_CLI_LOGIN.resume("Now a copy.")):
         outcome = run(GEMINI_CLI_LOGIN, words, place, task)
         assert outcome.status == 0, outcome.remarks
-    assert "skip" in str(_thoughts(upstream, 3))
+    assert _thoughts(upstream, 3)[:2] == [[], []]
 
 
 def _thoughts(upstream: Upstream, request: int) -> list[list[str]]:

@@ -200,6 +200,7 @@ Quirk = Literal[
     "untranslated",  # passed on in its own format alone
     "usage_last",  # behind everything else, and only to those who asked
     "usual_tier",  # has a word for the usual service tier
+    "websocket",  # spoken over one, too: each message is the body of a request
 ]
 """What some formats do and most don't."""
 
