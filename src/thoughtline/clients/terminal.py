@@ -225,7 +225,7 @@ GEMINI_CLI_LOGIN = Client(
     ("code-assist", "gemini-code-assist"),
     formats=(CODE_ASSIST,),
     provider="code-assist",
-    steps=(SetupStep(SHELL, "shell", "export CODE_ASSIST_ENDPOINT=<base>"),),
+    steps=(SetupStep(SHELL, "shell", "export CODE_ASSIST_ENDPOINT=<base>\nexport GEMINI_MODEL=<model>"),),
     habit="As Gemini CLI; sends thoughts, if it has any, as words that end in `[Thought: true]`.",
     notes=(
         "Log in as ever (`/auth`): your token goes to Google through the gateway, which needs no key of its own.",
