@@ -221,7 +221,7 @@ export GEMINI_MODEL=<model>
 
 GEMINI_CLI_LOGIN = Client(
     "gemini-cli-login",
-    "Gemini CLI, logged in with Google",
+    "Gemini CLI with a Google login",
     ("code-assist", "gemini-code-assist"),
     formats=(CODE_ASSIST,),
     provider="code-assist",
