@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from thoughtline.gateway import shared_settings
+from thoughtline.gateway import cors, shared_settings
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
@@ -84,6 +84,10 @@ class Gateway:
             refusal = _refusal(method)
             headers = [(b"allow", _SERVED), (b"connection", b"close")]
             return send_json(send, refusal.status, envelope(refusal, None, ""), headers)
+        if method == "OPTIONS" and cors.is_preflight(scope):
+            return cors.answer_preflight(scope, send, state.settings.server)
+        if state.settings.server.cors:
+            send = cors.readable(scope, send, state.settings.server)
         if method == "GET" and any(name == b"upgrade" and _is_websocket(value) for name, value in scope["headers"]):
             return _upgrade(send)
         routes, address = state.caches.routes, (method, raw)
@@ -126,7 +130,7 @@ class Gateway:
         if self._refreshing is not None:
             self._refreshing.cancel()
         self.state.journal.flush()
-        self.state.bus.close()
+        await self.state.bus.close()
         await self.state.recent.asking.close()
         self.state.limits.counts.close()
         self.state.work.close()
