@@ -7,12 +7,12 @@ whoever asks then does it in their own thread, in the loop's place.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -86,9 +86,7 @@ def _start(loop: SharedLoop, work: Coroutine[Any, Any, Result], done: Future[Res
 
 
 def _pass_on(done: Future[Result], task: asyncio.Task[Result]) -> None:
-    if not done.set_running_or_notify_cancel():
-        _ = task.cancelled() or task.exception()
-    elif task.cancelled():
+    if task.cancelled():
         done.set_exception(RuntimeError("stopped"))
     elif (problem := task.exception()) is not None:
         done.set_exception(problem)
@@ -104,19 +102,27 @@ async def wait_for(done: Future[Result]) -> Result:
 
 async def is_done(done: Future[Any], seconds: float | None = None) -> bool:
     """Whether it is, after so long at most."""
-    if done.done():
-        return True
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        await _wait_on_trio(done, seconds)
-    else:
-        waiting = asyncio.wrap_future(done)
+    if not done.done():
         try:
-            await asyncio.wait([waiting], timeout=seconds)
-        finally:
-            waiting.cancel()
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            await _wait_on_trio(done, seconds)
+        else:
+            await _wait_on_asyncio(done, seconds, loop)
     return done.done()
+
+
+async def _wait_on_asyncio(done: Future[Any], seconds: float | None, loop: asyncio.AbstractEventLoop) -> None:
+    over = asyncio.Event()
+
+    def tell_asyncio(_: object) -> None:
+        with suppress(RuntimeError):  # nobody waits any longer, and the loop is closed
+            loop.call_soon_threadsafe(over.set)
+
+    done.add_done_callback(tell_asyncio)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await over.wait()
 
 
 async def _wait_on_trio(done: Future[Any], seconds: float | None) -> None:
@@ -124,7 +130,7 @@ async def _wait_on_trio(done: Future[Any], seconds: float | None) -> None:
     token, over = trio.lowlevel.current_trio_token(), trio.Event()
 
     def tell_trio(_: object) -> None:
-        with contextlib.suppress(trio.RunFinishedError):
+        with suppress(trio.RunFinishedError):
             token.run_sync_soon(over.set)
 
     done.add_done_callback(tell_trio)

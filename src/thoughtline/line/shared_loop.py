@@ -1,7 +1,7 @@
 """A loop whose place another thread may take while it waits for something to happen.
 
-What a line asks of its store is nearly always answered from memory, or from a page that SQLite has at hand. To hand that
-over to another thread and to wait for it takes as long as the work itself.
+What a line asks of its store is nearly always answered from memory, or from a page that SQLite has at hand. To hand
+that over to another thread and to wait for it takes as long as the work itself.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class SharedLoop(asyncio.SelectorEventLoop):
             for handle in due:  # somebody has pressed Ctrl-C
                 super().call_soon(handle._run)
             self._place.release()
-            if task is None or not task.done() or not all(timer.cancelled() for timer in timers):
+            is_over = task is not None and task.done() and not due
+            if not is_over or not all(timer.cancelled() for timer in timers):
                 self.call_soon_threadsafe(_wake)
         return True
 
