@@ -76,6 +76,7 @@ WIRE = Wire(
             "seals_on_request",
             "stored_responses",
             "usual_tier",
+            "websocket",
         }
     ),
 )
