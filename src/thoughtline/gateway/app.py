@@ -50,9 +50,10 @@ async def _upgrade(send: Send) -> None:
     await send_json(send, 426, body, [(b"upgrade", b"HTTP/1.1")])
 
 
-def _is_websocket(protocol: bytes) -> bool:
-    """Other protocols (Java's client offers h2c each time) are offers, which a server may leave alone."""
-    return protocol.strip().lower() == b"websocket"
+def _asks_for_websocket(name: bytes, value: bytes) -> bool:
+    """Other protocols (Java's client offers h2c each time) are offers, which a server may leave alone. A reverse proxy
+    that knows of no WebSockets takes the first header out and leaves the other."""
+    return (name == b"upgrade" and value.strip().lower() == b"websocket") or name == b"sec-websocket-key"
 
 
 def _refusal(method: str) -> Declined:
@@ -88,7 +89,7 @@ class Gateway:
             refusal = _refusal(method)
             headers = [(b"allow", _SERVED), (b"connection", b"close")]
             return send_json(send, refusal.status, envelope(refusal, None, ""), headers)
-        if method == "GET" and any(name == b"upgrade" and _is_websocket(value) for name, value in scope["headers"]):
+        if method == "GET" and any(_asks_for_websocket(*header) for header in scope["headers"]):
             return _upgrade(send)
         return Exchange(state, scope, receive, self._route(method, raw)).run(send)
 

@@ -51,7 +51,7 @@ _OF_THE_UPGRADE = frozenset(
 _PLAIN = re.compile(r"[\x20-\x7e]{1,16384}")
 
 
-class Frame(Struct, frozen=True, gc=False):
+class CreateFrame(Struct, frozen=True, gc=False):
     """A `response.create`. `is_respelled`: its lone surrogates had to be written in another way to be read."""
 
     text: bytes
@@ -77,7 +77,7 @@ class Frame(Struct, frozen=True, gc=False):
             return {}
 
 
-class Conversation(Struct, frozen=True, gc=False):
+class HeldConversation(Struct, frozen=True, gc=False):
     """What a connection knows under a response's id: all that led to it and its own output, as the client saw it.
 
     `marks` are the names of the elements of that output.
@@ -88,24 +88,30 @@ class Conversation(Struct, frozen=True, gc=False):
     marks: frozenset[str] = frozenset()
 
 
-class Turn(Struct, frozen=True, gc=False):
+class AskedTurn(Struct, gc=False):
     """What is asked for. `input` is the whole conversation; None where only the store or the provider has it."""
 
     body: bytes
+    headers: Headers
     input: bytes | None
 
+    def take_body(self) -> bytes:
+        """Once: what was asked does not stay while it is answered."""
+        body, self.body = self.body, b""
+        return body
 
-def read_frame(text: bytes) -> Frame:
+
+def read_frame(text: bytes) -> CreateFrame:
     """Raises where it is no `response.create`."""
     check_weight(text)
     try:
-        frame = Frame(text, members(text))
+        frame = CreateFrame(text, members(text))
     except _UNREADABLE:
         spelled = readable(text)
         if spelled is None:
             raise _bad_frame() from None
         try:
-            frame = Frame(spelled, members(spelled), is_respelled=True)
+            frame = CreateFrame(spelled, members(spelled), is_respelled=True)
         except _UNREADABLE:
             raise _bad_frame() from None
     kind = _element(frame.text).type
@@ -116,8 +122,8 @@ def read_frame(text: bytes) -> Frame:
     return frame
 
 
-def turn_of(frame: Frame, earlier: Conversation | None) -> Turn:
-    """A frame as the body of a POST, behind what the connection knows of its conversation."""
+def turn_of(frame: CreateFrame, headers: Headers, earlier: HeldConversation | None) -> AskedTurn:
+    """A frame as a POST, behind what the connection knows of its conversation. `headers` are those of the upgrade."""
     try:
         given = input_of(frame.members)
     except _UNREADABLE:
@@ -131,8 +137,8 @@ def turn_of(frame: Frame, earlier: Conversation | None) -> Turn:
         changes += [("input", whole), ("previous_response_id", None)]
     elif frame.previous:
         whole = None
-    body = set_members(frame.text, changes)
-    return Turn(as_sent(body), None) if frame.is_respelled else Turn(body, whole)
+    body, headers = set_members(frame.text, changes), turn_headers(headers, frame.metadata)
+    return AskedTurn(as_sent(body), headers, None) if frame.is_respelled else AskedTurn(body, headers, whole)
 
 
 def joined(first: bytes, second: bytes) -> bytes:
@@ -142,7 +148,7 @@ def joined(first: bytes, second: bytes) -> bytes:
     return first[:-1] + b"," + second[1:]
 
 
-def _is_whole(given: Sequence[Raw], earlier: Conversation) -> bool:
+def _is_whole(given: Sequence[Raw], earlier: HeldConversation) -> bool:
     """Whether an input stands for all that was said: it is compacted, or has what it claims to follow."""
     read = [_element(one) for one in given]
     return any(one.type in _COMPACTED or not earlier.marks.isdisjoint(one.marks) for one in read)
@@ -227,11 +233,11 @@ class Answer:
     def finish(self) -> Iterator[bytes]:
         return self._told(frame.payload for frame in self._events.finish())
 
-    def conversation(self, asked: bytes) -> Conversation | None:
+    def conversation(self, asked: bytes) -> HeldConversation | None:
         """What the client may go on from, if it has an answer."""
         if not self.response_id or not self._is_read:
             return None
-        return Conversation(self.response_id, joined(asked, array(self.output)), marks_of(self.output))
+        return HeldConversation(self.response_id, joined(asked, array(self.output)), marks_of(self.output))
 
     def _told(self, payloads: Iterator[bytes]) -> Iterator[bytes]:
         for payload in payloads:
@@ -299,7 +305,7 @@ def error_frame(status: int, headers: Headers, body: bytes, stream_id: Raw | Non
     )
 
 
-def prewarmed(frame: Frame, name: str, now: float) -> tuple[bytes, bytes]:
+def prewarmed(frame: CreateFrame, name: str, now: float) -> tuple[bytes, bytes]:
     """The answer to a frame that asks for nothing: begun and over."""
     response = object_of(
         [

@@ -54,14 +54,19 @@ async def unfolded(store: Store, tenant: str, body: bytes, work: Work = at_once)
     name = name_of(previous)
     earlier = await _kept(store, tenant, name)
     if earlier is None:
-        raise Declined(
-            400,
-            "previous_response_not_found",
-            f"Previous response with id {name[:100]!r} not found.",
-            "Send the whole conversation in `input`.",
-        )
+        raise not_found(name)
     whole = array((*earlier, *input_of(request)))
     return set_members(body, [("input", whole), ("previous_response_id", None)])
+
+
+def not_found(name: str) -> Declined:
+    """In OpenAI's words: Codex then sends its conversation whole."""
+    return Declined(
+        400,
+        "previous_response_not_found",
+        f"Previous response with id {name[:100]!r} not found.",
+        "Send the whole conversation in `input`.",
+    )
 
 
 async def keep(store: Store, made: Provenance, request: bytes, answer: bytes, now: float) -> None:

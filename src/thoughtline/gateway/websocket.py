@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Raw
 
@@ -23,19 +23,18 @@ from thoughtline.gateway.door import is_website
 from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.frames import (
     Answer,
-    Conversation,
-    Frame,
-    Turn,
+    AskedTurn,
+    HeldConversation,
     error_frame,
     prewarmed,
     read_frame,
-    turn_headers,
     turn_of,
 )
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
+from thoughtline.gateway.stored_responses import not_found
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.values.errors import Declined, ThoughtlineError
 from thoughtline.values.turns import FormatName
@@ -51,6 +50,8 @@ MOST_HELD_BYTES = 128 * 2**20
 """What is held of the conversations of all connections. Codex sends a conversation whole when it is no longer known."""
 
 MOST_ERROR_BYTES = 2**20
+Result = TypeVar("Result")
+
 _FORMAT: FormatName = "openai_responses"
 
 
@@ -58,17 +59,17 @@ class HeldConversations:
     """The latest conversation of each connection; those that were not used for the longest time go first."""
 
     def __init__(self) -> None:
-        self._held: dict[object, Conversation] = {}
+        self._held: dict[object, HeldConversation] = {}
         self._bytes = 0
 
-    def hold(self, owner: object, conversation: Conversation) -> None:
+    def hold(self, owner: object, conversation: HeldConversation) -> None:
         self.release(owner)
         self._held[owner] = conversation
         self._bytes += len(conversation.input)
         while self._bytes > MOST_HELD_BYTES:
             self.release(next(iter(self._held)))
 
-    def find(self, owner: object, name: str) -> Conversation | None:
+    def find(self, owner: object, name: str) -> HeldConversation | None:
         held = self._held.get(owner)
         return held if held is not None and held.id == name else None
 
@@ -78,7 +79,7 @@ class HeldConversations:
             self._bytes -= len(held.input)
 
 
-class Server(Protocol):
+class Application(Protocol):
     """Who answers a POST: the gateway."""
 
     state: State
@@ -87,9 +88,9 @@ class Server(Protocol):
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]: ...
 
 
-async def serve(server: Server, route: Route, socket: WebSocket) -> None:
+async def serve(application: Application, route: Route, socket: WebSocket) -> None:
     """A connection, from its upgrade to its end."""
-    state = server.state
+    state = application.state
     try:
         await _check(state, route, socket.scope)
     except ThoughtlineError as error:
@@ -101,12 +102,12 @@ async def serve(server: Server, route: Route, socket: WebSocket) -> None:
     if not socket.accept():
         return
     state.metrics.websocket(1)
-    connection = Connection(server, socket)
+    connection = Connection(application, socket)
     try:
         await connection.run()
     finally:
         state.metrics.websocket(-1)
-        server.conversations.release(connection)
+        application.conversations.release(connection)
 
 
 async def _check(state: State, route: Route, scope: Scope) -> None:
@@ -129,8 +130,8 @@ async def _nothing() -> Message:
 class Connection:
     """One client, and one turn of it at a time."""
 
-    def __init__(self, server: Server, socket: WebSocket) -> None:
-        self._server = server
+    def __init__(self, application: Application, socket: WebSocket) -> None:
+        self._application = application
         self._socket = socket
         self._opened = asyncio.get_running_loop().time()
         self._has_left = False
@@ -152,66 +153,70 @@ class Connection:
             if text is None:
                 socket.close(1001, "the server stops")
                 return
-            await self._take(text)
+            turn = await self._told(self._read(text))
+            del text  # what was asked does not stay while it is answered
+            if turn is not None:
+                await self._told(self._ask(turn))
         await self._tell(_too_old())
         socket.close(1000, "websocket_connection_limit_reached")
 
-    async def _take(self, text: bytes) -> None:
-        """Serve a frame. Whatever goes wrong is told in a frame, and the connection stays."""
-        stream_id: Raw | None = None
+    async def _told(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """Whatever goes wrong is told in a frame, and the connection stays."""
         try:
-            work = self._server.state.replayer.work_for(text)
-            frame = await work(partial(read_frame, text))
-            named = frame.members.get("stream_id", NULL)
-            if is_given(named):
-                stream_id = named
-                raise Declined(
-                    400, "unsupported_parameter", "Unsupported parameter: stream_id.", "Open a connection each."
-                )
-            earlier = self._server.conversations.find(self, frame.previous)
-            turn = await work(partial(turn_of, frame, earlier))
-            await (self._prewarm(frame, turn) if frame.is_prewarm else self._ask(frame, turn))
+            return await work
         except ThoughtlineError as error:
-            await self._tell(as_declined(error), stream_id)
+            await self._tell(as_declined(error))
         except Exception as error:
             log_problem("a frame failed", error)
             await self._tell(Declined(500, "internal", "Something went wrong here.", "The log says where."))
+        return None
 
-    async def _prewarm(self, frame: Frame, turn: Turn) -> None:
-        """Nobody need be asked. The next frame goes on from what this one brought."""
-        if turn.input is None:
-            raise Declined(
-                400,
-                "previous_response_not_found",
-                f"Previous response with id {frame.previous[:100]!r} not found.",
-                "Send the whole conversation in `input`.",
+    async def _read(self, text: bytes) -> AskedTurn | None:
+        """What a frame asks for; None if it has its answer."""
+        conversations, work = self._application.conversations, self._application.state.replayer.work_for(text)
+        frame = await work(partial(read_frame, text))
+        lane = frame.members.get("stream_id", NULL)
+        if is_given(lane):
+            refusal = Declined(
+                400, "unsupported_parameter", "Unsupported parameter: stream_id.", "Open a connection each."
             )
+            await self._tell(refusal, lane)
+            return None
+        earlier = conversations.find(self, frame.previous)
+        turn = await work(partial(turn_of, frame, self._socket.scope["headers"], earlier))
+        if not frame.is_prewarm:
+            return turn
+        if turn.input is None:
+            raise not_found(frame.previous)
+        # Nobody need be asked. The next frame goes on from what this one brought.
         name = f"resp_prewarm_{random.getrandbits(128):032x}"
-        self._server.conversations.hold(self, Conversation(name, turn.input))
-        for text in prewarmed(frame, name, time.time()):
-            await self._socket.send(text)
+        conversations.hold(self, HeldConversation(name, turn.input))
+        for told in prewarmed(frame, name, time.time()):
+            await self._socket.send(told)
+        return None
 
-    async def _ask(self, frame: Frame, turn: Turn) -> None:
-        answer = _AnswerOut(self._socket)
-        scope = self._turn_scope = self._scope_of(frame)
-        try:
-            await self._server(scope, _body(turn.body), answer.send)
-        finally:
-            self._turn_scope = None
-        await answer.finish()
-        held = answer.events.conversation(turn.input) if turn.input is not None else None
-        if held is not None:
-            self._server.conversations.hold(self, held)
-
-    def _scope_of(self, frame: Frame) -> Scope:
-        """That of a POST to the address of the upgrade."""
-        return {
+    async def _ask(self, turn: AskedTurn) -> None:
+        """A POST to the address of the upgrade."""
+        answer, asked = _AnswerOut(self._socket), turn.input
+        scope = self._turn_scope = {
             **self._socket.scope,
             "type": "http",
             "method": "POST",
-            "headers": turn_headers(self._socket.scope["headers"], frame.metadata),
+            "headers": turn.headers,
             ON_DISCONNECT: HAS_LEFT if self._has_left else None,
         }
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": turn.take_body(), "more_body": False}
+
+        try:
+            await self._application(scope, receive, answer.send)
+        finally:
+            self._turn_scope = None
+        await answer.finish()
+        held = answer.events.conversation(asked) if asked is not None else None
+        if held is not None:
+            self._application.conversations.hold(self, held)
 
     def _leave(self) -> None:
         self._has_left = True
@@ -259,13 +264,6 @@ class _AnswerOut:
         if status == 200 or not status:
             status, body = 502, envelope(_broken_off(), _FORMAT, "")
         await self._socket.send(error_frame(status, self._headers, body))
-
-
-def _body(body: bytes) -> Receive:
-    async def receive() -> Message:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive
 
 
 def _broken_off() -> Declined:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 
 from uvicorn.server import ServerState
 from websockets.datastructures import Headers
@@ -92,7 +93,7 @@ class WebSocket(asyncio.Protocol):
         if response.status_code != 101:
             self._transport.close()
             return False
-        self._transport.resume_reading()
+        self._read_on()
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._ping)
         return True
 
@@ -100,7 +101,7 @@ class WebSocket(asyncio.Protocol):
         """Answer the upgrade as any other request that is not served."""
         given = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers])
         given["Connection"], given["Content-Length"] = "close", str(len(body))
-        self._transport.write(Response(status, "Refused", given, body).serialize())
+        self._transport.write(Response(status, HTTPStatus(status).phrase, given, body).serialize())
         self._transport.close()
 
     async def receive(self, until: float) -> bytes | None:
@@ -113,8 +114,7 @@ class WebSocket(asyncio.Protocol):
             return None
         message = self._messages.popleft()
         if self._is_paused and not self._messages:
-            self._is_paused = False
-            self._transport.resume_reading()
+            self._read_on()
         return message
 
     async def send(self, text: bytes) -> None:
@@ -131,7 +131,7 @@ class WebSocket(asyncio.Protocol):
         if self._frames.state is State.OPEN and not self._transport.is_closing():
             self._frames.send_close(code, reason)
             self._flush()
-            self._transport.resume_reading()  # the client's own close ends it
+            self._read_on()  # the client's own close ends it
             self._abort_later()
 
     # what the loop and the server call
@@ -192,10 +192,15 @@ class WebSocket(asyncio.Protocol):
     def _take_message(self) -> None:
         self._messages.append(b"".join(self._fragments))
         self._fragments, self._control_frames = [], 0
-        if not self._is_paused:
+        if not self._is_paused and not self._transport.is_closing():
             self._is_paused = True
             self._transport.pause_reading()
         self._wake()
+
+    def _read_on(self) -> None:
+        self._is_paused = False
+        if not self._transport.is_closing():  # which uvloop would raise for
+            self._transport.resume_reading()
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, None
