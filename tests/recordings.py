@@ -28,6 +28,7 @@ FORMAT_OF_FAMILY: dict[str, FormatName] = {
     "bedrock": "bedrock_converse",
     "cohere": "openai_chat",
     "gemini": "gemini_generate",
+    "gemini-interactions": "gemini_interactions",
     "groq": "openai_chat",
     "mistral": "openai_chat",
     "ollama": "ollama_chat",
@@ -37,8 +38,7 @@ FORMAT_OF_FAMILY: dict[str, FormatName] = {
     "xai": "openai_chat",
 }
 LEFT_OUT = {
-    "gemini-interactions": "the Interactions API is a format of its own that we don't speak",
-    "xai-grpc": "gRPC, recorded as JSON",
+    "xai-grpc": "gRPC, recorded as JSON; passed on unread (docs/decisions)",
     "bedrock-invoke": "InvokeModel wraps each provider's own format; we speak Converse",
 }
 _DIALECTS = {

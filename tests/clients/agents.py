@@ -147,6 +147,25 @@ GEMINI_CLI = Program(
 )
 
 
+def _gemini_cli_login_settings(place: Place, task: Task) -> dict[str, str]:
+    """As after a login with Google, of which an access token is all that is left."""
+    folder = place.home / ".gemini"
+    folder.mkdir(exist_ok=True)
+    (folder / "settings.json").write_text(GEMINI_CLI_CONFIG.replace("gemini-api-key", "oauth-personal"))
+    return {
+        "CODE_ASSIST_ENDPOINT": task.base_url,
+        "GOOGLE_GENAI_USE_GCA": "true",
+        "GOOGLE_CLOUD_ACCESS_TOKEN": KEY,
+        "GEMINI_MODEL": task.model,
+    }
+
+
+# It asks Google whose token it is, and goes on without an answer.
+GEMINI_CLI_LOGIN = GEMINI_CLI._replace(
+    name="gemini-cli-login", settings=_gemini_cli_login_settings, elsewhere=("www.googleapis.com",)
+)
+
+
 def _opencode_settings(package: str) -> Callable[[Place, Task], dict[str, str]]:
     def settings(place: Place, task: Task) -> dict[str, str]:
         options = {"baseURL": f"{task.base_url}/v1", "apiKey": KEY}

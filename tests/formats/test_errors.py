@@ -57,6 +57,7 @@ WORDS: dict[FormatName, dict[int, str]] = {
         503: "ServiceUnavailableException",
     },
 }
+WORDS["gemini_code_assist"] = WORDS["gemini_interactions"] = WORDS["gemini_generate"]
 ROWS = [(name, status, word) for name, words in WORDS.items() for status, word in words.items()]
 
 

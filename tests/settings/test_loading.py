@@ -468,7 +468,10 @@ def test_mistakes_in_the_environment(write: Path) -> None:
     ]
 
 
-CLIENT_FORMATS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate", "ollama_chat")
+CLIENT_FORMATS = (
+    *("openai_chat", "openai_responses", "anthropic_messages"),
+    *("gemini_generate", "gemini_code_assist", "gemini_interactions", "ollama_chat"),
+)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ from thoughtline.formats import (
     ai_sdk_ui,
     anthropic_messages,
     bedrock_converse,
+    gemini_code_assist,
     gemini_generate,
+    gemini_interactions,
     ollama_chat,
     openai_chat,
     openai_responses,
@@ -34,6 +36,8 @@ _WIRES = (
     openai_responses.WIRE,
     anthropic_messages.WIRE,
     gemini_generate.WIRE,
+    gemini_code_assist.WIRE,
+    gemini_interactions.WIRE,
     ollama_chat.WIRE,
     bedrock_converse.WIRE,
 )

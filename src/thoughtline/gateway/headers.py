@@ -141,7 +141,7 @@ REPLAY = REPLAY_HEADER.encode()
 
 
 def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
-    """What was done about reasoning, and how the store is unless it is well. `is_unread`: the request was too much."""
+    """What was done about reasoning, and how the store is unless it is well. `is_unread`: nobody here read it."""
     return REPLAY, replay_words(counts_of(done), store, is_unread)
 
 

@@ -38,6 +38,7 @@ RuleCode = Literal[
     "checkpoint-withheld",
     "untranslatable",
     "unopened",
+    "held-state",
 ]
 Rule: TypeAlias = (
     # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.
