@@ -26,6 +26,7 @@ FOLDER = Path(os.environ.get("THOUGHTLINE_RECORDINGS") or Path(__file__).parents
 FORMAT_OF_FAMILY: dict[str, FormatName] = {
     "anthropic": "anthropic_messages",
     "bedrock": "bedrock_converse",
+    "bedrock-invoke": "bedrock_invoke",
     "cohere": "openai_chat",
     "gemini": "gemini_generate",
     "groq": "openai_chat",
@@ -39,7 +40,6 @@ FORMAT_OF_FAMILY: dict[str, FormatName] = {
 LEFT_OUT = {
     "gemini-interactions": "the Interactions API is a format of its own that we don't speak",
     "xai-grpc": "gRPC, recorded as JSON",
-    "bedrock-invoke": "InvokeModel wraps each provider's own format; we speak Converse",
 }
 _DIALECTS = {
     "cohere": providers.COHERE,

@@ -104,6 +104,21 @@ def edited(transcript: Transcript, original: Original) -> Transcript:
     return transcript
 
 
+def as_signed(prepared: Prepared, body: bytes) -> Prepared:
+    """A request that its client signed goes up as it came: what would have been changed is told, and not done."""
+    if prepared.body == body:
+        return prepared
+    undone = ", ".join(f"{name}={count}" for name, count in prepared.counts.counted.items() if count)
+    finding = Finding("signed-request", undone, "the client signed its body, which was not changed", "sign it here")
+    return with_finding(replace(prepared, body=body, plan=None, trace=None, quotation=None), finding)
+
+
+def with_finding(prepared: Prepared, finding: Finding) -> Prepared:
+    """With one more thing to tell."""
+    carried = prepared.carried
+    return replace(prepared, carried=replace(carried, findings=(*carried.findings, finding)))
+
+
 def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:
     """With its plan made and carried out."""
     transcript, needed = prepared.transcript, prepared.needed

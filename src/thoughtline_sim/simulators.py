@@ -12,6 +12,7 @@ from thoughtline_sim.wires import chat_styles, messages, responses_styles
 from thoughtline_sim.wires.chat import ChatStyle, chat_wire
 from thoughtline_sim.wires.converse import converse_wire
 from thoughtline_sim.wires.generate import GENERATE, either, thinking_config
+from thoughtline_sim.wires.invoke import invoke_wire
 from thoughtline_sim.wires.messages import MessagesStyle, messages_wire
 from thoughtline_sim.wires.ollama import OLLAMA
 from thoughtline_sim.wires.responses import ResponsesStyle, responses_wire
@@ -64,6 +65,14 @@ _CONVERSE_API = Api(
     bedrock.RULES,
     model_of=_model_in_path,
     is_streaming=lambda body, path: path.endswith("-stream"),
+)
+_INVOKE_API = Api(
+    r"/model/[^/]+/invoke(?:-with-response-stream)?$",
+    invoke_wire(bedrock.INVOKE_STYLE),
+    bedrock.INVOKE_RULES,
+    model_of=_model_in_path,
+    is_streaming=lambda body, path: path.endswith("-stream"),
+    is_thinking=anthropic.is_thinking,
 )
 _OLLAMA_API = Api(
     r"/api/chat$",
@@ -180,12 +189,12 @@ _ROWS = (
     ),
     Simulator(
         "bedrock",
-        "Bedrock Converse: Claude with signed reasoning; Nova and DeepSeek-R1, which want none back; gpt-oss",
+        "Bedrock: Converse, and InvokeModel for Claude, signed or not; Nova and DeepSeek-R1, which want none back",
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.amazon.nova-2-lite-v1:0", "openai.gpt-oss-120b-1:0"),
         reject=refusals.bedrock_error,
-        apis=(_CONVERSE_API,),
+        apis=(_CONVERSE_API, _INVOKE_API),
         is_thinking=bedrock.is_thinking,
-        profiles=("classic", "adaptive"),
+        profiles=("classic", "adaptive", "bound"),
     ),
     Simulator(
         "gemini",

@@ -20,13 +20,14 @@ Verdict = Literal["whole", "altered", "missing", "invented", "unknown", "none"]
 
 
 class HttpRequest(NamedTuple):
-    """An HTTP request that was read whole. Header names are in lower case."""
+    """An HTTP request that was read whole. Header names are in lower case; `raw_path` has its escapes."""
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
+    raw_path: str = ""
 
 
 class InputCall(Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.addresses import address, with_query_key, without_query_key
+from thoughtline.addresses import address, passthrough_address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
@@ -80,6 +80,7 @@ class Attempt:
     """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
 
     `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
+    `is_signed`: the caller's signature goes up, and so the bytes that it is over.
     What it becomes, and what explains it when somebody asks, begins as nothing. Beyond thirty attributes of its
     own an object takes four times the memory, so what stays as it is is not set.
     """
@@ -121,8 +122,10 @@ class Attempt:
         self.is_last = is_last
         self.has_choice = has_choice
         self.is_generating = route.action == "generate"
-        self.is_translated = target.format != route.format
-        self._is_callers = target.is_callers and incoming.caller.key is None
+        caller, self.is_translated = incoming.caller, target.format != route.format
+        signs = caller.is_signed and not key
+        self._is_callers = target.is_callers and caller.key is None and not (signs and self.is_translated)
+        self.is_signed = signs and self._is_callers
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
         self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
@@ -217,12 +220,16 @@ class Attempt:
         if self.is_translated:
             received = translated_headers(received, target.format)
             key = key or self._credential  # in the header that this provider reads
-        if self.is_plain or self.tags != "off" or self.names.client:
+        if not self.is_signed and (self.is_plain or self.tags != "off" or self.names.client):
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
         body = self.prepared.body
-        return await self.send_up(target.provider, "POST", self._address(), key=key, received=received, body=body)
+        return await self.send_up(target.provider, "POST", self.url, key=key, received=received, body=body)
 
-    def _address(self) -> str:
+    @property
+    def url(self) -> str:
+        """Where it goes. What is signed keeps its path as it was written."""
+        if self.is_signed:
+            return passthrough_address(self.target.provider, self.incoming.route.path, self.incoming.query)
         target, known = self.target, self.state.caches.addresses
         streams = self.is_streaming or target.provider.streams_only
         query = self._query if self.is_translated else self.incoming.query
@@ -256,6 +263,8 @@ class Attempt:
             headers = self.incoming.trace.carried(headers, self.destination)
         if self.incoming.encoding:
             headers.append(("content-encoding", self.incoming.encoding))
+        if key and provider.auth == "aws":
+            headers = await self.state.upstreams.signers.sign(key, method, url, headers=headers, body=body)
         self.bytes_up += len(body)
         self.sends += 1
         if self.state.settings.debug.keep_bodies:
@@ -279,7 +288,7 @@ class Attempt:
         self.refusals = (*self.refusals, self._noted(response.status, refusal.plain))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
-        if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
+        if self.is_signed or not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
             return None
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -15,7 +16,9 @@ from thoughtline.gateway.choosing import terms_of
 from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.stored_responses import unfolded
+from thoughtline.prepared import Prepared, as_signed, with_finding
 from thoughtline.replay.carrying import NOTHING_CARRIED, Carried
+from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import Recalls
 from thoughtline.translation import translate_request
@@ -127,17 +130,28 @@ async def _restored(attempt: Attempt) -> None:
         carried=Carried(findings=adapted.findings) if adapted.findings else NOTHING_CARRIED,
         cuts=cuts,
     )
-    attempt.send_instead(prepared)
+    attempt.send_instead(_as_signed(attempt, prepared) if attempt.is_signed else prepared)
     if prepared.transcript is not None:
         attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
         if streams_only and not attempt.is_streaming:
             attempt.is_rewritten = True
 
 
+def _as_signed(attempt: Attempt, prepared: Prepared) -> Prepared:
+    """As its client signed it; a signature for another host or path than it goes to is one that AWS refuses."""
+    url, incoming = urlsplit(attempt.url), attempt.incoming
+    came = incoming.headers.get(b"host", b"").decode("latin-1"), incoming.scope["raw_path"].decode("latin-1")
+    prepared = as_signed(prepared, incoming.body)
+    if came == (url.netloc, url.path):
+        return prepared
+    why = "signed for another address than it goes to, which AWS refuses"
+    return with_finding(prepared, Finding("signed-elsewhere", url.netloc, why, 'set auth = "aws", and sign it here'))
+
+
 def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
     """The body as the server takes it. If it takes what is new of a conversation as it came, then all of it."""
     incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
-    if FORMATS[attempt.client.format].tool_shapes == "functions":
+    if attempt.is_signed or FORMATS[attempt.client.format].tool_shapes == "functions":
         return incoming.cuts, Adapted(attempt.body)
     cut = state.replayer.cut_for(incoming.cuts, destination, incoming.identity) if incoming.cuts else None
     contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools

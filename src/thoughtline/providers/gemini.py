@@ -120,7 +120,7 @@ ROW = ProviderRow(
     formats=("gemini_generate", "openai_chat"),
     bases={"openai_chat": "https://generativelanguage.googleapis.com/v1beta/openai"},
     auth="x-goog-api-key",
-    owns="gemini_generate",
+    owns=("gemini_generate",),
     rules="own",
     rows=(
         ModelRow(

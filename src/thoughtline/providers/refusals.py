@@ -38,6 +38,8 @@ RuleCode = Literal[
     "checkpoint-withheld",
     "untranslatable",
     "unopened",
+    "signed-request",
+    "signed-elsewhere",
 ]
 Rule: TypeAlias = (
     # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.

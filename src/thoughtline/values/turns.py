@@ -16,7 +16,13 @@ from thoughtline.values.items import NO_RAW, Item, Role
 from thoughtline.values.notes import NO_NOTES, Notes
 
 FormatName = Literal[
-    "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate", "ollama_chat", "bedrock_converse"
+    "openai_chat",
+    "openai_responses",
+    "anthropic_messages",
+    "gemini_generate",
+    "ollama_chat",
+    "bedrock_converse",
+    "bedrock_invoke",
 ]
 """The names of the formats that clients and providers speak; what each means is its `Wire`."""
 
