@@ -27,7 +27,7 @@ from thoughtline.values.turns import Transcript
 MAX_FINDINGS = 64
 """As many as are told of one exchange."""
 
-MemberEdits: TypeAlias = tuple[tuple[str, bytes], ...]
+MemberEdits: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
 
 class Original(NamedTuple):

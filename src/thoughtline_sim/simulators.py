@@ -6,7 +6,7 @@ import re
 
 from thoughtline_sim import refusals
 from thoughtline_sim.exchange import Api, Reject, Rule, SimExchange, Simulator
-from thoughtline_sim.reading import JsonObject, as_object
+from thoughtline_sim.reading import JsonObject, as_object, string
 from thoughtline_sim.rules import anthropic, asking, bedrock, forbidden, gemini, openrouter, presence, responses
 from thoughtline_sim.wires import chat_styles, messages, responses_styles
 from thoughtline_sim.wires.chat import ChatStyle, chat_wire
@@ -83,7 +83,35 @@ _OLLAMA_API = Api(
     is_thinking=forbidden.ollama_thinks,
 )
 _DEEPSEEK_TOOLS = (presence.deepseek_tool_kinds, presence.deepseek_tool_choice)
+_GEMINI_RULES = (asking.gemini_tools_together, gemini.generate_is_signed, gemini.results_follow_code)
 _CLAUDE_RULES = (asking.claude_tool_kinds, asking.claude_sampling, asking.claude_results)
+
+
+def _published(publisher: str, api: Api) -> Api:
+    """An API under Vertex's addresses: with a project and a location, or in express mode with neither."""
+    place = r"^/v1(?:beta1)?(?:/projects/[^/]+/locations/[a-z0-9-]+)?/publishers/"
+    return api._replace(path=place + publisher + api.path)
+
+
+def _raw_predict() -> tuple[Api, Api]:
+    """Claude on Vertex: the address says the model, the body that it streams and whose version it is of."""
+    wire = messages_wire(anthropic.STYLE._replace(reply_id=lambda digits: f"msg_vrtx_01{digits[:22]}"))
+    api = Api(
+        r"/models/[^/:]+:(?:r|streamR)awPredict$",
+        wire,
+        (anthropic.vertex_members, *_CLAUDE_RULES, *anthropic.RULES),
+        model_of=_model_in_path,
+        reject=refusals.anthropic_error,
+        is_thinking=anthropic.is_thinking,
+    )
+    count = api._replace(
+        path=r"/models/count-tokens:rawPredict$",
+        rules=(*_CLAUDE_RULES, *anthropic.RULES),
+        model_of=lambda body, path: string(body.get("model")),
+        counts=lambda tokens: {"input_tokens": tokens},
+    )
+    return count, api
+
 
 _ROWS = (
     Simulator(
@@ -202,9 +230,20 @@ _ROWS = (
         ("gemini-3-pro-preview", "gemini-3.7-flash"),
         reject=refusals.gemini_error,
         apis=(
-            *_generate(asking.gemini_tools_together, gemini.generate_is_signed, gemini.results_follow_code),
+            *_generate(*_GEMINI_RULES),
             _chat(chat_styles.GOOGLE, gemini.chat_is_signed, reject=refusals.gemini_chat_error),
         ),
+    ),
+    Simulator(
+        "vertex",
+        "Vertex AI: Gemini 3 and Claude under Vertex's addresses, each by its maker's rules",
+        ("gemini-3-pro-preview", "claude-sonnet-4-5@20250929", "claude-opus-4-8"),
+        reject=refusals.gemini_error,
+        apis=(
+            *(_published("google", api) for api in _generate(*_GEMINI_RULES)),
+            *(_published("anthropic", api) for api in _raw_predict()),
+        ),
+        profiles=("classic", "adaptive", "bound"),
     ),
     Simulator(
         "gemini-2.5",

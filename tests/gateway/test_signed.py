@@ -97,7 +97,7 @@ def test_a_signed_request_goes_up_as_it_came_and_is_captured(passing: Running, u
     assert again.headers["x-thoughtline-replay"].startswith("restored=0")
     assert len(upstream.watched.seen) == 2  # nor is it healed
     kept = passing.wait_for(passing.state.store.list_entries(Filter())).entries
-    assert [entry.provenance.tenant[:2] for entry in kept] == ["s-"]
+    assert [entry.record.provenance.tenant[:2] for entry in kept] == ["s-"]
 
 
 def test_a_signature_for_the_gateway_is_refused_and_told(passing: Running) -> None:

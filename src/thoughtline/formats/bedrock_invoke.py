@@ -145,6 +145,7 @@ WIRE = replace(
     telling_words=(),
     client_path=_CLIENT_PATH,
     upstream_path=_UPSTREAM_PATH,
+    published=None,
     count_path=None,
     headers=(),
     models=OPENAI_MODELS,

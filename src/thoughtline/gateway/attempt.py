@@ -39,7 +39,7 @@ from thoughtline.gateway.secrecy import check_what_goes_up
 from thoughtline.gateway.served import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
-from thoughtline.prepared import Prepared
+from thoughtline.prepared import MemberEdits, Prepared
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, classify
 from thoughtline.translation import Sealer
@@ -155,6 +155,16 @@ class Attempt:
         self.notes = prepared.plan.notes if prepared.plan is not None else None
 
     @property
+    def member_edits(self) -> MemberEdits:
+        """What a body needs that was made for another address: on Vertex, Claude's has a version and no model."""
+        published = FORMATS[self.target.format].published
+        is_at_home = self.incoming.route.place and not self.is_translated
+        if not self.target.provider.is_located or published is None or not published.version or is_at_home:
+            return ()
+        version = ("anthropic_version", f'"{published.version}"'.encode())
+        return (version, ("model", None)) if self.is_generating else (version,)
+
+    @property
     def is_mended(self) -> bool:
         """Whether it would have been refused as the client sent it: the provider has, or its contract says so."""
         done, contract = self.outcome, self.contract
@@ -233,12 +243,19 @@ class Attempt:
         target, known = self.target, self.state.caches.addresses
         streams = self.is_streaming or target.provider.streams_only
         query = self._query if self.is_translated else self.incoming.query
-        asked = (target.provider.name, target.format, target.model, query, streams, self.is_generating)
+        place = self.incoming.route.place
+        asked = (target.provider.name, target.format, target.model, query, streams, self.is_generating, place)
         found = known.get(asked)
         if found is None:
             action: Action = "generate" if self.is_generating else "count_tokens"
             found = address(
-                target.provider, target.format, target.model, is_streaming=streams, action=action, query=query
+                target.provider,
+                target.format,
+                target.model,
+                is_streaming=streams,
+                action=action,
+                query=query,
+                place=place,
             )
             known.keep(asked, found, len(query) + len(target.model))
         return found

@@ -91,8 +91,11 @@ async def _translated(attempt: Attempt) -> None:
     )
     carried = Carried(request.records, request.findings, request.call_ids)
     recall = _recall(attempt) if attempt.terms is not None else None
+    final = request.transcript
+    for name, value in attempt.member_edits:
+        final = final.with_member(name, value)
     prepared = await replayer.prepare_decoded(
-        request.transcript, destination, identity, contract=contract, carried=carried, recall=recall
+        final, destination, identity, contract=contract, carried=carried, recall=recall
     )
     attempt.send_instead(prepared)
     attempt.client = replace(
@@ -125,7 +128,7 @@ async def _restored(attempt: Attempt) -> None:
         destination,
         incoming.identity,
         model=attempt.target.model if not incoming.route.model else "",
-        edits=(("stream", b"true"),) if streams_only and in_body else (),
+        edits=((("stream", b"true"),) if streams_only and in_body else ()) + attempt.member_edits,
         recall=_recall(attempt) if attempt.terms is not None else None,
         carried=Carried(findings=adapted.findings) if adapted.findings else NOTHING_CARRIED,
         cuts=cuts,

@@ -40,6 +40,7 @@ from thoughtline.providers import (
     sambanova,
     siliconflow,
     together,
+    vertex,
     vllm,
     xai,
 )
@@ -98,7 +99,7 @@ from thoughtline.values.turns import FormatName
 # providers' own documentation, the international ones where there are several, in 2026-11.
 PROVIDERS: tuple[ProviderRow, ...] = (
     *(deepseek.ROW, kimi.ROW, mimo.ROW, glm.ROW, minimax.ROW, qwen.ROW),
-    *(anthropic.ROW, openai.ROW, azure.ROW, gemini.ROW, xai.ROW, openrouter.ROW, openrouter.VERCEL),
+    *(anthropic.ROW, openai.ROW, azure.ROW, vertex.ROW, gemini.ROW, xai.ROW, openrouter.ROW, openrouter.VERCEL),
     *(mistral.ROW, groq.ROW, cerebras.ROW, fireworks.ROW, together.ROW, siliconflow.ROW),
     *(nebius.ROW, deepinfra.ROW, sambanova.ROW, cohere.ROW, perplexity.ROW, bedrock.ROW),
     *(ollama.ROW, vllm.ROW, lmstudio.ROW, copilot.ROW, opencode_go.ROW),

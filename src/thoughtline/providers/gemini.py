@@ -113,7 +113,7 @@ _CHAT_2 = replace(_CHAT, kind="advisory", scope="nowhere", ladder=())
 ROW = ProviderRow(
     name="gemini",
     traced_as="gcp.gemini",
-    aliases=("google", "vertex"),
+    aliases=("google",),
     hosts=r"(googleapis\.com|google\.dev)$",
     models="gemini",
     base_url="https://generativelanguage.googleapis.com",
@@ -142,7 +142,6 @@ ROW = ProviderRow(
         ("", {"thinkingBudget": THINKING_TOKENS}),
     ),
     makes=(GOOGLE_GEMINI_V1,),
-    guests={"anthropic": "anthropic_messages"},  # Vertex serves Claude as Anthropic does.
     example_model="gemini-3-pro-preview",
     refusals=_REFUSALS,
 )

@@ -37,6 +37,7 @@ WIRE = Wire(
     telling_words=(),
     client_path=_CLIENT_PATH,
     upstream_path=_UPSTREAM_PATH,
+    published=None,
     count_path=None,
     count_member="input_tokens",
     version="v1",

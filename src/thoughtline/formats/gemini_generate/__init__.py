@@ -12,7 +12,7 @@ from thoughtline.formats.gemini_generate.stream import StreamDecoder
 from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
 from thoughtline.formats.gemini_generate.texts import TEXTS
 from thoughtline.formats.json_text import encode
-from thoughtline.formats.paths import Action, ClientPath, is_lead, versioned
+from thoughtline.formats.paths import Action, ClientPath, PublishedMethods, is_lead, versioned
 from thoughtline.formats.wire import ErrorCodec, IdRule, MessagePlace, ModelList, NotePlace, Wire, body_codec
 from thoughtline.providers import GEMINI
 from thoughtline.values.errors import ErrorReply
@@ -41,8 +41,13 @@ _STATUSES = {
 }
 
 
+_PUBLISHED = PublishedMethods("google", generate="generateContent", stream="streamGenerateContent", count="countTokens")
+
+
 def _client_path(segments: list[str]) -> ClientPath | None:
     """`/models/MODEL:METHOD`, where a model's name may have slashes and colons."""
+    if "publishers" in segments:
+        return _PUBLISHED.find(segments)
     at = next((at for at, segment in enumerate(segments) if segment in _COLLECTIONS), len(segments))
     name, colon, method = "/".join(segments[at + 1 :]).rpartition(":")
     if not colon or method not in _METHODS or not all(name.split("/")) or not is_lead(segments[:at]):
@@ -92,6 +97,7 @@ WIRE = Wire(
     upstream_path=lambda base, model, is_streaming: _upstream_path(
         base, model, "streamGenerateContent" if is_streaming else "generateContent"
     ),
+    published=_PUBLISHED,
     count_path=lambda base, model: _upstream_path(base, model, "countTokens"),
     count_member="totalTokens",
     version="v1beta",
