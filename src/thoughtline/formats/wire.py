@@ -196,6 +196,7 @@ Quirk = Literal[
     "unsigned_refused",  # where signatures are checked, thinking without one is refused
     "usage_last",  # behind everything else, and only to those who asked
     "usual_tier",  # has a word for the usual service tier
+    "websocket",  # spoken over one, too: each message is the body of a request
 ]
 """What some formats do and most don't."""
 

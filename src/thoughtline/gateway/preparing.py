@@ -94,7 +94,7 @@ async def _translated(attempt: Attempt) -> None:
     final = request.transcript
     for name, value in attempt.member_edits:
         final = final.with_member(name, value)
-    prepared = await replayer.prepare_decoded(
+    prepared = await replayer.prepare_translated(
         final, destination, identity, contract=contract, carried=carried, recall=recall
     )
     attempt.send_instead(prepared)

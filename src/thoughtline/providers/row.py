@@ -91,8 +91,9 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     `messages_tools` in Anthropic's, where that is known of the host and not of its models. `owns`: formats in which
     its contracts hold wherever they are spoken. `guests` are makers whose models it serves in a format of theirs, and
     no others in that. `is_located`: its addresses name a project and a location, which says the host too (Vertex).
-    `holds` is what it keeps of a conversation for clients that send only what is new. `most_output`: how many tokens
-    its older models write, by a part of their names. `relays`: it passes on what makers say. `traced_as`: what
+    `holds` is what it keeps of a conversation for clients that send only what is new. `has_websocket`: its
+    Responses API can be asked over one. `most_output`: how many tokens its older models write, by a part of their
+    names. `relays`: it passes on what makers say. `traced_as`: what
     OpenTelemetry calls it, where that is another name (its registry of `gen_ai.provider.name`, read 2026-11-16).
     """
 
@@ -122,6 +123,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     guests: dict[str, FormatName] = {}
     is_located: bool = False
     holds: tuple[Held, ...] = ()
+    has_websocket: bool = False
     example_model: str = ""
     contexts: tuple[Context, ...] = ()
     most_output: tuple[tuple[str, int], ...] = ()

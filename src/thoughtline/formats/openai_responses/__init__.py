@@ -77,6 +77,7 @@ WIRE = Wire(
             "seals_on_request",
             "stored_responses",
             "usual_tier",
+            "websocket",
         }
     ),
 )
