@@ -16,7 +16,8 @@ from thoughtline.gateway.choosing import terms_of
 from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.stored_responses import unfolded
-from thoughtline.prepared import Prepared, as_signed, with_finding
+from thoughtline.prepared import MemberEdits, Prepared, as_signed, with_finding
+from thoughtline.providers import Dialect
 from thoughtline.replay.carrying import NOTHING_CARRIED, Carried
 from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
@@ -25,6 +26,7 @@ from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import ThoughtlineError
+from thoughtline.values.turns import Transcript
 
 
 async def prepare(attempt: Attempt) -> None:
@@ -91,9 +93,7 @@ async def _translated(attempt: Attempt) -> None:
     )
     carried = Carried(request.records, request.findings, request.call_ids)
     recall = _recall(attempt) if attempt.terms is not None else None
-    final = request.transcript
-    for name, value in attempt.member_edits:
-        final = final.with_member(name, value)
+    final = _with_members(request.transcript, attempt.member_edits, contract.dialect)
     prepared = await replayer.prepare_translated(
         final, destination, identity, contract=contract, carried=carried, recall=recall
     )
@@ -106,6 +106,17 @@ async def _translated(attempt: Attempt) -> None:
         tools=request.tools,
     )
     attempt.is_streaming, attempt.is_rewritten = streams, True
+
+
+def _with_members(transcript: Transcript, edits: MemberEdits, dialect: Dialect) -> Transcript:
+    """A request that we wrote, with these members in its body."""
+    if not edits:
+        return transcript
+    for name, value in edits:
+        transcript = transcript.with_member(name, value)
+    bodies = FORMATS[transcript.format].bodies
+    written = bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
+    return replace(written, model=transcript.model, is_streaming=transcript.is_streaming)
 
 
 def _recall(attempt: Attempt) -> Recalls:
