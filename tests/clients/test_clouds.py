@@ -3,15 +3,19 @@ the program."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
 
 from tests.clients.agents import CLAUDE_CODE_BEDROCK, CLAUDE_CODE_VERTEX
+from tests.clients.apps import ANSWERS, App, BedrockApp, Setup, VertexApp, VertexGenerateApp, Way, converse
 from tests.clients.programs import Place, Program, Task, run
 from tests.clients.upstreams import Upstream, start
-from tests.gateway.world import moved, running
+from tests.gateway.world import Running, moved, running
+from thoughtline.providers import AuthStyle
 from thoughtline.settings import Settings
 from thoughtline_sim.rules.signed import KEY_ID, SECRET
 
@@ -25,7 +29,7 @@ class Cloud(NamedTuple):
     simulator: str
     model: str
     profile: str
-    auth: str = "bearer"
+    auth: AuthStyle = "bearer"
     keys: tuple[str, ...] = ()
 
     @property
@@ -53,6 +57,11 @@ def _script() -> str:
     return "|---|".join([*(turn(number) for number in range(1, TURNS)), "think: That was all.|say: Ten turns."])
 
 
+def _gateway(cloud: Cloud, upstream: Upstream) -> AbstractContextManager[Running]:
+    provider = replace(moved(cloud.simulator, upstream.url), auth=cloud.auth, api_keys=cloud.keys)
+    return running({}, Settings(providers={cloud.simulator: provider}))
+
+
 def _asked(upstream: Upstream) -> set[str]:
     return {seen.path for seen in upstream.watched.seen if seen.status != 200}
 
@@ -63,8 +72,7 @@ def test_ten_turns_with_tools(cloud: Cloud, place: Place) -> None:
     """Every turn that is sent again is whole, those that the program wrote in another order too; each request has a
     signature that holds, where the gateway has credentials to sign with."""
     upstream = start(cloud.simulator, cloud.profile, _script())
-    provider = replace(moved(cloud.simulator, upstream.url), auth=cloud.auth, api_keys=cloud.keys)
-    with running({}, Settings(providers={cloud.simulator: provider})) as gateway:
+    with _gateway(cloud, upstream) as gateway:
         task = Task(f"{gateway.url}/{cloud.simulator}", cloud.model)
         done = run(cloud.program, cloud.program.begin("Ten steps, please."), place, task)
         restored = [line.get("restored", 0) for line in gateway.lines]
@@ -73,3 +81,24 @@ def test_ten_turns_with_tools(cloud: Cloud, place: Place) -> None:
     assert any(restored)
     assert _asked(upstream) <= {"/inference-profiles"}
     assert place.trap.strangers(cloud.program) == []
+
+
+THINKS: dict[str, Any] = {"thinking": {"type": "enabled", "budget_tokens": 2048}, "max_tokens": 8000}
+BEDROCK, VERTEX = CLOUDS
+SDKS: tuple[tuple[str, Cloud, Callable[[Setup], App]], ...] = (
+    ("anthropic-bedrock", BEDROCK, BedrockApp),
+    ("anthropic-vertex", VERTEX, VertexApp),
+    ("genai-vertex", VERTEX._replace(model="gemini-3-pro-preview"), VertexGenerateApp),
+)
+
+
+@pytest.mark.parametrize("way", ["whole", "streamed"])
+@pytest.mark.parametrize(("cloud", "app"), [row[1:] for row in SDKS], ids=[row[0] for row in SDKS])
+def test_an_sdk_that_strips_gets_its_reasoning_back(cloud: Cloud, app: Callable[[Setup], App], way: Way) -> None:
+    """Signed by the SDK with keys of its own where that is Amazon's, and signed anew by the gateway."""
+    upstream = start(cloud.simulator, cloud.profile)
+    with _gateway(cloud, upstream) as gateway:
+        setup = Setup(f"{gateway.url}/{cloud.simulator}", cloud.model, "strips", way, THINKS)
+        assert converse(app(setup)) == ANSWERS
+    assert upstream.refusals() == []
+    assert not {"altered", "foreign", "missing"} & set(upstream.verdicts()[-1])
