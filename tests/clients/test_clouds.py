@@ -50,7 +50,7 @@ def _script() -> str:
     """Calls in every turn but the last; in two turns a thought between calls, which Claude Code 2.1.325 moves."""
 
     def turn(number: int) -> str:
-        first = f'think: Step {number}.|call: Bash {{"command": "echo {number}"}}'
+        first = f'think: Step {number}.|say: Step {number}:|call: Bash {{"command": "echo {number}"}}'
         more = f'|think: And once more.|call: Bash {{"command": "echo {number}b"}}' if number in (3, 7) else ""
         return first + more
 
