@@ -268,7 +268,7 @@ class VertexGenerateApp(GenerateApp):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         options = types.HttpOptions(base_url=setup.base_url)
-        where: Json = {"project": "a-project", "location": "us-east5", "credentials": Credentials(KEY)}
+        where: Json = {"project": "a-project", "location": "us-east5", "credentials": cast(Any, Credentials)(KEY)}
         self.client = genai.Client(vertexai=True, http_options=options, **where)
 
 

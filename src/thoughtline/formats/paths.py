@@ -64,7 +64,7 @@ class PublishedMethods(NamedTuple):
     publisher: str
     generate: str
     stream: str
-    count: str
+    counting: str
     counted: str = ""
     version: str = ""
 
@@ -82,12 +82,12 @@ class PublishedMethods(NamedTuple):
         return ClientPath(lead, action, named, method == self.stream, place="/".join(lead))
 
     def _counts(self, model: str, method: str) -> bool:
-        return method == self.count and (not self.counted or model == self.counted)
+        return method == self.counting and (not self.counted or model == self.counted)
 
     def path(self, model: str, action: Action, *, is_streaming: bool) -> str:
         """What stands behind a place."""
         if action == "count_tokens":
-            named, method = self.counted or model, self.count
+            named, method = self.counted or model, self.counting
         else:
             named, method = model, self.stream if is_streaming else self.generate
         return f"/publishers/{self.publisher}/models/{quote(named, safe='@')}:{method}"

@@ -35,7 +35,7 @@ _PUBLISHED = PublishedMethods(
     "anthropic",
     generate="rawPredict",
     stream="streamRawPredict",
-    count="rawPredict",
+    counting="rawPredict",
     counted="count-tokens",
     version="vertex-2023-10-16",
 )

@@ -41,7 +41,9 @@ _STATUSES = {
 }
 
 
-_PUBLISHED = PublishedMethods("google", generate="generateContent", stream="streamGenerateContent", count="countTokens")
+_PUBLISHED = PublishedMethods(
+    "google", generate="generateContent", stream="streamGenerateContent", counting="countTokens"
+)
 
 
 def _client_path(segments: list[str]) -> ClientPath | None:
