@@ -57,6 +57,7 @@ WORDS: dict[FormatName, dict[int, str]] = {
         503: "ServiceUnavailableException",
     },
 }
+WORDS["bedrock_invoke"] = WORDS["bedrock_converse"]
 ROWS = [(name, status, word) for name, words in WORDS.items() for status, word in words.items()]
 
 

@@ -41,6 +41,9 @@ BODIES = {
 }
 
 
+BODIES["bedrock_invoke"] = {"anthropic_version": "bedrock-2023-05-31", **BODIES["anthropic_messages"]}
+
+
 def name_of(row: Wire) -> str:
     return row.name
 

@@ -6,30 +6,19 @@ bodies of their own, which are not read. A message of the stream holds one Messa
 
 from __future__ import annotations
 
-import base64
-
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import anthropic_messages
 from thoughtline.formats.amazon import AMAZON_ERRORS, model_paths
 from thoughtline.formats.anthropic_messages import options as messages_options
-from thoughtline.formats.anthropic_messages import stream, stream_encoder
-from thoughtline.formats.aws_event_stream import (
-    CONTENT_TYPE,
-    MAX_MESSAGE_BYTES,
-    NamedEvents,
-    encode_event,
-    encode_exception,
-)
-from thoughtline.formats.framing import ServerSentEvents
-from thoughtline.formats.json_text import NULL, is_given, object_of
+from thoughtline.formats.aws_event_stream import CONTENT_TYPE
+from thoughtline.formats.bedrock_invoke.stream import StreamDecoder, StreamEncoder
 from thoughtline.formats.openai_shapes import OPENAI_MODELS
 from thoughtline.formats.wire import BodyCodec
-from thoughtline.providers import ANTHROPIC, Dialect
+from thoughtline.providers import Dialect
 from thoughtline.values.errors import DecodeError
-from thoughtline.values.events import Event, Failed, Other
 from thoughtline.values.options import Options, WrittenOptions
 from thoughtline.values.turns import Reply, Transcript
 
@@ -50,7 +39,7 @@ _version_decoder = msgspec.json.Decoder(_Versioned)
 def _decode_request(body: bytes, dialect: Dialect) -> Transcript:
     request = _MESSAGES.bodies.decode_request(body, dialect)
     if not _is_claudes(body):
-        raise DecodeError("no anthropic_version: not a request of Claude's")
+        raise DecodeError("missing: not a request of Claude's", "/anthropic_version")
     return replace(request, format="bedrock_invoke")
 
 
@@ -80,56 +69,6 @@ class _Options:
         written = messages_options.encode_options(options, dialect)
         kept = tuple(pair for pair in written.members if pair[0] not in _IN_ADDRESS)
         return written._replace(members=(("anthropic_version", b'"' + VERSION.encode() + b'"'), *kept))
-
-
-class _Chunk(Struct, gc=False):
-    event: bytes = field(default=b"{}", name="bytes")
-
-
-class _Named(Struct, gc=False):
-    chunk: _Chunk | None = None
-    exception: Raw = NULL
-
-
-_decode_named = msgspec.json.Decoder(_Named).decode
-
-
-class StreamDecoder(stream.StreamDecoder):
-    """Bytes of an InvokeModel stream in, events out."""
-
-    def __init__(self, dialect: Dialect = ANTHROPIC, limit: int = MAX_MESSAGE_BYTES) -> None:
-        super().__init__(dialect, framing=NamedEvents(limit))
-
-    def _take(self, payload: bytes, events: list[Event]) -> None:
-        named = _decode_named(payload)
-        if named.chunk is not None:
-            super()._take(named.chunk.event, events)
-        elif is_given(named.exception):
-            events.append(Failed(named.exception.copy()))
-        else:
-            events.append(Other(Raw(payload)))
-
-
-class StreamEncoder(stream_encoder.StreamEncoder):
-    """Events in, bytes of an InvokeModel stream out."""
-
-    keep_alive = b""
-
-    def encode(self, event: Event) -> bytes:
-        return encode_exception(event.error) if isinstance(event, Failed) else _framed(super().encode(event))
-
-    def finish(self) -> bytes:
-        return _framed(super().finish())
-
-
-def _framed(events: bytes) -> bytes:
-    """Server-sent events in Amazon's framing."""
-    payloads = (frame.payload for frame in ServerSentEvents().feed(events)) if events else ()
-    return b"".join(encode_event("chunk", _chunk(payload)) for payload in payloads)
-
-
-def _chunk(event: bytes) -> bytes:
-    return object_of([("bytes", b'"' + base64.b64encode(event) + b'"')])
 
 
 WIRE = replace(
