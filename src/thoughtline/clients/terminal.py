@@ -35,6 +35,7 @@ export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
         "For a model that it does not know it assumes a context of a million tokens, and compacts too late. "
         "`CLAUDE_CODE_MAX_CONTEXT_TOKENS` says the real size; `--context` puts it here.",
         "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
+        "Its modes for Bedrock and Vertex: [what to set](gateway.md#bedrock-and-vertex).",
     ),
     tried="2.1.325, by `make test-clients`",
     agents=("claude-cli/", "claude-code/"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from thoughtline.credentials import account_of, credentials_of, tenant_of
+from thoughtline.credentials import account_of, credentials_of, is_signed, tenant_of
 from thoughtline.formats.weighing import check_weight
 from thoughtline.line.background import leave_behind, lock, run, wait_for
 from thoughtline.line.clients import http_clients
@@ -32,9 +32,6 @@ from thoughtline.watching import log_problem
 
 Headers: TypeAlias = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]
 Client = TypeVar("Client")
-
-_SIGNED = b"AWS4-"
-"""How a signature over a request begins that is made by Amazon's rules: whoever changes the body breaks it."""
 
 _MOST_SERVERS = 1024
 
@@ -130,7 +127,7 @@ class ReplayLine:
             return None
         try:
             given = _lowered(headers)
-            if b"content-encoding" in given or given.get(b"authorization", b"").startswith(_SIGNED):
+            if b"content-encoding" in given or is_signed(given):
                 return None
             return self._recognised(address, url.partition("?")[2], given, body)
         except Exception as problem:
