@@ -26,6 +26,7 @@ FOLDER = Path(os.environ.get("THOUGHTLINE_RECORDINGS") or Path(__file__).parents
 FORMAT_OF_FAMILY: dict[str, FormatName] = {
     "anthropic": "anthropic_messages",
     "bedrock": "bedrock_converse",
+    "bedrock-invoke": "bedrock_invoke",
     "cohere": "openai_chat",
     "gemini": "gemini_generate",
     "gemini-interactions": "gemini_interactions",
@@ -39,7 +40,6 @@ FORMAT_OF_FAMILY: dict[str, FormatName] = {
 }
 LEFT_OUT = {
     "xai-grpc": "gRPC, recorded as JSON; passed on unread (docs/decisions)",
-    "bedrock-invoke": "InvokeModel wraps each provider's own format; we speak Converse",
 }
 _DIALECTS = {
     "cohere": providers.COHERE,

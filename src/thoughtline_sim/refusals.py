@@ -52,9 +52,8 @@ def thread_not_found(message: str) -> Rejection:
     return _rejection(message, {"type": "error", "error": error, "request_id": _REQUEST_ID}, 404)
 
 
-def bedrock_error(message: str) -> Rejection:
-    headers = (("x-amzn-errortype", "ValidationException"),)
-    return Rejection(400, compact({"message": message}), message, headers=headers)
+def bedrock_error(message: str, status: int = 400, kind: str = "ValidationException") -> Rejection:
+    return Rejection(status, compact({"message": message}), message, headers=(("x-amzn-errortype", kind),))
 
 
 def gemini_error(message: str, *, is_in_array: bool = False, status: int = 400) -> Rejection:

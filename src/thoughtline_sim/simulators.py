@@ -6,7 +6,7 @@ import re
 
 from thoughtline_sim import refusals
 from thoughtline_sim.exchange import Api, Reject, Rule, SimExchange, Simulator
-from thoughtline_sim.reading import JsonObject, as_object
+from thoughtline_sim.reading import JsonObject, as_object, string
 from thoughtline_sim.rules import (
     anthropic,
     asking,
@@ -25,6 +25,7 @@ from thoughtline_sim.wires.code_assist import CODE_ASSIST, is_thinking
 from thoughtline_sim.wires.converse import converse_wire
 from thoughtline_sim.wires.generate import GENERATE, either, thinking_config
 from thoughtline_sim.wires.interactions import INTERACTIONS
+from thoughtline_sim.wires.invoke import invoke_wire
 from thoughtline_sim.wires.messages import MessagesStyle, messages_wire
 from thoughtline_sim.wires.ollama import OLLAMA
 from thoughtline_sim.wires.responses import ResponsesStyle, responses_wire
@@ -110,6 +111,14 @@ _CONVERSE_API = Api(
     model_of=_model_in_path,
     is_streaming=lambda body, path: path.endswith("-stream"),
 )
+_INVOKE_API = Api(
+    r"/model/[^/]+/invoke(?:-with-response-stream)?$",
+    invoke_wire(bedrock.INVOKE_STYLE),
+    bedrock.INVOKE_RULES,
+    model_of=_model_in_path,
+    is_streaming=lambda body, path: path.endswith("-stream"),
+    is_thinking=anthropic.is_thinking,
+)
 _OLLAMA_API = Api(
     r"/api/chat$",
     OLLAMA,
@@ -119,7 +128,35 @@ _OLLAMA_API = Api(
     is_thinking=forbidden.ollama_thinks,
 )
 _DEEPSEEK_TOOLS = (presence.deepseek_tool_kinds, presence.deepseek_tool_choice)
+_GEMINI_RULES = (asking.gemini_tools_together, gemini.generate_is_signed, gemini.results_follow_code)
 _CLAUDE_RULES = (asking.claude_tool_kinds, asking.claude_sampling, asking.claude_results)
+
+
+def _published(publisher: str, api: Api) -> Api:
+    """An API under Vertex's addresses: with a project and a location, or in express mode with neither."""
+    place = r"^/v1(?:beta1)?(?:/projects/[^/]+/locations/[a-z0-9-]+)?/publishers/"
+    return api._replace(path=place + publisher + api.path)
+
+
+def _raw_predict() -> tuple[Api, Api]:
+    """Claude on Vertex: the address says the model, the body that it streams and whose version it is of."""
+    wire = messages_wire(anthropic.STYLE._replace(reply_id=lambda digits: f"msg_vrtx_01{digits[:22]}"))
+    api = Api(
+        r"/models/[^/:]+:(?:r|streamR)awPredict$",
+        wire,
+        (anthropic.vertex_members, *_CLAUDE_RULES, *anthropic.RULES),
+        model_of=_model_in_path,
+        reject=refusals.anthropic_error,
+        is_thinking=anthropic.is_thinking,
+    )
+    count = api._replace(
+        path=r"/models/count-tokens:rawPredict$",
+        rules=(*_CLAUDE_RULES, *anthropic.RULES),
+        model_of=lambda body, path: string(body.get("model")),
+        counts=lambda tokens: {"input_tokens": tokens},
+    )
+    return count, api
+
 
 _ROWS = (
     Simulator(
@@ -225,12 +262,12 @@ _ROWS = (
     ),
     Simulator(
         "bedrock",
-        "Bedrock Converse: Claude with signed reasoning; Nova and DeepSeek-R1, which want none back; gpt-oss",
+        "Bedrock: Converse, and InvokeModel for Claude, signed or not; Nova and DeepSeek-R1, which want none back",
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.amazon.nova-2-lite-v1:0", "openai.gpt-oss-120b-1:0"),
         reject=refusals.bedrock_error,
-        apis=(_CONVERSE_API,),
+        apis=(_CONVERSE_API, _INVOKE_API),
         is_thinking=bedrock.is_thinking,
-        profiles=("classic", "adaptive"),
+        profiles=("classic", "adaptive", "bound"),
     ),
     Simulator(
         "gemini",
@@ -238,7 +275,7 @@ _ROWS = (
         ("gemini-3-pro-preview", "gemini-3.7-flash"),
         reject=refusals.gemini_error,
         apis=(
-            *_generate(asking.gemini_tools_together, gemini.generate_is_signed, gemini.results_follow_code),
+            *_generate(*_GEMINI_RULES),
             _chat(chat_styles.GOOGLE, gemini.chat_is_signed, reject=refusals.gemini_chat_error),
             Api(
                 r"/interactions$",
@@ -259,6 +296,17 @@ _ROWS = (
             code_assist.claude_is_signed,
         ),
         others=_SIDE_CALLS,
+    ),
+    Simulator(
+        "vertex",
+        "Vertex AI: Gemini 3 and Claude under Vertex's addresses, each by its maker's rules",
+        ("gemini-3-pro-preview", "claude-sonnet-4-5@20250929", "claude-opus-4-8"),
+        reject=refusals.gemini_error,
+        apis=(
+            *(_published("google", api) for api in _generate(*_GEMINI_RULES)),
+            *(_published("anthropic", api) for api in _raw_predict()),
+        ),
+        profiles=("classic", "adaptive", "bound"),
     ),
     Simulator(
         "gemini-2.5",

@@ -58,6 +58,7 @@ WORDS: dict[FormatName, dict[int, str]] = {
     },
 }
 WORDS["gemini_code_assist"] = WORDS["gemini_interactions"] = WORDS["gemini_generate"]
+WORDS["bedrock_invoke"] = WORDS["bedrock_converse"]
 ROWS = [(name, status, word) for name, words in WORDS.items() for status, word in words.items()]
 
 

@@ -19,7 +19,7 @@ from thoughtline.values.items import Text
 ROWS = list(FORMATS.values())
 CUT = "the output was cut here: \ud83d"
 
-BODIES = {
+BODIES: dict[str, dict[str, object]] = {
     "openai_chat": {"messages": [{"role": "user", "content": CUT}, {"role": "assistant", "content": "Yes."}]},
     "openai_responses": {
         "input": [
@@ -48,6 +48,7 @@ BODIES = {
 
 
 BODIES["gemini_code_assist"] = {"model": "m", "request": BODIES["gemini_generate"]}
+BODIES["bedrock_invoke"] = {"anthropic_version": "bedrock-2023-05-31", **BODIES["anthropic_messages"]}
 
 
 def name_of(row: Wire) -> str:

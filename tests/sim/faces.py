@@ -45,6 +45,7 @@ GENERATE = "/v1beta/models/{model}:generateContent"
 STREAM_SSE = "/v1beta/models/{model}:streamGenerateContent?alt=sse"
 STREAM_ARRAY = "/v1beta/models/{model}:streamGenerateContent"
 CONVERSE = "/model/{model}/converse"
+INVOKE = "/model/{model}/invoke"
 ENABLED = {"thinking": {"type": "enabled", "budget_tokens": 2048}, "max_tokens": 8000}
 NO_STORE = {"store": False, "include": ["reasoning.encrypted_content"], "reasoning": {"summary": "auto"}}
 
@@ -56,6 +57,12 @@ def chat(simulator: str, model: str, dialect: Dialect, **extra: Any) -> Case:
 def converse(model: str, dialect: Dialect, fields: Body) -> Case:
     extra = {"additionalModelRequestFields": fields}
     return Case("bedrock", "bedrock_converse", CONVERSE, model, dialect, None, extra, CONVERSE + "-stream")
+
+
+def invoke(model: str, profile: str | None, **extra: Any) -> Case:
+    extra = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 8000, **extra}
+    path = INVOKE + "-with-response-stream"
+    return Case("bedrock", "bedrock_invoke", INVOKE, model, providers.ANTHROPIC, profile, extra, path)
 
 
 def generate(simulator: str, model: str, stream_path: str) -> Case:
@@ -101,6 +108,8 @@ CASES: tuple[Case, ...] = (
     messages("anthropic", "/v1/messages", "claude-opus-5-5", providers.ANTHROPIC, "bound", **BOUND),
     converse("us.anthropic.claude-sonnet-4-5", providers.BEDROCK_CLAUDE, ENABLED),
     converse("openai.gpt-oss-120b", providers.BEDROCK_PLAIN, {}),
+    invoke("us.anthropic.claude-sonnet-4-5", None, **ENABLED),
+    invoke("us.anthropic.claude-opus-5-5", "bound", **BOUND),
     generate("gemini", "gemini-3-pro-preview", STREAM_SSE),
     generate("gemini", "gemini-3.7-flash", STREAM_ARRAY),
     chat("gemini", "gemini-3-pro-preview", providers.GOOGLE_CHAT),
@@ -236,7 +245,7 @@ WIRES: dict[str, Wire] = {
         _chat_results,
     ),
 }
-
+WIRES["bedrock_invoke"] = WIRES["anthropic_messages"]
 
 WIRES["gemini_interactions"] = Wire(
     WIRES["openai_responses"].tools,

@@ -35,6 +35,7 @@ export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
         "For a model that it does not know it assumes a context of a million tokens, and compacts too late. "
         "`CLAUDE_CODE_MAX_CONTEXT_TOKENS` says the real size; `--context` puts it here.",
         "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
+        "Its modes for Bedrock and Vertex: [what to set](gateway.md#bedrock-and-vertex).",
     ),
     tried="2.1.325, by `make test-clients`",
     agents=("claude-cli/", "claude-code/"),
@@ -70,7 +71,8 @@ wire_api = "responses"
         'It speaks Responses only: `wire_api = "chat"` is refused at start.',
         "Without `model_reasoning_effort` it asks models that it does not know for no effort at all.",
         "Where a provider knows function tools only, as DeepSeek does, the gateway leaves `web_search` out.",
-        "With `openai_base_url` and the built-in provider it tries a websocket first, then goes on over HTTP.",
+        "With `supports_websockets = true` it asks over a WebSocket and sends only what is new; the built-in provider, "
+        "told by `openai_base_url`, does so by itself.",
         "It warns that it has no metadata for the model; that is no error.",
     ),
     tried="0.166.0, by `make test-clients`",

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from thoughtline.formats.json_text import is_given
 from thoughtline.formats.lone_surrogates import reading, writing
-from thoughtline.formats.paths import FindsPath
+from thoughtline.formats.paths import FindsPath, PublishedMethods
 from thoughtline.formats.texts import Texts
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
@@ -239,6 +239,8 @@ class Wire(StreamWire, frozen=True, kw_only=True):
     client_path: FindsPath
     upstream_path: Callable[[str, str, bool], str]
     """Where a request goes, of a base, a model and whether it streams."""
+    published: PublishedMethods | None
+    """Its methods on Vertex."""
     count_path: Callable[[str, str], str] | None
     """Where tokens are counted."""
     count_member: str

@@ -41,6 +41,7 @@ from thoughtline.providers import (
     sambanova,
     siliconflow,
     together,
+    vertex,
     vllm,
     xai,
 )
@@ -105,6 +106,7 @@ PROVIDERS: tuple[ProviderRow, ...] = (
         anthropic.ROW,
         openai.ROW,
         azure.ROW,
+        vertex.ROW,
         code_assist.CODE_ASSIST,
         code_assist.ANTIGRAVITY,
         gemini.ROW,

@@ -46,7 +46,7 @@ CODE_ASSIST = ProviderRow(
     hosts=r"^cloudcode-pa\.googleapis\.com$",
     base_url="https://cloudcode-pa.googleapis.com",
     formats=("gemini_code_assist",),
-    owns="gemini_code_assist",
+    owns=("gemini_code_assist",),
     rules="own",
     rows=(
         ModelRow(models=BOUND_MODELS, contracts=(_claude(BOUND),)),

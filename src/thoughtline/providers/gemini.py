@@ -129,14 +129,14 @@ _CHAT_2 = replace(_CHAT, kind="advisory", scope="nowhere", ladder=())
 ROW = ProviderRow(
     name="gemini",
     traced_as="gcp.gemini",
-    aliases=("google", "vertex"),
+    aliases=("google",),
     hosts=r"(googleapis\.com|google\.dev)$",
     models="gemini",
     base_url="https://generativelanguage.googleapis.com",
     formats=("gemini_generate", "openai_chat", "gemini_interactions"),
     bases={"openai_chat": "https://generativelanguage.googleapis.com/v1beta/openai"},
     auth="x-goog-api-key",
-    owns="gemini_generate",
+    owns=("gemini_generate",),
     rules="own",
     rows=(
         ModelRow(
@@ -159,7 +159,6 @@ ROW = ProviderRow(
     ),
     makes=(GOOGLE_GEMINI_V1, GOOGLE_INTERACTIONS_V1),
     holds=("interactions",),
-    guests={"anthropic": "anthropic_messages"},  # Vertex serves Claude as Anthropic does.
     example_model="gemini-3-pro-preview",
     refusals=_REFUSALS,
 )

@@ -39,6 +39,8 @@ RuleCode = Literal[
     "untranslatable",
     "unopened",
     "held-state",
+    "signed-request",
+    "signed-elsewhere",
 ]
 Rule: TypeAlias = (
     # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.

@@ -24,6 +24,7 @@ FormatName = Literal[
     "gemini_interactions",
     "ollama_chat",
     "bedrock_converse",
+    "bedrock_invoke",
 ]
 """The names of the formats that clients and providers speak; what each means is its `Wire`."""
 

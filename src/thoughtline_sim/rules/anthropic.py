@@ -72,6 +72,16 @@ def _spelling(exchange: SimExchange) -> Spelling:
     return ANTHROPIC_BOUND if exchange.profile == "bound" else ANTHROPIC
 
 
+def vertex_members(exchange: SimExchange) -> Iterator[str]:
+    """Vertex: the address names the model, and the body whose version it is of."""
+    if "model" in exchange.body:
+        yield "model: Extra inputs are not permitted"
+    if not exchange.body.get("anthropic_version"):  # Claude Code 2.1 names `vertex-2023-10-16`, the SDK 2.8 a day
+        yield "anthropic_version: Field required"
+    if ("streamRawPredict" in exchange.request.path) != (exchange.body.get("stream") is True):
+        yield "stream: does not go with the method"
+
+
 # minting
 
 

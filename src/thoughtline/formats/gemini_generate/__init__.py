@@ -11,7 +11,7 @@ from thoughtline.formats.gemini_generate.stream import StreamDecoder
 from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
 from thoughtline.formats.gemini_generate.texts import TEXTS
 from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
-from thoughtline.formats.paths import Action, ClientPath, is_lead, versioned
+from thoughtline.formats.paths import Action, ClientPath, PublishedMethods, is_lead, versioned
 from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import GEMINI
 from thoughtline.values.items import Text
@@ -25,8 +25,15 @@ METHODS: dict[str, tuple[Action, bool]] = {
 }
 
 
+_PUBLISHED = PublishedMethods(
+    "google", generate="generateContent", stream="streamGenerateContent", counting="countTokens"
+)
+
+
 def _client_path(segments: list[str]) -> ClientPath | None:
     """`/models/MODEL:METHOD`, where a model's name may have slashes and colons."""
+    if "publishers" in segments:
+        return _PUBLISHED.find(segments)
     at = next((at for at, segment in enumerate(segments) if segment in _COLLECTIONS), len(segments))
     name, colon, method = "/".join(segments[at + 1 :]).rpartition(":")
     if not colon or method not in METHODS or not all(name.split("/")) or not is_lead(segments[:at]):
@@ -62,6 +69,7 @@ WIRE = Wire(
     upstream_path=lambda base, model, is_streaming: _upstream_path(
         base, model, "streamGenerateContent" if is_streaming else "generateContent"
     ),
+    published=_PUBLISHED,
     count_path=lambda base, model: _upstream_path(base, model, "countTokens"),
     count_member="totalTokens",
     version="v1beta",

@@ -36,6 +36,7 @@ WIRE = Wire(
     telling_words=(b'"user_input"', b'"model_output"', b'"thought"'),
     client_path=by_tail(("generate", "interactions")),
     upstream_path=lambda base, model, is_streaming: versioned(base, "v1beta", "/interactions"),
+    published=None,
     count_path=None,
     count_member="totalTokens",
     version="v1beta",

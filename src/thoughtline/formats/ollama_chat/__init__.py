@@ -42,6 +42,7 @@ WIRE = Wire(
     telling_words=(),
     client_path=by_tail(("generate", "api/chat")),
     upstream_path=lambda base, model, is_streaming: f"{without_version(base)}/api/chat",
+    published=None,
     count_path=None,
     count_member="input_tokens",
     version="v1",

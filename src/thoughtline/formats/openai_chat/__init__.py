@@ -36,6 +36,7 @@ WIRE = Wire(
     telling_words=(),
     client_path=by_tail(("generate", "chat/completions")),
     upstream_path=lambda base, model, is_streaming: below_openai(base, "/chat/completions"),
+    published=None,
     count_path=None,
     count_member="input_tokens",
     version="v1",

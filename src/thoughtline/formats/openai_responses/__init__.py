@@ -35,6 +35,7 @@ WIRE = Wire(
     telling_words=(),
     client_path=by_tail(("generate", "responses")),
     upstream_path=lambda base, model, is_streaming: below_openai(base, "/responses"),
+    published=None,
     count_path=None,
     count_member="input_tokens",
     version="v1",
