@@ -29,6 +29,7 @@ FORMAT_OF_FAMILY: dict[str, FormatName] = {
     "bedrock-invoke": "bedrock_invoke",
     "cohere": "openai_chat",
     "gemini": "gemini_generate",
+    "gemini-interactions": "gemini_interactions",
     "groq": "openai_chat",
     "mistral": "openai_chat",
     "ollama": "ollama_chat",
@@ -38,8 +39,7 @@ FORMAT_OF_FAMILY: dict[str, FormatName] = {
     "xai": "openai_chat",
 }
 LEFT_OUT = {
-    "gemini-interactions": "the Interactions API is a format of its own that we don't speak",
-    "xai-grpc": "gRPC, recorded as JSON",
+    "xai-grpc": "gRPC, recorded as JSON; passed on unread (docs/decisions)",
 }
 _DIALECTS = {
     "cohere": providers.COHERE,

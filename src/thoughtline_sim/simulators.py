@@ -7,11 +7,24 @@ import re
 from thoughtline_sim import refusals
 from thoughtline_sim.exchange import Api, Reject, Rule, SimExchange, Simulator
 from thoughtline_sim.reading import JsonObject, as_object, string
-from thoughtline_sim.rules import anthropic, asking, bedrock, forbidden, gemini, openrouter, presence, responses
+from thoughtline_sim.rules import (
+    anthropic,
+    asking,
+    bedrock,
+    code_assist,
+    forbidden,
+    gemini,
+    interactions,
+    openrouter,
+    presence,
+    responses,
+)
 from thoughtline_sim.wires import chat_styles, messages, responses_styles
 from thoughtline_sim.wires.chat import ChatStyle, chat_wire
+from thoughtline_sim.wires.code_assist import CODE_ASSIST, is_thinking
 from thoughtline_sim.wires.converse import converse_wire
 from thoughtline_sim.wires.generate import GENERATE, either, thinking_config
+from thoughtline_sim.wires.interactions import INTERACTIONS
 from thoughtline_sim.wires.invoke import invoke_wire
 from thoughtline_sim.wires.messages import MessagesStyle, messages_wire
 from thoughtline_sim.wires.ollama import OLLAMA
@@ -58,6 +71,38 @@ def _generate(*rules: Rule) -> tuple[Api, Api]:
     )
     return api, api._replace(path=r"/models/[^/:]+:countTokens$", counts=lambda tokens: {"totalTokens": tokens})
 
+
+def _code_assist(*rules: Rule) -> tuple[Api, Api]:
+    api = Api(
+        r"/v1internal:(?:g|streamG)enerateContent$",
+        CODE_ASSIST,
+        rules,
+        is_streaming=lambda body, path: ":stream" in path,
+        is_thinking=is_thinking,
+        inside="request",
+    )
+    return api, api._replace(path=r"/v1internal:countTokens$", counts=lambda tokens: {"totalTokens": tokens})
+
+
+_CODE_ASSIST_MODELS = ("gemini-3-pro-preview", "gemini-3.7-flash", "claude-sonnet-4-5")
+_SIDE_CALLS: tuple[tuple[str, JsonObject], ...] = (
+    (
+        r"/v1internal:loadCodeAssist$",
+        {
+            "currentTier": {"id": "standard-tier", "name": "Gemini Code Assist"},
+            "cloudaicompanionProject": "simulated",
+            "allowedTiers": [],
+        },
+    ),
+    # Who has no quota for a model of Gemini 3 is thought to have no access to them.
+    (
+        r"/v1internal:retrieveUserQuota$",
+        {"buckets": [{"modelId": name, "remainingFraction": 1} for name in _CODE_ASSIST_MODELS]},
+    ),
+    (r"/v1internal:fetchAvailableModels$", {"models": {name: {} for name in _CODE_ASSIST_MODELS}}),
+    (r"/v1internal:\w+$", {}),
+)
+"""What Gemini CLI and Antigravity ask beside the model: with a tier and a project nobody is taken through a setup."""
 
 _CONVERSE_API = Api(
     r"/model/[^/]+/converse(?:-stream)?$",
@@ -226,12 +271,17 @@ _ROWS = (
     ),
     Simulator(
         "gemini",
-        "Gemini 3: signed function calls; generateContent with both stream framings, and the OpenAI-compatible API",
+        "Gemini 3: signed function calls; generateContent in both framings, Interactions, the OpenAI-compatible API",
         ("gemini-3-pro-preview", "gemini-3.7-flash"),
         reject=refusals.gemini_error,
         apis=(
             *_generate(*_GEMINI_RULES),
             _chat(chat_styles.GOOGLE, gemini.chat_is_signed, reject=refusals.gemini_chat_error),
+            Api(
+                r"/interactions$",
+                INTERACTIONS,
+                (interactions.previous_known, interactions.signatures_open, interactions.thoughts_lead_to_calls),
+            ),
         ),
     ),
     Simulator(
@@ -244,6 +294,19 @@ _ROWS = (
             *(_published("anthropic", api) for api in _raw_predict()),
         ),
         profiles=("classic", "adaptive", "bound"),
+    ),
+    Simulator(
+        "code-assist",
+        "Code Assist and Antigravity: Gemini in an envelope, signed as Gemini 3; Claude with signed thoughts",
+        _CODE_ASSIST_MODELS,
+        reject=refusals.gemini_error,
+        apis=_code_assist(
+            code_assist.for_gemini(asking.gemini_tools_together),
+            code_assist.for_gemini(gemini.generate_is_signed),
+            code_assist.for_gemini(gemini.results_follow_code),
+            code_assist.claude_is_signed,
+        ),
+        others=_SIDE_CALLS,
     ),
     Simulator(
         "gemini-2.5",

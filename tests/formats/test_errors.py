@@ -58,6 +58,7 @@ WORDS: dict[FormatName, dict[int, str]] = {
     },
 }
 WORDS["bedrock_invoke"] = WORDS["bedrock_converse"]
+WORDS["gemini_code_assist"] = WORDS["gemini_interactions"] = WORDS["gemini_generate"]
 ROWS = [(name, status, word) for name, words in WORDS.items() for status, word in words.items()]
 
 

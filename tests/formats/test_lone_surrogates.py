@@ -31,6 +31,12 @@ BODIES = {
     "gemini_generate": {
         "contents": [{"role": "user", "parts": [{"text": CUT}]}, {"role": "model", "parts": [{"text": "Yes."}]}]
     },
+    "gemini_interactions": {
+        "input": [
+            {"type": "user_input", "content": [{"type": "text", "text": CUT}]},
+            {"type": "model_output", "content": [{"type": "text", "text": "Yes."}]},
+        ]
+    },
     "ollama_chat": {"messages": [{"role": "user", "content": CUT}, {"role": "assistant", "content": "Yes."}]},
     "bedrock_converse": {
         "messages": [
@@ -42,6 +48,7 @@ BODIES = {
 
 
 BODIES["bedrock_invoke"] = {"anthropic_version": "bedrock-2023-05-31", **BODIES["anthropic_messages"]}
+BODIES["gemini_code_assist"] = {"model": "m", "request": BODIES["gemini_generate"]}
 
 
 def name_of(row: Wire) -> str:

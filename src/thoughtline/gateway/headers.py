@@ -39,6 +39,9 @@ _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
 _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
 _SHOWN = frozenset({*CREDENTIALS, b"x-amz-date", b"x-amz-content-sha256"})
 """What a client shows who it is with, and what its signature needs beside it."""
+_NEVER_DOWN = (b"x-thoughtline-", b"access-control-")
+"""What is ours to say: who may read answers is for the gateway's settings, not for a provider."""
+
 _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
 """What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
 
@@ -109,7 +112,7 @@ def response_headers(received: Sequence[tuple[str, str]]) -> Headers:
         if name == b"content-type" and kind is None:
             kind = value
         connection = connection or name == b"connection"
-        if name in _HOP_BY_HOP or name.startswith(b"x-thoughtline-"):
+        if name in _HOP_BY_HOP or name.startswith(_NEVER_DOWN):
             continue
         if name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower():
             continue  # without a name, too: browsers send its value alone
@@ -142,7 +145,7 @@ REPLAY = REPLAY_HEADER.encode()
 
 
 def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
-    """What was done about reasoning, and how the store is unless it is well. `is_unread`: the request was too much."""
+    """What was done about reasoning, and how the store is unless it is well. `is_unread`: nobody here read it."""
     return REPLAY, replay_words(counts_of(done), store, is_unread)
 
 

@@ -35,14 +35,15 @@ async def prepare(attempt: Attempt) -> None:
     held state, continuity, stored responses, then translated or restored, and tags: each only where it applies.
     """
     client, target = FORMATS[attempt.client.format], attempt.target
+    held: tuple[Finding, ...] = ()
     if attempt.is_generating:
         if client.held is not None:
-            check_held(attempt.incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
+            held = check_held(attempt.incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
         header = attempt.incoming.headers.get(HEADER)
         if header or target.terms is not None:
             attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
     if not attempt.is_translated:
-        await _restored(attempt)
+        await _restored(attempt, held)
     else:
         if "stored_responses" in client.quirks:
             await _with_stored(attempt)
@@ -125,7 +126,7 @@ def _recall(attempt: Attempt) -> Recalls:
     return partial(attempt.state.memory.recall, target=attempt.destination, terms=attempt.terms)
 
 
-async def _restored(attempt: Attempt) -> None:
+async def _restored(attempt: Attempt, held: tuple[Finding, ...]) -> None:
     """In its own format."""
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
@@ -141,7 +142,7 @@ async def _restored(attempt: Attempt) -> None:
         model=attempt.target.model if not incoming.route.model else "",
         edits=((("stream", b"true"),) if streams_only and in_body else ()) + attempt.member_edits,
         recall=_recall(attempt) if attempt.terms is not None else None,
-        carried=Carried(findings=adapted.findings) if adapted.findings else NOTHING_CARRIED,
+        carried=Carried(findings=(*held, *adapted.findings)) if held or adapted.findings else NOTHING_CARRIED,
         cuts=cuts,
     )
     attempt.send_instead(_as_signed(attempt, prepared) if attempt.is_signed else prepared)

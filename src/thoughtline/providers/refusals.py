@@ -40,6 +40,7 @@ RuleCode = Literal[
     "unopened",
     "signed-request",
     "signed-elsewhere",
+    "held-state",
 ]
 Rule: TypeAlias = (
     # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.

@@ -15,7 +15,7 @@ from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, ToolRange
 from thoughtline.values.turns import FormatName
 
 AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "aws", "none"]
-Held = Literal["threads", "conversations"]
+Held = Literal["threads", "conversations", "interactions"]
 Rules = Literal[
     "own",  # it makes its models, or has one rule for all that it serves
     "makers",  # it serves models of others, and their rules hold

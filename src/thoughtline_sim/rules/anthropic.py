@@ -313,13 +313,16 @@ def starts_with_thinking(exchange: SimExchange) -> Iterator[str]:
     blocks = blocks_of(turn[0].raw)
     found = string(blocks[0].get("type")) if blocks else "text"
     if found not in THINKING:
-        yield (
-            f"messages.{turn[0].index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
-            f"`{found}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block "
-            "(preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking "
-            "blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our "
-            f"documentation at {DOCS}"
-        )
+        yield expected_thinking(turn[0].index, found)
+
+
+def expected_thinking(message: int, found: str) -> str:
+    return (
+        f"messages.{message}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When "
+        "`thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost "
+        "set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. "
+        f"To avoid this requirement, disable `thinking`. Please consult our documentation at {DOCS}"
+    )
 
 
 def no_thinking_when_off(exchange: SimExchange) -> Iterator[str]:

@@ -90,6 +90,7 @@ WIRE = Wire(
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",
     stream_query="",
+    inside="",
     list_member="messages",
     item_member="content",
     message=MessagePlace((), "assistant", "content"),
@@ -134,6 +135,7 @@ WIRE = Wire(
         title="message threads",
         code="thread_unsupported_request",
         remedy="Send the full conversation without `thread`.",
+        goes_on=lambda thread: b'"continue"' in bytes(thread),
     ),
     quirks=frozenset({"claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
 )

@@ -29,6 +29,7 @@ WIRE = Wire(
     stream_encoder=StreamEncoder,
     stream_type=CONTENT_TYPE.encode(),
     stream_query="",
+    inside="",
     list_member="messages",
     item_member="content",
     message=MessagePlace(("output", "message"), "assistant", "content"),

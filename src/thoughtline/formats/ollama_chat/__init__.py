@@ -33,6 +33,7 @@ WIRE = Wire(
     stream_encoder=StreamEncoder,
     stream_type=b"application/x-ndjson",
     stream_query="",
+    inside="",
     list_member="messages",
     item_member="",
     message=MessagePlace(("message",), "assistant", "content"),

@@ -27,6 +27,7 @@ WIRE = Wire(
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",
     stream_query="",
+    inside="",
     list_member="messages",
     item_member="",
     message=MessagePlace(("choices", 0, "message"), "assistant", "content"),

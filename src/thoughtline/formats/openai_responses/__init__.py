@@ -26,6 +26,7 @@ WIRE = Wire(
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",
     stream_query="",
+    inside="",
     list_member="input",
     item_member="",
     message=MessagePlace(("output",), "", ""),
