@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ from thoughtline.values.items import Text
 ROWS = list(FORMATS.values())
 CUT = "the output was cut here: \ud83d"
 
-BODIES = {
+BODIES: dict[str, Any] = {
     "openai_chat": {"messages": [{"role": "user", "content": CUT}, {"role": "assistant", "content": "Yes."}]},
     "openai_responses": {
         "input": [

@@ -189,6 +189,7 @@ Quirk = Literal[
     "one_text",  # a message has one field for all its text and one for all its reasoning
     "seals_on_items",  # signatures stand on calls and text
     "seals_on_request",  # encrypted reasoning comes to those who ask for it
+    "shared_address",  # bodies of others go there too: its own have one of its telling members
     "signed_requests",  # for a host: a server nobody knows is not taken to speak it
     "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
     "stored_responses",  # an answer has an id by which the next request may name it

@@ -290,12 +290,7 @@ class Attempt:
             url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
-        headers = request_headers(received, provider, key)
-        check_what_goes_up(provider.name, url, headers, self.state.admin_token, self.state.keys)
-        if self.incoming.trace is not None:
-            headers = self.incoming.trace.carried(headers, self.destination)
-        if self.incoming.encoding:
-            headers.append(("content-encoding", self.incoming.encoding))
+        headers = self._headers_up(provider, url, key=key, received=received)
         if key and provider.auth == "aws":
             headers = await self.state.upstreams.signers.sign(key, method, url, headers=headers, body=body)
         self.bytes_up += len(body)
@@ -315,6 +310,15 @@ class Attempt:
             return response
         finally:
             self.upstream_seconds += time.perf_counter() - began
+
+    def _headers_up(self, provider: Provider, url: str, *, key: str, received: Headers) -> list[tuple[str, str]]:
+        headers = request_headers(received, provider, key)
+        check_what_goes_up(provider.name, url, headers, self.state.admin_token, self.state.keys)
+        if self.incoming.trace is not None:
+            headers = self.incoming.trace.carried(headers, self.destination)
+        if self.incoming.encoding:
+            headers.append(("content-encoding", self.incoming.encoding))
+        return headers
 
     async def _refused(self, response: UpstreamResponse) -> Prepared | None:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""

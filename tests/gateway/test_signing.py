@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from tests.clients.upstreams import Upstream, start
 from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP, WIRES
+from tests.sim.serving import listening
 from thoughtline.credentials import credentials_of, signed_tenant
 from thoughtline.settings import Settings
 from thoughtline.stores import Filter
@@ -171,15 +172,13 @@ def test_a_signer_is_known_by_key_and_address() -> None:
 def test_a_signature_is_no_other_providers_business(upstream: Upstream) -> None:
     """Nor is a session token of AWS."""
     other = start("deepseek")
-    providers = {"deepseek": moved("deepseek", other.url)}
     seen: list[dict[bytes, bytes]] = []
-    inner = other.watched.app
 
     async def note(scope: Any, receive: Any, send: Any) -> None:
         seen.append(dict(scope.get("headers", ())))
-        await inner(scope, receive, send)
+        await other.watched(scope, receive, send)
 
-    other.watched.app = note  # type: ignore[assignment]
+    providers = {"deepseek": moved("deepseek", listening(note))}
     with running({}, Settings(providers=providers)) as gateway:
         url = f"{gateway.url}/deepseek{path()}"
         request = signed(url, json.dumps({**BODY, "thinking": {"type": "disabled"}}).encode(), host="127.0.0.1")
