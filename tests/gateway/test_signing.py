@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP, WIRES
 from tests.sim.serving import listening
 from thoughtline.credentials import credentials_of, signed_tenant
+from thoughtline.gateway.signing import region_of
 from thoughtline.settings import Settings
 from thoughtline.stores import Filter
 from thoughtline_sim.rules.signed import KEY_ID, SECRET
@@ -143,6 +145,44 @@ def test_chat_is_translated_and_signed(signing: Running) -> None:
     body = {"model": MODEL, "messages": [{"role": "user", "content": "hi"}]}
     answer = HTTP.post(f"{signing.url}/bedrock/v1/chat/completions", json=body)
     assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("key", ["chain", "profile:work"])
+def test_credentials_are_found_where_aws_looks(
+    upstream: Upstream, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the environment, or in a profile; and they stay out of every log, botocore's own too."""
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    with gateway_with(upstream, auth="aws", api_keys=(key,)) as gateway:
+        url = f"{gateway.url}/bedrock{path()}"
+        without = HTTP.post(url, json=BODY)
+        assert (without.status_code, without.json()["reason"]) == (502, "not_signed")
+        if key == "chain":
+            monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
+            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        else:
+            lines = f"[work]\naws_access_key_id = {KEY_ID}\naws_secret_access_key = {SECRET}\n"
+            (tmp_path / "credentials").write_text(lines)
+        with caplog.at_level("DEBUG"):
+            answer = HTTP.post(url, json=BODY)
+        assert answer.status_code == 200, answer.text
+    assert SECRET not in caplog.text
+    assert "Signature:" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("host", "region"),
+    [
+        ("bedrock-runtime.eu-central-1.amazonaws.com", "eu-central-1"),
+        ("bedrock-runtime-fips.us-gov-west-1.amazonaws.com", "us-gov-west-1"),
+        ("vpce-0a1.bedrock-runtime.us-west-2.vpce.amazonaws.com", "us-west-2"),
+        ("127.0.0.1:8080", "us-east-1"),
+    ],
+)
+def test_the_region_is_that_of_the_host(host: str, region: str) -> None:
+    assert region_of(f"https://{host}/model/m/invoke") == region
 
 
 def test_a_claimed_key_id_opens_nobody_elses_memory(signing: Running) -> None:
