@@ -110,6 +110,7 @@ class Attempt:
     corrections: tuple[Correction, ...] = ()
     notes: NoteChain | None = None
     was_healed = False
+    is_signed = False
 
     def __init__(
         self, incoming: Incoming, target: Target, key: str, *, has_choice: bool = False, is_last: bool = True
@@ -126,7 +127,8 @@ class Attempt:
         caller, self.is_translated = incoming.caller, target.format != route.format
         signs = caller.is_signed and not key
         self._is_callers = target.is_callers and caller.key is None and not (signs and self.is_translated)
-        self.is_signed = signs and self._is_callers
+        if signs and self._is_callers:
+            self.is_signed = True
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
         self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
