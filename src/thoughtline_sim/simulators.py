@@ -285,17 +285,6 @@ _ROWS = (
         ),
     ),
     Simulator(
-        "vertex",
-        "Vertex AI: Gemini 3 and Claude under Vertex's addresses, each by its maker's rules",
-        ("gemini-3-pro-preview", "claude-sonnet-4-5@20250929", "claude-opus-4-8"),
-        reject=refusals.gemini_error,
-        apis=(
-            *(_published("google", api) for api in _generate(*_GEMINI_RULES)),
-            *(_published("anthropic", api) for api in _raw_predict()),
-        ),
-        profiles=("classic", "adaptive", "bound"),
-    ),
-    Simulator(
         "code-assist",
         "Code Assist and Antigravity: Gemini in an envelope, signed as Gemini 3; Claude with signed thoughts",
         _CODE_ASSIST_MODELS,
@@ -307,6 +296,17 @@ _ROWS = (
             code_assist.claude_is_signed,
         ),
         others=_SIDE_CALLS,
+    ),
+    Simulator(
+        "vertex",
+        "Vertex AI: Gemini 3 and Claude under Vertex's addresses, each by its maker's rules",
+        ("gemini-3-pro-preview", "claude-sonnet-4-5@20250929", "claude-opus-4-8"),
+        reject=refusals.gemini_error,
+        apis=(
+            *(_published("google", api) for api in _generate(*_GEMINI_RULES)),
+            *(_published("anthropic", api) for api in _raw_predict()),
+        ),
+        profiles=("classic", "adaptive", "bound"),
     ),
     Simulator(
         "gemini-2.5",

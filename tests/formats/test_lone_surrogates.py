@@ -20,7 +20,7 @@ from thoughtline.values.items import Text
 ROWS = list(FORMATS.values())
 CUT = "the output was cut here: \ud83d"
 
-BODIES: dict[str, Any] = {
+BODIES: dict[str, dict[str, object]] = {
     "openai_chat": {"messages": [{"role": "user", "content": CUT}, {"role": "assistant", "content": "Yes."}]},
     "openai_responses": {
         "input": [
@@ -48,8 +48,8 @@ BODIES: dict[str, Any] = {
 }
 
 
-BODIES["bedrock_invoke"] = {"anthropic_version": "bedrock-2023-05-31", **BODIES["anthropic_messages"]}
 BODIES["gemini_code_assist"] = {"model": "m", "request": BODIES["gemini_generate"]}
+BODIES["bedrock_invoke"] = {"anthropic_version": "bedrock-2023-05-31", **BODIES["anthropic_messages"]}
 
 
 def name_of(row: Wire) -> str:

@@ -45,7 +45,12 @@ def test_what_needs_no_waiting_is_done_here(loop: SharedLoop) -> None:
         return [inner, threading.current_thread(), asyncio.get_running_loop()]
 
     tasks: list[asyncio.Task[list[object]]] = []
-    assert loop.do_here(lambda: tasks.append(loop.create_task(steps())) or tasks[0])
+
+    def begin() -> asyncio.Task[list[object]]:
+        tasks.append(loop.create_task(steps()))
+        return tasks[0]
+
+    assert loop.do_here(begin)
     me = threading.current_thread()
     assert tasks[0].result() == [me, me, loop]
 

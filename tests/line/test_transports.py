@@ -120,7 +120,8 @@ def test_a_refusal_is_healed_before_the_caller_sees_it(line: Line, library: Modu
 def test_the_first_refusal_is_passed_on_if_nothing_helps(line: Line, library: ModuleType, coding: str) -> None:
     """As it came, and after three tries at most."""
     packed = gzip.compress(REFUSAL) if coding else REFUSAL
-    server = Told(lambda body: Answer(packed, status=400, **({"content_encoding": coding} if coding else {})))
+    answered = Answer(packed, status=400, content_encoding=coding) if coding else Answer(packed, status=400)
+    server = Told(lambda body: answered)
     with client_of(line, library, server.url) as client:
         answer = client.post(PATH, content=NEXT.replace(b"deepseek-v4-pro", b"a-model"))
     assert (answer.status_code, answer.content) == (400, REFUSAL)

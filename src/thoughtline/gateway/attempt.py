@@ -292,35 +292,34 @@ class Attempt:
             url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
-        headers = self._headers_up(provider, url, key=key, received=received)
-        if key and provider.auth == "aws":
-            headers = await self.state.upstreams.signers.sign(key, method, url, headers=headers, body=body)
-        self.bytes_up += len(body)
-        self.sends += 1
-        if self.state.settings.debug.keep_bodies:
-            shown = credentials_of(self.incoming.headers, self.incoming.query)
-            self.sent = kept_bodies(self.incoming.body, body, (*shown, key, self.state.admin_token or ""))
-        began = time.perf_counter()
-        self.started_at = self.started_at or began
-        self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
-        try:
-            caller = self.incoming.caller.tenant
-            response = await held.send(provider, url, headers, body) if held is not None else None
-            if response is None:
-                response = await self.state.upstreams.send(provider, method, url, headers, body, caller=caller)
-            self.status = response.status
-            return response
-        finally:
-            self.upstream_seconds += time.perf_counter() - began
-
-    def _headers_up(self, provider: Provider, url: str, *, key: str, received: Headers) -> list[tuple[str, str]]:
         headers = request_headers(received, provider, key)
         check_what_goes_up(provider.name, url, headers, self.state.admin_token, self.state.keys)
         if self.incoming.trace is not None:
             headers = self.incoming.trace.carried(headers, self.destination)
         if self.incoming.encoding:
             headers.append(("content-encoding", self.incoming.encoding))
-        return headers
+        if key and provider.auth == "aws":
+            headers = await self.state.upstreams.signers.sign(key, method, url, headers=headers, body=body)
+        self.bytes_up += len(body)
+        self.sends += 1
+        if self.state.settings.debug.keep_bodies:
+            self._keep(body, key)
+        began = time.perf_counter()
+        self.started_at = self.started_at or began
+        self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
+        try:
+            response = await held.send(provider, url, headers, body) if held is not None else None
+            if response is None:
+                caller, ups = self.incoming.caller.tenant, self.state.upstreams
+                response = await ups.send(provider, method, url, headers, body, caller=caller)
+            self.status = response.status
+            return response
+        finally:
+            self.upstream_seconds += time.perf_counter() - began
+
+    def _keep(self, body: bytes, key: str) -> None:
+        shown = credentials_of(self.incoming.headers, self.incoming.query)
+        self.sent = kept_bodies(self.incoming.body, body, (*shown, key, self.state.admin_token or ""))
 
     async def _refused(self, response: UpstreamResponse) -> Prepared | None:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""

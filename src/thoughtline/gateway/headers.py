@@ -37,11 +37,11 @@ _SINGLE = frozenset({*CREDENTIALS, b"user-agent", b"content-type"})
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
 _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
-_SHOWN = frozenset({*CREDENTIALS, b"x-amz-date", b"x-amz-content-sha256"})
-"""What a client shows who it is with, and what its signature needs beside it."""
 _NEVER_DOWN = (b"x-thoughtline-", b"access-control-")
 """What is ours to say: who may read answers is for the gateway's settings, not for a provider."""
 
+_SHOWN = frozenset({*CREDENTIALS, b"x-amz-date", b"x-amz-content-sha256"})
+"""What a client shows who it is with, and what its signature needs beside it."""
 _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
 """What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
 

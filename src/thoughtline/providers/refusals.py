@@ -38,9 +38,9 @@ RuleCode = Literal[
     "checkpoint-withheld",
     "untranslatable",
     "unopened",
+    "held-state",
     "signed-request",
     "signed-elsewhere",
-    "held-state",
 ]
 Rule: TypeAlias = (
     # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.
