@@ -39,7 +39,6 @@ WIRE = replace(
     stream_decoder=StreamDecoder,
     stream_encoder=StreamEncoder,
     inside="request",
-    published=None,
     message=MessagePlace(("response", *_GENERATE.message.path), _GENERATE.message.role, _GENERATE.message.content),
     telling_members=("request",),
     client_path=_client_path,
