@@ -209,16 +209,29 @@ def test_a_signer_is_known_by_key_and_address() -> None:
     assert signed_tenant([KEY_ID, "token"], "::1") not in names
 
 
-def test_a_signature_is_no_other_providers_business(upstream: Upstream) -> None:
-    """Nor is a session token of AWS."""
-    other = start("deepseek")
-    seen: list[dict[bytes, bytes]] = []
+def noted(upstream: Upstream, seen: list[dict[bytes, bytes]]) -> str:
+    """The address of a simulator whose requests' headers are kept."""
 
     async def note(scope: Any, receive: Any, send: Any) -> None:
         seen.append(dict(scope.get("headers", ())))
-        await other.watched(scope, receive, send)
+        await upstream.watched(scope, receive, send)
 
-    providers = {"deepseek": moved("deepseek", listening(note))}
+    return listening(note)
+
+
+def test_a_signed_request_to_any_other_address_keeps_its_signature(upstream: Upstream) -> None:
+    seen: list[dict[bytes, bytes]] = []
+    with running({}, Settings(providers={"bedrock": moved("bedrock", noted(upstream, seen))})) as gateway:
+        request = signed(f"{gateway.url}/bedrock{path('count-tokens')}", b"{}", host="127.0.0.1")
+        HTTP.send(request)
+    assert seen[-1][b"authorization"].decode() == request.headers["authorization"]
+    assert seen[-1][b"accept-encoding"] == b"gzip, deflate, zstd, exi"
+
+
+def test_a_signature_is_no_other_providers_business() -> None:
+    """Nor is a session token of AWS."""
+    seen: list[dict[bytes, bytes]] = []
+    providers = {"deepseek": moved("deepseek", noted(start("deepseek"), seen))}
     with running({}, Settings(providers=providers)) as gateway:
         url = f"{gateway.url}/deepseek{path()}"
         request = signed(url, json.dumps({**BODY, "thinking": {"type": "disabled"}}).encode(), host="127.0.0.1")

@@ -126,7 +126,8 @@ class Attempt:
         self.is_generating = route.action == "generate"
         caller, self.is_translated = incoming.caller, target.format != route.format
         signs = caller.is_signed and not key
-        self._is_callers = target.is_callers and caller.key is None and not (signs and self.is_translated)
+        is_elsewhere = signs and self.is_translated and route.format is not None
+        self._is_callers = target.is_callers and caller.key is None and not is_elsewhere
         if signs and self._is_callers:
             self.is_signed = True
         self._credential = incoming.caller.credential if self._is_callers else ""
