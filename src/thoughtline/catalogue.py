@@ -68,6 +68,7 @@ class Provider(Struct, frozen=True):
     contract: str | None = None
     dialect: str | None = None
     streams_only: bool = False
+    websocket: bool = False
     paths: dict[FormatName, str] = {}
     continuity: ContinuityWord | None = None
     tags: TagMode | None = None
@@ -94,7 +95,7 @@ class Provider(Struct, frozen=True):
 def built_in(row: ProviderRow) -> Provider:
     """A provider as its row has it, with no key of ours."""
     where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds}
-    return replace(Provider(row.name, row.base_url, row.formats), **where)
+    return replace(Provider(row.name, row.base_url, row.formats), websocket=row.has_websocket, **where)
 
 
 PROVIDERS: dict[str, Provider] = {row.name: built_in(row) for row in providers.PROVIDERS if row.formats}

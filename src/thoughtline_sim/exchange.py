@@ -76,6 +76,8 @@ class Api(NamedTuple):
     """Where it is not the provider's usual envelope."""
     is_thinking: IsThinking | None = None
     """Where it is not decided as in the provider's other APIs."""
+    has_websocket: bool = False
+    """Whether the same address also takes a WebSocket."""
 
 
 class Simulator(NamedTuple):

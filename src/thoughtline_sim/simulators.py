@@ -37,8 +37,8 @@ def _messages(style: MessagesStyle, *rules: Rule, reject: Reject | None = None) 
     return api, api._replace(path=r"/messages/count_tokens$", counts=lambda tokens: {"input_tokens": tokens})
 
 
-def _responses(style: ResponsesStyle, *rules: Rule) -> Api:
-    return Api(r"/responses$", responses_wire(style), rules)
+def _responses(style: ResponsesStyle, *rules: Rule, has_websocket: bool = False) -> Api:
+    return Api(r"/responses$", responses_wire(style), rules, has_websocket=has_websocket)
 
 
 def _model_in_path(body: JsonObject, path: str) -> str:
@@ -212,7 +212,7 @@ _ROWS = (
         "OpenAI: Responses, stored or not, with pairs and ciphertext; chat, where reasoning has no place",
         ("gpt-5.1", "o4-mini"),
         apis=(
-            _responses(responses_styles.OPENAI, *responses.OPENAI_RULES),
+            _responses(responses_styles.OPENAI, *responses.OPENAI_RULES, has_websocket=True),
             _chat(chat_styles.OPENAI, *responses.CHAT_RULES, responses.chat_effort_with_tools),
         ),
     ),
@@ -221,7 +221,7 @@ _ROWS = (
         "Azure OpenAI: as OpenAI; ciphertext of another resource does not open",
         ("gpt-5-mini",),
         apis=(
-            _responses(responses_styles.OPENAI, *responses.OPENAI_RULES),
+            _responses(responses_styles.OPENAI, *responses.OPENAI_RULES, has_websocket=True),
             _chat(chat_styles.OPENAI, *responses.CHAT_RULES),
         ),
     ),
@@ -232,7 +232,11 @@ _ROWS = (
         reject=refusals.xai_error,
         apis=(
             _responses(
-                responses_styles.XAI, asking.xai_tool_kinds, responses.xai_summary_given, responses.xai_ciphertext_opens
+                responses_styles.XAI,
+                asking.xai_tool_kinds,
+                responses.xai_summary_given,
+                responses.xai_ciphertext_opens,
+                has_websocket=True,
             ),
             _chat(chat_styles.XAI),
         ),

@@ -338,6 +338,43 @@ def test_no_hosts(write: Path, written: str) -> None:
     assert "server.hosts" in refused(write, f"[server]\nhosts = {written}")[0]
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ('["https://App.Example/", "http://localhost:5173"]', ("https://app.example", "http://localhost:5173")),
+        (
+            '["https://a.example:443", "http://a.example:80", "http://[::1]:3000"]',
+            ("https://a.example", "http://a.example", "http://[::1]:3000"),
+        ),
+        ('["chrome-extension://abc", "tauri://localhost"]', ("chrome-extension://abc", "tauri://localhost")),
+        ("[]", ()),
+        ('"${NAMES}"', ("https://one.example", "https://two.example")),
+    ],
+)
+def test_origins(write: Path, written: str, meant: tuple[str, ...]) -> None:
+    """As browsers name them."""
+    environment = {"NAMES": "https://one.example, https://two.example"}
+    assert loaded(write, f"[server]\ncors = {written}", environment).server.cors == meant
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '["*"]',
+        '["null"]',
+        '["app.example"]',
+        '["https://*.example"]',
+        '["https://a/b"]',
+        '["https://u@a"]',
+        '[""]',
+        "true",
+    ],
+)
+def test_no_origins(write: Path, written: str) -> None:
+    """No pattern, no path: what is listed is one site each."""
+    assert "server.cors" in refused(write, f"[server]\ncors = {written}")[0]
+
+
 # --- variables -------------------------------------------------------------------------------------------------------
 
 VARIABLES = [

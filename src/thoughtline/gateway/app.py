@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from thoughtline.formats import FORMATS
-from thoughtline.gateway import shared_settings, websocket
+from thoughtline.gateway import cors, shared_settings, websocket
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
@@ -89,6 +89,10 @@ class Gateway:
             refusal = _refusal(method)
             headers = [(b"allow", _SERVED), (b"connection", b"close")]
             return send_json(send, refusal.status, envelope(refusal, None, ""), headers)
+        if method == "OPTIONS" and cors.is_preflight(scope):
+            return cors.answer_preflight(scope, send, state.settings.server)
+        if state.settings.server.cors:
+            send = cors.readable(scope, send, state.settings.server)
         if method == "GET" and any(_asks_for_websocket(*header) for header in scope["headers"]):
             return _upgrade(send)
         return Exchange(state, scope, receive, self._route(method, raw)).run(send)
@@ -147,7 +151,7 @@ class Gateway:
         if self._refreshing is not None:
             self._refreshing.cancel()
         self.state.journal.flush()
-        self.state.bus.close()
+        await self.state.bus.close()
         await self.state.recent.asking.close()
         self.state.limits.counts.close()
         self.state.work.close()

@@ -39,6 +39,7 @@ from thoughtline.gateway.secrecy import check_what_goes_up
 from thoughtline.gateway.served import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
+from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
 from thoughtline.prepared import Prepared
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, classify
@@ -219,8 +220,17 @@ class Attempt:
             key = key or self._credential  # in the header that this provider reads
         if self.is_plain or self.tags != "off" or self.names.client:
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
-        body = self.prepared.body
-        return await self.send_up(target.provider, "POST", self._address(), key=key, received=received, body=body)
+        body, held = self.prepared.body, self._held_socket()
+        return await self.send_up(
+            target.provider, "POST", self._address(), key=key, received=received, body=body, held=held
+        )
+
+    def _held_socket(self) -> HeldSocket | None:
+        """The connection that is held for the client, where the target can be asked over it."""
+        held: HeldSocket | None = self.incoming.scope.get(HELD_SOCKET)
+        if held is None or not self.is_generating or not self.target.provider.websocket:
+            return None
+        return held if "websocket" in FORMATS[self.target.format].quirks else None
 
     def _address(self) -> str:
         target, known = self.target, self.state.caches.addresses
@@ -242,7 +252,15 @@ class Attempt:
         return FORMATS[self.target.format].stream_query if self.is_streaming else ""
 
     async def send_up(
-        self, provider: Provider, method: str, url: str, *, key: str, received: Headers, body: bytes
+        self,
+        provider: Provider,
+        method: str,
+        url: str,
+        *,
+        key: str,
+        received: Headers,
+        body: bytes,
+        held: HeldSocket | None = None,
     ) -> UpstreamResponse:
         """Up, as it is."""
         if not self._is_callers:
@@ -266,7 +284,9 @@ class Attempt:
         self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
         try:
             caller = self.incoming.caller.tenant
-            response = await self.state.upstreams.send(provider, method, url, headers, body, caller=caller)
+            response = await held.send(provider, url, headers, body) if held is not None else None
+            if response is None:
+                response = await self.state.upstreams.send(provider, method, url, headers, body, caller=caller)
             self.status = response.status
             return response
         finally:

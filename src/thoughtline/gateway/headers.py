@@ -37,6 +37,9 @@ _SINGLE = frozenset({*CREDENTIALS, b"user-agent", b"content-type"})
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
 _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
+_NEVER_DOWN = (b"x-thoughtline-", b"access-control-")
+"""What is ours to say: who may read answers is for the gateway's settings, not for a provider."""
+
 _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
 """What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
 
@@ -105,7 +108,7 @@ def response_headers(received: Sequence[tuple[str, str]]) -> Headers:
         if name == b"content-type" and kind is None:
             kind = value
         connection = connection or name == b"connection"
-        if name in _HOP_BY_HOP or name.startswith(b"x-thoughtline-"):
+        if name in _HOP_BY_HOP or name.startswith(_NEVER_DOWN):
             continue
         if name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower():
             continue  # without a name, too: browsers send its value alone

@@ -88,7 +88,7 @@ async def _translated(attempt: Attempt) -> None:
     )
     carried = Carried(request.records, request.findings, request.call_ids)
     recall = _recall(attempt) if attempt.terms is not None else None
-    prepared = await replayer.prepare_decoded(
+    prepared = await replayer.prepare_translated(
         request.transcript, destination, identity, contract=contract, carried=carried, recall=recall
     )
     attempt.send_instead(prepared)

@@ -99,6 +99,7 @@ PROVIDER = (
     ),
     Key("auth", one_of(get_args(AuthStyle)), "how the key is shown"),
     Key("streams_only", FLAG, "it answers only streams; whole answers are put together from one"),
+    Key("websocket", FLAG, "clients that come over WebSocket have one to its Responses API; on for openai, azure, xai"),
     Key("continuity", CONTINUITY_WORDS, "checkpoints for its models, over `[continuity]`, below `[continuity.models]`"),
     Key("tags", TAG_WORDS, "thinking tags in its answers, over `[tags]`"),
     Key("content", CONTENT_WORDS, "the content of its chat answers, over `[content]`"),

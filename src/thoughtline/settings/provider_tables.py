@@ -72,6 +72,7 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
         contract=given(values, "contract", row.contract),
         dialect=given(values, "dialect", row.dialect),
         streams_only=given(values, "streams_only", row.streams_only),
+        websocket=given(values, "websocket", row.websocket),
         continuity=given(values, "continuity", row.continuity),
         tags=given(values, "tags", row.tags),
         content=given(values, "content", row.content),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from typing import assert_never
 
@@ -14,6 +15,13 @@ from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.wires.messages import arguments_of
 from thoughtline_sim.writing import compact, digest, pieces_of
 
+_SENTINEL_WORDS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+_SENTINELS = {
+    standard(spelled.rstrip("="))
+    for word in _SENTINEL_WORDS
+    for spelled in (word, base64.b64encode(word.encode()).decode())
+}
+"""Both the words and their base64 are sent in practice (contracts.md §10 f); the SDK writes the latter."""
 _STOPS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}
 
 
@@ -32,6 +40,11 @@ def result_of(part: JsonObject) -> JsonObject:
 
 def signature_of(part: JsonObject) -> str:
     return string(either(part, "thoughtSignature", "thought_signature"))
+
+
+def is_sentinel(signature: str) -> bool:
+    """Whether it says that there is none, on purpose. The AI SDK writes one on every call that has no signature."""
+    return standard(signature.rstrip("=")) in _SENTINELS
 
 
 def is_2_5(model: str) -> bool:
@@ -75,12 +88,12 @@ def _read_content(index: int, content: JsonObject) -> InputMessage:
     parts = objects(content.get("parts"))
     role: Role = "assistant" if content.get("role") == "model" else "user"
     # The summary may be dropped, the signature may not: only the signature is reasoning that comes back.
-    signatures = tuple(standard(signature_of(part)) for part in parts if signature_of(part))
+    signatures = [signature_of(part) for part in parts if signature_of(part) and not is_sentinel(signature_of(part))]
     return InputMessage(
         role,
         index,
         text="".join(string(part.get("text")) for part in parts if part.get("thought") is not True),
-        thoughts=signatures if role == "assistant" else (),
+        thoughts=tuple(map(standard, signatures)) if role == "assistant" else (),
         calls=tuple(_read_call(part) for part in parts if call_of(part)),
         results=tuple(string(result_of(part).get("name")) for part in parts if result_of(part)),
         raw=content,
