@@ -122,6 +122,16 @@ def test_the_provider_is_asked_as_over_http(row: Row) -> None:
     assert bodies == over_http
 
 
+def test_a_provider_that_has_websockets_is_asked_over_one() -> None:
+    """One is held for the client's own; no request goes over HTTP, and what is restored is whole there too."""
+    simulator = start("openai")
+    with running({"openai": simulator.url}) as gateway:
+        assert by_frames(gateway, ROWS[0]) == "It is cold."
+    assert simulator.refusals() == []
+    assert simulator.verdicts() == [["whole"] * before for before in range(TURNS)]
+    assert simulator.watched.seen == []  # of HTTP
+
+
 def test_at_the_root_and_over_routes() -> None:
     """The model of each frame says whom to ask, as over HTTP."""
     openai, kimi = start("openai"), start("kimi")
@@ -273,6 +283,18 @@ def test_client_keys_at_the_upgrade_and_at_each_frame() -> None:
             gateway.wait_for(keys.revoke(made.key.id))
             assert talk.ask(input=[USER]).error == (401, "unknown_key")
         assert up.got[0].header("authorization") == "Bearer sk-provider"
+
+
+def test_at_the_root_each_frame_says_whom_to_ask() -> None:
+    """A default provider that the gateway has no key for does not stand in the way of others."""
+    settings = Settings(default_provider="kimi", configured=frozenset({"openai"}))
+    with upstream(say_hi) as up, over_http("openai", up.url, settings, api_keys=("sk-provider",)) as gateway:
+        keys = gateway.state.keys
+        assert isinstance(keys, ClientKeys)
+        made = gateway.wait_for(keys.add("me"))
+        with talking(f"{gateway.url}/v1/responses", {"authorization": f"Bearer {made.secret}"}) as talk:
+            assert talk.ask(input=[USER], model="kimi-k2.6").error == (403, "no_provider_key")
+            assert talk.ask(input=[USER], model="openai/gpt-5.1").said == "hi"
 
 
 def test_limits_hold_for_frames() -> None:

@@ -119,9 +119,8 @@ async def _check(state: State, route: Route, scope: Scope) -> None:
     incoming.caller = incoming.admitted()
     if is_website(headers) and not allowed_origin(headers, state.settings.server):
         raise Declined(403, "cross_site", "A website may not open a websocket here.", "Add it to cors in [server].")
-    name = route.provider or state.settings.default_provider
-    if name is not None:
-        await keys_to_ask_with(incoming, state.settings.providers[name])
+    if route.provider is not None:  # elsewhere each frame says whom to ask
+        await keys_to_ask_with(incoming, state.settings.providers[route.provider])
 
 
 async def _nothing() -> Message:
@@ -159,6 +158,7 @@ class Connection:
             del text  # what was asked does not stay while it is answered
             if turn is not None:
                 await self._told(self._ask(turn))
+            del turn
         await self._tell(_too_old())
         socket.close(1000, "websocket_connection_limit_reached")
 
