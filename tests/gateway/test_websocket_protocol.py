@@ -99,8 +99,8 @@ def test_connections_are_counted() -> None:
             host, port = gateway.url.removeprefix("http://").split(":")
             with socket.create_connection((host, int(port)), timeout=PATIENCE) as third:
                 assert third.recv(65536).startswith(b"HTTP/1.1 503")
-        page = gateway.state.metrics.page
-        gateway.wait_for(until(lambda: b"thoughtline_websockets_open 0.0" in page()))
+        metrics = gateway.state.metrics
+        gateway.wait_for(until(lambda: b"thoughtline_websockets_open 0.0" in metrics.page()))
         assert gateway.app.connections.held == 0
 
 

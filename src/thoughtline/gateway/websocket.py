@@ -25,7 +25,7 @@ from thoughtline.gateway.envelopes import as_declined, envelope
 from thoughtline.gateway.frames import (
     Answer,
     AskedTurn,
-    KnownConversation,
+    LatestConversation,
     error_frame,
     prewarmed,
     read_frame,
@@ -61,17 +61,17 @@ class HeldConversations:
     """The latest conversation of each connection; those that were not used for the longest time go first."""
 
     def __init__(self) -> None:
-        self._held: dict[object, KnownConversation] = {}
+        self._held: dict[object, LatestConversation] = {}
         self._bytes = 0
 
-    def hold(self, owner: object, conversation: KnownConversation) -> None:
+    def hold(self, owner: object, conversation: LatestConversation) -> None:
         self.release(owner)
         self._held[owner] = conversation
         self._bytes += len(conversation.input)
         while self._bytes > MOST_HELD_BYTES:
             self.release(next(iter(self._held)))
 
-    def find(self, owner: object, name: str) -> KnownConversation | None:
+    def find(self, owner: object, name: str) -> LatestConversation | None:
         held = self._held.get(owner)
         return held if held is not None and held.id == name else None
 
@@ -192,7 +192,7 @@ class Connection:
             raise not_found(frame.previous)
         # Nobody need be asked. The next frame goes on from what this one brought.
         name = f"resp_prewarm_{random.getrandbits(128):032x}"
-        conversations.hold(self, KnownConversation(name, turn.input))
+        conversations.hold(self, LatestConversation(name, turn.input))
         for told in prewarmed(frame, name, time.time()):
             await self._socket.send(told)
         return None
