@@ -53,6 +53,11 @@ class Incoming(Struct):
         if self.state.tracing is not None and self.route.action == "generate":
             self.trace = self.state.tracing.begin(self.headers)
 
+    @property
+    def is_passed_on(self) -> bool:
+        """Whether something is asked at an address that nobody here reads."""
+        return self.route.action == "passthrough" and self.scope["method"] == "POST"
+
     async def take_in(self) -> None:
         """Who asks for what, and who can be asked for it. Raises where that is nobody."""
         caller = self.caller = self.admitted()
