@@ -223,14 +223,15 @@ export GEMINI_MODEL=<model>
 
 GEMINI_CLI_LOGIN = Client(
     "gemini-cli-login",
-    "Gemini CLI, logged in with Google",
+    "Gemini CLI with a Google login",
     ("code-assist", "gemini-code-assist"),
     formats=(CODE_ASSIST,),
     provider="code-assist",
-    steps=(SetupStep(SHELL, "shell", "export CODE_ASSIST_ENDPOINT=<base>"),),
+    steps=(SetupStep(SHELL, "shell", "export CODE_ASSIST_ENDPOINT=<base>\nexport GEMINI_MODEL=<model>"),),
     habit="As Gemini CLI; sends thoughts, if it has any, as words that end in `[Thought: true]`.",
     notes=(
         "Log in as ever (`/auth`): your token goes to Google through the gateway, which needs no key of its own.",
+        "A gateway with client keys takes those in place of a login: use one without, on your own machine.",
         "No `/v1internal` in the address. Behind the gateway is Code Assist: use `gemini-cli` for other providers.",
     ),
     tried="0.61.0, by `make test-clients`",
