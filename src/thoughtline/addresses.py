@@ -121,9 +121,10 @@ def address(
     base = _base(provider, provider.bases.get(format, provider.base_url))
     wire = FORMATS[format]
     if format in provider.paths:
-        target = base + provider.paths[format] + ("/count_tokens" if action == "count_tokens" else "")
-    elif action == "generate":
-        target = wire.upstream_path(base, _checked_model(model), is_streaming)
+        target = base + provider.paths[format] + ("" if action == "generate" else f"/{action}")
+    elif action != "count_tokens":
+        below = "" if action == "generate" else f"/{action}"
+        target = wire.upstream_path(base, _checked_model(model), is_streaming) + below
     elif wire.count_path is None:
         raise AddressError(f"{format} has no address that counts tokens")
     else:

@@ -10,6 +10,7 @@ import asyncio
 import time
 from typing import NamedTuple
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from thoughtline.addresses import address, with_query_key, without_query_key
@@ -41,6 +42,7 @@ from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.prepared import Prepared
 from thoughtline.providers import Contract
+from thoughtline.replay.findings import Finding
 from thoughtline.replay.refusals import Correction, classify
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
@@ -80,6 +82,7 @@ class Attempt:
     """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
 
     `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
+    `compacts`: its answer is to be one compaction of ours; `retained` is what the user said, where that goes with it.
     What it becomes, and what explains it when somebody asks, begins as nothing. Beyond thirty attributes of its
     own an object takes four times the memory, so what stays as it is is not set.
     """
@@ -108,6 +111,9 @@ class Attempt:
     corrections: tuple[Correction, ...] = ()
     notes: NoteChain | None = None
     was_healed = False
+    found: tuple[Finding, ...] = ()
+    compacts = False
+    retained: tuple[Raw, ...] | None = None
 
     def __init__(
         self, incoming: Incoming, target: Target, key: str, *, has_choice: bool = False, is_last: bool = True
@@ -172,7 +178,7 @@ class Attempt:
     def take_estimate(self) -> bool:
         """Whether a refusal is that of a provider which counts no tokens: then they are estimated."""
         refusal, prepared = self.refusal, self.prepared
-        if refusal is None or prepared is None or self.is_generating:
+        if refusal is None or prepared is None or self.incoming.route.action != "count_tokens":
             return False
         if is_uncounted(refusal.response.status, refusal.plain, self.target.model):
             self.estimate = estimate_body(prepared.body, self.client.format)
@@ -226,10 +232,11 @@ class Attempt:
         target, known = self.target, self.state.caches.addresses
         streams = self.is_streaming or target.provider.streams_only
         query = self._query if self.is_translated else self.incoming.query
-        asked = (target.provider.name, target.format, target.model, query, streams, self.is_generating)
+        route = self.incoming.route.action
+        action: Action = route if not self.is_generating and route in ("count_tokens", "compact") else "generate"
+        asked = (target.provider.name, target.format, target.model, query, streams, action)
         found = known.get(asked)
         if found is None:
-            action: Action = "generate" if self.is_generating else "count_tokens"
             found = address(
                 target.provider, target.format, target.model, is_streaming=streams, action=action, query=query
             )

@@ -27,11 +27,14 @@ NOT_OPENAIS = ToolRange(
     lacks=(
         *("namespace", "custom", "tool_search", "web_search", "image_generation"),
         *("local_shell", "shell", "apply_patch", "computer", "computer_use_preview"),
+        *("compaction", "compaction_trigger", "agent_message"),
     )
 )
 """A Responses server that is not OpenAI's: none takes a namespace (openai/codex#32318, coder/coder#28656)."""
 
-SEARCHES = ToolRange(lacks=tuple(kind for kind in NOT_OPENAIS.lacks if kind != "web_search"))
+SEARCHES = NOT_OPENAIS.having("web_search")
+UNTOLD = NOT_OPENAIS.having("compaction")
+"""A server that nobody lists: a compaction that a client has may be its own."""
 
 
 THINKING_TOKENS = 8192
@@ -141,7 +144,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
 
     def tools_for(self, contract: Contract) -> ToolRange:
         """The tools that it takes under a contract: the host's own, where the contract names none in particular."""
-        if contract.format == "openai_responses" and contract.tools in (ALL_TOOLS, NOT_OPENAIS):
+        if contract.format == "openai_responses" and contract.tools in (ALL_TOOLS, NOT_OPENAIS, UNTOLD):
             return self.responses_tools or contract.tools
         if contract.format == "anthropic_messages" and contract.tools == FUNCTIONS_ONLY:
             return self.messages_tools or contract.tools
