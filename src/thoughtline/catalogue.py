@@ -54,7 +54,8 @@ class Provider(Struct, frozen=True):
     formats that live elsewhere, `paths` what is appended where it is not the format's own path. Without `api_keys` the
     caller's own credential goes up. `contract` names one of `providers.CONTRACTS` that holds whatever the model,
     `dialect` one of `providers.DIALECTS`; both are None where detection decides. `continuity`, `tags` and `content`
-    stand over what is set for all. `keeps` is what it holds of a conversation for clients that send only what is new.
+    stand over what is set for all. `keeps` is what it holds of a conversation for clients that send only what is new,
+    `counts` the formats in which it counts tokens.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Provider(Struct, frozen=True):
     tags: TagMode | None = None
     content: ContentWord | None = None
     keeps: tuple[Held, ...] = ()
+    counts: tuple[FormatName, ...] = ()
 
     @property
     def has_secrets(self) -> bool:
@@ -93,7 +95,7 @@ class Provider(Struct, frozen=True):
 
 def built_in(row: ProviderRow) -> Provider:
     """A provider as its row has it, with no key of ours."""
-    where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds}
+    where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds, "counts": row.counts}
     return replace(Provider(row.name, row.base_url, row.formats), **where)
 
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import anthropic
+import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +27,10 @@ ASKED: dict[str, Any] = {
 CONTENTS: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": WORDS}]}]}
 
 
-@pytest.mark.parametrize("provider", ["openai", "gemini", "mistral", "bedrock"])
-def test_messages_counted_for_a_provider_of_another_format(provider: str) -> None:
-    """Claude Code's `/context`: a number that is marked as an estimate, and nobody is asked for it."""
+@pytest.mark.parametrize(("provider", "asked"), [("openai", 2), ("gemini", 2), ("mistral", 0), ("bedrock", 0)])
+def test_messages_counted_for_a_provider_of_another_format(provider: str, asked: int) -> None:
+    """Claude Code's `/context`: a number that is marked as an estimate. Whoever counts itself is asked first; where
+    that fails, and where nobody counts, it is an estimate all the same."""
 
     async def answer(got: Got, out: Out) -> None:
         await out.whole(500, b"{}")
@@ -37,9 +39,61 @@ def test_messages_counted_for_a_provider_of_another_format(provider: str) -> Non
         raw = HTTP.post(f"{gateway.url}/{provider}/v1/messages/count_tokens", json={"model": "some-model", **ASKED})
         sdk = anthropic.Anthropic(base_url=f"{gateway.url}/{provider}", api_key="a-key", max_retries=0)
         assert sdk.messages.count_tokens(model="some-model", **ASKED).input_tokens == raw.json()["input_tokens"]
-        assert up.got == []
+        assert len(up.got) == asked
     assert (raw.status_code, raw.headers["x-thoughtline-estimate"]) == (200, "true")
     assert 400 < raw.json()["input_tokens"] - TOOLS_TOKENS < 800
+
+
+@pytest.mark.parametrize(
+    ("provider", "answer", "target", "counted"),
+    [
+        ("openai", {"object": "response.input_tokens", "input_tokens": 1234}, "/v1/responses/input_tokens", ""),
+        ("gemini", {"totalTokens": 1234}, "/v1beta/models/some-model:countTokens", "generateContentRequest"),
+    ],
+)
+def test_the_providers_own_counter_counts_what_would_be_sent(
+    provider: str, answer: Any, target: str, counted: str
+) -> None:
+    """In its own format, with system prompt and tools and without what says how to answer; no estimate, no capture."""
+
+    async def count(got: Got, out: Out) -> None:
+        await out.whole(200, json.dumps(answer).encode())
+
+    with upstream(count) as up, running({provider: up.url}) as gateway:
+        body = {"model": "some-model", **ASKED}
+        got = HTTP.post(f"{gateway.url}/{provider}/v1/messages/count_tokens", json=body)
+    assert (got.status_code, got.json()) == (200, {"input_tokens": 1234})
+    assert "x-thoughtline-estimate" not in got.headers
+    sent = json.loads(up.got[0].body)
+    sent = sent[counted] if counted else sent
+    assert up.got[0].target == target
+    assert "Be brief." in json.dumps(sent)
+    assert "look" in json.dumps(sent["tools"])
+    assert not {"stream", "store", "include", "max_output_tokens"} & set(sent)
+
+
+def test_a_simulator_counts_what_a_gemini_client_asks() -> None:
+    """Anthropic's counter refuses members that say how to answer: none is sent."""
+    with running({"anthropic": served("anthropic", "classic").url}) as gateway:
+        path = "/anthropic/v1beta/models/claude-sonnet-4-5:countTokens"
+        asked = CONTENTS | {"generationConfig": {"maxOutputTokens": 5}}
+        got = HTTP.post(gateway.url + path, json={"generateContentRequest": asked})
+    assert (got.status_code, got.json()["totalTokens"] > 300) == (200, True)
+    assert "x-thoughtline-estimate" not in got.headers
+
+
+@pytest.mark.parametrize("provider", ["kimi", "anthropic", "openai"])
+def test_a_responses_client_counts(provider: str) -> None:
+    """OpenAI's SDK, at any provider."""
+
+    async def fail(got: Got, out: Out) -> None:
+        await out.whole(404, b"Not Found")
+
+    with upstream(fail) as up, running({provider: up.url}) as gateway:
+        sdk = openai.OpenAI(base_url=f"{gateway.url}/{provider}/v1", api_key="a-key", max_retries=0)
+        found = sdk.responses.input_tokens.count(model="some-model", input=WORDS)
+    assert found.object == "response.input_tokens"
+    assert 400 < found.input_tokens < 700
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "deepseek", "ollama"])

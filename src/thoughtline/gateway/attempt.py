@@ -24,7 +24,7 @@ from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
 from thoughtline.gateway.choosing import Target
-from thoughtline.gateway.estimating import estimate_body, is_uncounted
+from thoughtline.gateway.estimating import count_of, estimate_body, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
     Headers,
@@ -47,7 +47,7 @@ from thoughtline.replay.refusals import Correction, classify
 from thoughtline.translation import Sealer
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.destination import Destination
-from thoughtline.values.errors import DecodeError, EncodeError, ThoughtlineError
+from thoughtline.values.errors import Declined, DecodeError, EncodeError, ThoughtlineError
 from thoughtline.values.outcome import Outcome
 from thoughtline.values.turn_notes import NoteChain
 
@@ -183,6 +183,23 @@ class Attempt:
         if is_uncounted(refusal.response.status, refusal.plain, self.target.model):
             self.estimate = estimate_body(prepared.body, self.client.format)
         return self.estimate is not None
+
+    async def count(self) -> bytes | None:
+        """The tokens of a translated request, by the provider's own counter; None where it has none, or fails."""
+        wire, prepared = FORMATS[self.target.format], self.prepared
+        if prepared is None or wire.count_body is None or wire.name not in self.target.provider.counts:
+            return None
+        self.send_instead(replace(prepared, body=wire.count_body(prepared.body, self.target.model)))
+        try:
+            response = await self._send()
+        except Declined:
+            return None
+        try:
+            body, is_whole = await response.read_all(MAX_REFUSAL_BYTES)
+        finally:
+            await response.close()
+        is_answer = response.status == 200 and is_whole
+        return count_of(ErrorResponse(response, body, is_whole).plain, wire, self.client.format) if is_answer else None
 
     def let_go(self) -> None:
         """The answer is on its way to the client: the request need not stay for as long as that takes."""

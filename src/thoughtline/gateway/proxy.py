@@ -132,7 +132,12 @@ class Exchange:
         if not await self._is_prepared(attempt):
             return False
         if attempt.estimate is not None:
-            await self._pass_estimate(attempt.estimate, send)
+            counted = await attempt.count()
+            if counted is not None:
+                self._status = 200
+                await send_json(send, 200, counted, self._own_headers())
+            else:
+                await self._pass_estimate(attempt.estimate, send)
             return True
         if self._state.journal.is_watched:
             self._publish()

@@ -142,6 +142,7 @@ ROW = ProviderRow(
         ("", {"thinkingBudget": THINKING_TOKENS}),
     ),
     makes=(GOOGLE_GEMINI_V1,),
+    counts=("gemini_generate",),
     guests={"anthropic": "anthropic_messages"},  # Vertex serves Claude as Anthropic does.
     example_model="gemini-3-pro-preview",
     refusals=_REFUSALS,

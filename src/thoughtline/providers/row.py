@@ -93,7 +93,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     `responses_tools` are those that it takes in OpenAI's Responses format, None where it is as OpenAI's;
     `messages_tools` in Anthropic's, where that is known of the host and not of its models. `owns`: a format in which
     its contracts hold wherever it is spoken. `guests` are makers whose models it serves in a format of theirs. `holds`
-    is what it keeps of a conversation for clients that send only what is new. `most_output`: how many tokens its older
+    is what it keeps of a conversation for clients that send only what is new. `counts`: the formats in which it counts
+    the tokens of a request for nothing. `most_output`: how many tokens its older
     models write, by a part of their names. `relays`: it passes on what makers say. `traced_as`: what OpenTelemetry
     calls it, where that is another name (its registry of `gen_ai.provider.name`, read 2026-11-16).
     """
@@ -123,6 +124,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     owns: FormatName | None = None
     guests: dict[str, FormatName] = {}
     holds: tuple[Held, ...] = ()
+    counts: tuple[FormatName, ...] = ()
     example_model: str = ""
     contexts: tuple[Context, ...] = ()
     most_output: tuple[tuple[str, int], ...] = ()

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
-from thoughtline.formats.json_text import NULL, is_json, members
+from thoughtline.formats.json_text import NULL, is_given, is_json, members
 from thoughtline.formats.openai_responses.elements import AGENT_MESSAGE, COMPACTIONS, agent_words
 from thoughtline.formats.openai_responses.options import TOOL_ITEMS
 from thoughtline.providers import Contract
@@ -131,6 +131,7 @@ class _Work:
         self._results: dict[int, _Result] = {}
         self._was_model = False
         self._has_notes = False
+        self._has_phases = False
         self.findings: list[Finding] = []
 
     @property
@@ -248,10 +249,14 @@ class _Work:
         return ""
 
     def _note(self, turn: Turn, at: int, item: Text) -> None:
-        """Notes on what the model said are for the client and stay behind; the first of them is found."""
+        """Notes on what the model said are for the client and stay behind, as does the phase that it was said in; the
+        first of each is found."""
         if not self._has_notes and item.raw and self._from.notes.decode(item):
             self._has_notes = True
             self._find(turn, at, NOTES_STAY)
+        if not self._has_phases and b'"phase"' in bytes(item.raw) and is_given(members(item.raw).get("phase", NULL)):
+            self._has_phases = True
+            self._find(turn, at, f"{self._target} does not tell commentary from answers: the words are sent")
 
     def _open(self, turn: Turn, at: int, item: Item) -> list[Opened]:
         seal = seal_of(item)

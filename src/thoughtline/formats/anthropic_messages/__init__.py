@@ -10,6 +10,7 @@ from thoughtline.formats.anthropic_messages import bodies, notes, options
 from thoughtline.formats.anthropic_messages.stream import StreamDecoder
 from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
 from thoughtline.formats.anthropic_messages.texts import TEXTS
+from thoughtline.formats.counting import only
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
 from thoughtline.formats.paths import by_tail, versioned
@@ -84,6 +85,7 @@ WIRE = Wire(
     client_path=by_tail(("generate", "messages"), ("count_tokens", "messages/count_tokens")),
     upstream_path=lambda base, model, is_streaming: versioned(base, "v1", "/messages"),
     count_path=lambda base, model: versioned(base, "v1", "/messages/count_tokens"),
+    count_body=only("model", "messages", "system", "tools", "tool_choice", "thinking"),
     count_member="input_tokens",
     version="v1",
     headers=((b"anthropic-version", b"2023-06-01"),),
@@ -119,5 +121,7 @@ WIRE = Wire(
         code="thread_unsupported_request",
         remedy="Send the full conversation without `thread`.",
     ),
-    quirks=frozenset({"claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
+    quirks=frozenset(
+        {"claude_finishes", "max_tokens_needed", "not_last", "thinking_modes", "unsigned_refused", "usual_tier"}
+    ),
 )

@@ -72,6 +72,7 @@ WIRE = Wire(
     client_path=_client_path,
     upstream_path=_upstream_path,
     count_path=None,
+    count_body=None,
     count_member="input_tokens",
     version="v1",
     headers=(),

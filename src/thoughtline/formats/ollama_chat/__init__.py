@@ -42,6 +42,7 @@ WIRE = Wire(
     client_path=by_tail(("generate", "api/chat")),
     upstream_path=lambda base, model, is_streaming: f"{without_version(base)}/api/chat",
     count_path=None,
+    count_body=None,
     count_member="input_tokens",
     version="v1",
     headers=(),

@@ -36,6 +36,7 @@ WIRE = Wire(
     client_path=by_tail(("generate", "chat/completions")),
     upstream_path=lambda base, model, is_streaming: below_openai(base, "/chat/completions"),
     count_path=None,
+    count_body=None,
     count_member="input_tokens",
     version="v1",
     headers=(),
