@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -15,7 +16,10 @@ from thoughtline.gateway.choosing import terms_of
 from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.stored_responses import unfolded
+from thoughtline.prepared import MemberEdits, Prepared, as_signed, with_finding
+from thoughtline.providers import Dialect
 from thoughtline.replay.carrying import NOTHING_CARRIED, Carried
+from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import Recalls
 from thoughtline.translation import translate_request
@@ -24,6 +28,7 @@ from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY
+from thoughtline.values.turns import Transcript
 
 
 async def prepare(attempt: Attempt) -> None:
@@ -34,7 +39,9 @@ async def prepare(attempt: Attempt) -> None:
     client, target, incoming = FORMATS[attempt.client.format], attempt.target, attempt.incoming
     if attempt.is_generating:
         if client.held is not None:
-            check_held(incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
+            held = check_held(incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
+            if held:
+                attempt.found = held
         header = incoming.headers.get(HEADER)
         if header or target.terms is not None:
             attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
@@ -71,8 +78,11 @@ async def _compacted(attempt: Attempt) -> None:
     read = await work(partial(read_compactions, attempt.body, attempt.sealer, takes, is_ordered=is_ordered))
     if is_ordered:
         attempt.retained = await work(partial(retained, attempt.body))
-    attempt.body, attempt.found, attempt.compacts = read.body, read.findings, read.is_ordered
-    attempt.is_generating = attempt.is_generating or read.is_ordered
+    attempt.body = read.body
+    if read.is_ordered:
+        attempt.compacts = attempt.is_generating = True
+    if read.findings:
+        attempt.found = (*attempt.found, *read.findings)
 
 
 async def _estimated(attempt: Attempt) -> None:
@@ -108,8 +118,9 @@ async def _translated(attempt: Attempt) -> None:
     )
     carried = Carried(request.records, (*attempt.found, *request.findings), request.call_ids)
     recall = _recall(attempt) if attempt.terms is not None else None
-    prepared = await replayer.prepare_decoded(
-        request.transcript, destination, identity, contract=contract, carried=carried, recall=recall
+    final = _with_members(request.transcript, attempt.member_edits, contract.dialect)
+    prepared = await replayer.prepare_translated(
+        final, destination, identity, contract=contract, carried=carried, recall=recall
     )
     attempt.send_instead(prepared)
     attempt.client = replace(
@@ -120,6 +131,17 @@ async def _translated(attempt: Attempt) -> None:
         tools=request.tools,
     )
     attempt.is_streaming, attempt.is_rewritten = streams, True
+
+
+def _with_members(transcript: Transcript, edits: MemberEdits, dialect: Dialect) -> Transcript:
+    """A request that we wrote, with these members in its body."""
+    if not edits:
+        return transcript
+    for name, value in edits:
+        transcript = transcript.with_member(name, value)
+    bodies = FORMATS[transcript.format].bodies
+    written = bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
+    return replace(written, model=transcript.model, is_streaming=transcript.is_streaming)
 
 
 def _recall(attempt: Attempt) -> Recalls:
@@ -143,12 +165,12 @@ async def _restored(attempt: Attempt) -> None:
         destination,
         incoming.identity,
         model=attempt.target.model if not incoming.route.model else "",
-        edits=(("stream", b"true"),) if streams_only and in_body else (),
+        edits=((("stream", b"true"),) if streams_only and in_body else ()) + attempt.member_edits,
         recall=_recall(attempt) if attempt.terms is not None else None,
         carried=Carried(findings=findings) if findings else NOTHING_CARRIED,
         cuts=cuts,
     )
-    attempt.send_instead(prepared)
+    attempt.send_instead(_as_signed(attempt, prepared) if attempt.is_signed else prepared)
     if prepared.transcript is not None:
         attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
         if attempt.compacts:
@@ -157,10 +179,21 @@ async def _restored(attempt: Attempt) -> None:
             attempt.is_rewritten = True
 
 
+def _as_signed(attempt: Attempt, prepared: Prepared) -> Prepared:
+    """As its client signed it; a signature for another host or path than it goes to is one that AWS refuses."""
+    url, incoming = urlsplit(attempt.url), attempt.incoming
+    came = incoming.headers.get(b"host", b"").decode("latin-1"), incoming.scope["raw_path"].decode("latin-1")
+    prepared = as_signed(prepared, incoming.body)
+    if came == (url.netloc, url.path):
+        return prepared
+    why = "signed for another address than it goes to, which AWS refuses"
+    return with_finding(prepared, Finding("signed-elsewhere", url.netloc, why, 'set auth = "aws", and sign it here'))
+
+
 def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
     """The body as the server takes it. If it takes what is new of a conversation as it came, then all of it."""
     incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
-    if FORMATS[attempt.client.format].tool_shapes == "functions":
+    if attempt.is_signed or FORMATS[attempt.client.format].tool_shapes == "functions":
         return incoming.cuts, Adapted(attempt.body)
     cuts = incoming.cuts if attempt.body is incoming.body else ()
     cut = state.replayer.cut_for(cuts, destination, incoming.identity) if cuts else None

@@ -192,6 +192,7 @@ ROW = ProviderRow(
     responses_tools=None,
     counts=("openai_responses",),
     holds=("conversations",),
+    has_websocket=True,  # developers.openai.com, guide "WebSocket mode", read 2026-11-16
     example_model="gpt-5.1",
     refusals=(*_OF_RESPONSES, *_OF_CHAT),
 )

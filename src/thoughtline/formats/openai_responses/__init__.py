@@ -33,6 +33,7 @@ WIRE = Wire(
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",
     stream_query="",
+    inside="",
     list_member="input",
     item_member="",
     message=MessagePlace(("output",), "", ""),
@@ -43,6 +44,7 @@ WIRE = Wire(
         ("generate", "responses"), ("compact", "responses/compact"), ("count_tokens", "responses/input_tokens")
     ),
     upstream_path=lambda base, model, is_streaming: below_openai(base, "/responses"),
+    published=None,
     count_path=lambda base, model: below_openai(base, "/responses/input_tokens"),
     count_body=_COUNTED,
     count_member="input_tokens",
@@ -86,6 +88,7 @@ WIRE = Wire(
             "seals_on_request",
             "stored_responses",
             "usual_tier",
+            "websocket",
         }
     ),
 )
