@@ -103,7 +103,6 @@ class _Reading:
     def __init__(self, sealer: Sealer, takes: ToolRange, *, is_ordered: bool) -> None:
         self._sealer = sealer
         self._takes = takes
-        self._has_spoken = False
         self.is_ordered = is_ordered
         self.findings: list[Finding] = []
 
@@ -116,7 +115,6 @@ class _Reading:
         if kind in COMPACTIONS:
             return self._compaction(at, raw)
         if kind != _ORDER or self._takes.takes(_ORDER):
-            self._has_spoken = self._has_spoken or kind.endswith("_call") or b'"assistant"' in bytes(raw)
             return [raw]
         self.is_ordered = self.is_ordered or is_last  # one that was carried out long ago says nothing
         return []
@@ -126,19 +124,17 @@ class _Reading:
             token = _compaction.decode(raw).encrypted_content or ""
         except msgspec.DecodeError:
             return [raw]
+        if not is_envelope(token) and self._takes.takes("compaction"):
+            return [raw]
         if not is_envelope(token):
-            return [raw] if self._takes.takes("compaction") else self._unread(at)
+            self.find(f"/input/{at}", "a compaction is not sent: only its maker can read it")
+            return [_message(_MISSING)]
         held = self._sealer.open(token)
         if held is not None:
             return [_message(_TELL + "".join(item.text for item in held.items if isinstance(item, Text)))]
         problem = "a compaction that is not ours, or was changed"
         self.findings.append(Finding("unopened", f"/input/{at}", problem, "use one store for all replicas"))
         return [_message(_MISSING)]
-
-    def _unread(self, at: int) -> list[Raw]:
-        """Nobody but its maker reads it. What the model said before it is sent, if the client still has it."""
-        self.find(f"/input/{at}", "a compaction is not sent: only its maker can read it")
-        return [] if self._has_spoken else [_message(_MISSING)]
 
 
 def _message(text: str) -> Raw:
