@@ -175,6 +175,24 @@ def test_a_routes_first_target_counts() -> None:
     assert got.headers["x-thoughtline-target"] == "openai/gpt-5.1"
 
 
+def test_what_a_model_counts_is_learned() -> None:
+    """Once tokens were asked for, its answers say how it counts: the next estimate is near that, and not below it."""
+    counted = 1500
+
+    async def answer(got: Got, out: Out) -> None:
+        body = {"id": "c1", "model": "m", "usage": {"prompt_tokens": counted, "completion_tokens": 1}}
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi."}}
+        await out.whole(200, json.dumps(body | {"choices": [choice]}).encode())
+
+    with upstream(answer) as up, running({"kimi": up.url}) as gateway:
+        path = f"{gateway.url}/kimi/v1beta/models/some-model"
+        before = HTTP.post(f"{path}:countTokens", json=CONTENTS).json()["totalTokens"]
+        assert HTTP.post(f"{path}:generateContent", json=CONTENTS).status_code == 200
+        after = HTTP.post(f"{path}:countTokens", json=CONTENTS).json()["totalTokens"]
+    assert before < 700
+    assert counted <= after < counted * 1.2
+
+
 PICTURE = "iVBORw0KGgo" * 50_000
 TEXTS = [
     ("English", WORDS, 400, 500),

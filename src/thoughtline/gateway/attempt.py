@@ -24,7 +24,7 @@ from thoughtline.formats import FORMATS, USUAL
 from thoughtline.formats.errors import read_error
 from thoughtline.formats.paths import Action
 from thoughtline.gateway.choosing import Target
-from thoughtline.gateway.estimating import count_of, estimate_body, is_uncounted
+from thoughtline.gateway.estimating import count_body, count_of, estimate_tokens, is_uncounted
 from thoughtline.gateway.first_event import failure_at_start
 from thoughtline.gateway.headers import (
     Headers,
@@ -115,6 +115,7 @@ class Attempt:
     was_healed = False
     found: tuple[Finding, ...] = ()
     compacts = False
+    guess = 0
     retained: tuple[Raw, ...] | None = None
 
     def __init__(
@@ -195,8 +196,13 @@ class Attempt:
         if refusal is None or prepared is None or self.incoming.route.action != "count_tokens":
             return False
         if is_uncounted(refusal.response.status, refusal.plain, self.target.model):
-            self.estimate = estimate_body(prepared.body, self.client.format)
+            self.estimate = self.estimated(prepared.body)
         return self.estimate is not None
+
+    def estimated(self, body: bytes) -> bytes:
+        """A count for the client, by what is known of how this model counts."""
+        tokens = self.state.caches.ratios.corrected(self.target.health_name, estimate_tokens(body))
+        return count_body(tokens, self.client.format)
 
     async def count(self) -> bytes | None:
         """The tokens of a translated request, by the provider's own counter; None where it has none, or fails."""

@@ -56,17 +56,13 @@ def count_of(answer: bytes, wire: Wire, format: FormatName) -> bytes | None:
         number = msgspec.json.decode(members(answer).get(wire.count_member, NULL), type=int)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return _body(number, format)
+    return count_body(number, format)
 
 
-def _body(number: int, format: FormatName) -> bytes:
+def count_body(number: int, format: FormatName) -> bytes:
+    """The answer of a counter to a client of this format."""
     named = {"object": "response.input_tokens"} if "stored_responses" in FORMATS[format].quirks else {}
     return encode({**named, FORMATS[format].count_member: number})
-
-
-def estimate_body(body: bytes, format: FormatName) -> bytes:
-    """The answer of a counter to a client of this format."""
-    return _body(estimate_tokens(body), format)
 
 
 def estimate_tokens(body: bytes) -> int:

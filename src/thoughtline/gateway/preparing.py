@@ -13,7 +13,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import check_weight, decode_bounded
 from thoughtline.gateway.attempt import Attempt
 from thoughtline.gateway.choosing import terms_of
-from thoughtline.gateway.estimating import counted_request, estimate_body
+from thoughtline.gateway.estimating import counted_request, estimate_tokens
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.stored_responses import unfolded
 from thoughtline.prepared import MemberEdits, Prepared, as_signed, with_finding
@@ -54,6 +54,10 @@ async def prepare(attempt: Attempt) -> None:
         await _restored(attempt)
     else:
         await (_translated(attempt) if attempt.is_generating else _estimated(attempt))
+    ratios = attempt.state.caches.ratios
+    if ratios.targets and attempt.is_generating and attempt.prepared is not None and ratios.wants(target.health_name):
+        body = attempt.prepared.body
+        attempt.guess = await attempt.state.replayer.work_for(body)(partial(estimate_tokens, body))
     is_continued = attempt.terms is not None
     if attempt.prepared is not None and (is_continued or target.tags is not None):
         attempt.tags = tag_mode_for(target.tags, is_continued, attempt.prepared.contract.dialect)
@@ -93,7 +97,7 @@ async def _estimated(attempt: Attempt) -> None:
     except ThoughtlineError:
         attempt.prepared = None
     body = attempt.prepared.body if attempt.prepared is not None else attempt.body
-    attempt.estimate = estimate_body(body, attempt.client.format)
+    attempt.estimate = attempt.estimated(body)
 
 
 async def _translated(attempt: Attempt) -> None:
