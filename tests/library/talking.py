@@ -43,4 +43,4 @@ def check_whole(upstream: Upstream, answer: str) -> None:
 def check_refused(upstream: Upstream, words: str = "must be passed back") -> None:
     """The second request came without what was thought, and was refused for it."""
     assert words in upstream.refusals()[0]
-    assert [seen.status for seen in upstream.watched.seen[:2]] == [200, 400]
+    assert [seen.status for seen in upstream.watched.seen][:2] == [200, 400]

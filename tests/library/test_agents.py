@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.clients.upstreams import start
 from tests.library.talking import KEY, MODEL, OPENING, RESULT, TURNS, check_refused, check_whole, deepseek
 from thoughtline import Line
 
@@ -19,12 +20,14 @@ def weather(city: str) -> str:
     return RESULT
 
 
-def check(talk: Callable[[str, Line | None], str], line: Line) -> None:
+def check(
+    talk: Callable[[str, Line | None], str], line: Line, *, of: str = "deepseek", refusal: str = "must be passed back"
+) -> None:
     """Refused without a line, whole with it, in ten requests."""
-    bare, upstream = deepseek(), deepseek()
-    with pytest.raises(Exception, match="must be passed back"):
+    bare, upstream = start(of), start(of)
+    with pytest.raises(Exception, match=refusal):
         talk(bare.url, None)
-    check_refused(bare)
+    check_refused(bare, refusal)
     check_whole(upstream, talk(upstream.url, line))
 
 
@@ -81,12 +84,12 @@ def test_pydantic_ai_that_keeps_reasoning(line: Line, way: str) -> None:
 
 @every_way
 def test_openai_agents(line: Line, way: str) -> None:
-    """Its chat model forgets."""
+    """Its chat model keeps what DeepSeek thought, and forgets what any other did."""
     agents = pytest.importorskip("agents")
     agents.set_tracing_disabled(True)
 
-    def talk(url: str, line: Line | None) -> str:
-        model = agents.OpenAIChatCompletionsModel(model=MODEL, openai_client=async_openai(url, line))
+    def talk(url: str, line: Line | None, name: str = "kimi-k2.6") -> str:
+        model = agents.OpenAIChatCompletionsModel(model=name, openai_client=async_openai(url, line))
         agent = agents.Agent(name="a", model=model, tools=[agents.function_tool(weather)])
 
         async def run() -> str:
@@ -101,7 +104,9 @@ def test_openai_agents(line: Line, way: str) -> None:
             return str(agents.Runner.run_sync(agent, OPENING, max_turns=TURNS + 1).final_output)
         return asyncio.run(run())
 
-    check(talk, line)
+    check(talk, line, of="kimi", refusal="reasoning_content is missing")
+    upstream = deepseek()
+    check_whole(upstream, talk(upstream.url, line, MODEL))
 
 
 def llama(url: str, line: Line | None) -> Any:

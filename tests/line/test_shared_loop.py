@@ -104,6 +104,29 @@ def test_only_one_has_the_place(loop: SharedLoop) -> None:
     assert seen == [False, False]
 
 
+def test_what_was_handed_over_comes_first(loop: SharedLoop) -> None:
+    """A turn that is cut is saved before the line is closed, though somebody was at it then."""
+    begun: list[int] = []
+
+    async def begins(number: int) -> None:
+        begun.append(number)
+
+    async def busy() -> None:
+        for number in range(2):
+            loop.do(lambda number=number: loop.create_task(begins(number)))  # type: ignore[misc]
+
+    loop.do(lambda: loop.create_task(busy()))
+    over = threading.Event()
+
+    async def last() -> None:
+        begun.append(2)
+        over.set()
+
+    loop.do(lambda: loop.create_task(last()))
+    assert over.wait(30)
+    assert begun == [0, 1, 2]
+
+
 def test_an_interrupt_leaves_the_place(loop: SharedLoop) -> None:
     """Ctrl-C in the middle of it reaches the caller; what else was due is done by the loop."""
     over = threading.Event()
