@@ -23,10 +23,11 @@ from tests.library.talking import TOOL
 
 client = thoughtline.remember(openai.OpenAI(max_retries=0))
 
-def ask(history):
+def ask(history, client=client):
     return client.chat.completions.create(model={MODEL!r}, messages=history, tools=[TOOL]).choices[0].message
 
-ask([dict(role="user", content="The loop and the store are made before the fork.")])
+with thoughtline.remember(openai.OpenAI(max_retries=0)) as other:  # no connection may be open when it forks
+    ask([dict(role="user", content="The loop and the store are made before.")], other)
 
 def application(environ, start_response):
     history = [dict(role="user", content=environ["QUERY_STRING"] + {OPENING!r})]
