@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from thoughtline import Line
 from thoughtline.line.background import is_done, run, wait_for
 from thoughtline.line.shared_loop import SharedLoop
 from thoughtline.replayer import Replayer
+from thoughtline.stores import Saved
+from thoughtline.values.records import Record
 
 URL = f"https://api.deepseek.com{PATH}"
 
@@ -111,9 +114,12 @@ def test_what_was_handed_over_comes_first(loop: SharedLoop) -> None:
     async def begins(number: int) -> None:
         begun.append(number)
 
+    def begin(number: int) -> asyncio.Task[None]:
+        return loop.create_task(begins(number))
+
     async def busy() -> None:
         for number in range(2):
-            loop.do(lambda number=number: loop.create_task(begins(number)))  # type: ignore[misc]
+            loop.do(partial(begin, number))
 
     loop.do(lambda: loop.create_task(busy()))
     over = threading.Event()
@@ -170,9 +176,9 @@ def test_the_end_is_held_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyP
     config.write_text("[replay]\nhold_ms = 20\n")
     gate, save = asyncio.Event(), Replayer.save
 
-    async def slowly(*args: object, **more: object) -> object:
+    async def slowly(replayer: Replayer, records: Sequence[Record], *, learns: bool = False) -> Saved | None:
         await gate.wait()
-        return await save(*args, **more)  # type: ignore[arg-type]
+        return await save(replayer, records, learns=learns)
 
     monkeypatch.setattr(Replayer, "save", slowly)
 
