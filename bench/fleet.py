@@ -8,8 +8,8 @@ had to. CPU is of the gateways, and of the store's server, for each request; the
 "latency" is of the whole answer, at the client, in the middle and for one in twenty, while all ask as fast as they can.
 
 Last, one gateway of the largest number is killed (`kill -9`) half way. Whoever was being answered asks the next one
-again, as a load balancer or a client does; "failed" are requests that had no answer at first, "lost" those that never
-got one. Exit status 1 if a turn was lost or a request never answered.
+again, as a client does, and nobody asks the dead one any more, as a balancer sees to; "failed" are requests that had no
+answer at first, "lost" those that never got one. Exit status 1 if a turn was lost or a request never answered.
 
 The second table is the store's server alone: its CPU for saving a turn, for a look-up of one key and of twenty, and how
 many of these one core could do; for cleaning, its CPU for each tenant. Servers are the tests' own; Redis writes each
@@ -136,7 +136,7 @@ class Counted:
 
 
 class Agent:
-    """One session, asked turn by turn, each at the next gateway."""
+    """One session, asked turn by turn, each at the next gateway of those that are known to answer."""
 
     def __init__(self, number: int, ports: list[int], counted: Counted) -> None:
         self._session = Session(f"session {number} of {time.time_ns()}", True)
@@ -159,6 +159,8 @@ class Agent:
             except (Failed, OSError):
                 self._connections.pop(port, None)
                 self._counted.failed += 1
+                with contextlib.suppress(ValueError):
+                    self._ports.remove(port)  # for all agents, as a balancer does it
                 continue
             self._counted.count(answer, time.perf_counter() - began)
             return
@@ -179,7 +181,8 @@ async def measure(run: Run, gateways: Gateways, store_pid: int) -> tuple[Counted
     await asyncio.gather(*(Agent(number, gateways.ports, Counted()).hold(WARM_TURNS) for number in range(run.sessions)))
     counted = Counted()
     before, store_before, began = gateways.cpu, cpu_seconds(store_pid), time.monotonic()
-    agents = [Agent(number, gateways.ports, counted) for number in range(run.sessions)]
+    ports = list(gateways.ports)
+    agents = [Agent(number, ports, counted) for number in range(run.sessions)]
     holding = asyncio.gather(*(agent.hold(run.turns) for agent in agents))
     if run.kills:
         while counted.requests < run.sessions * run.turns / 2:
