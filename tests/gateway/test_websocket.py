@@ -30,7 +30,7 @@ from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP
 from thoughtline.gateway import websocket
 from thoughtline.gateway.client_keys import ClientKeys
-from thoughtline.settings import RouteSettings, Settings
+from thoughtline.settings import RouteSettings, ServerSettings, Settings
 
 Json = dict[str, Any]
 
@@ -249,6 +249,14 @@ def test_pages_of_this_machine_and_editors_may() -> None:
         for origin in ("http://localhost:3000", "vscode-file://vscode-app"):
             with talking(gateway.url + RESPONSES, {**AUTH, "origin": origin}):
                 pass
+
+
+def test_a_listed_site_may() -> None:
+    """The same list as over HTTP."""
+    with running({}, Settings(server=ServerSettings(cors=("https://app.example",)))) as gateway:
+        headers = {**AUTH, "origin": "https://app.example", "sec-fetch-site": "cross-site"}
+        with talking(gateway.url + RESPONSES, headers):
+            pass
 
 
 def test_client_keys_at_the_upgrade_and_at_each_frame() -> None:

@@ -18,6 +18,7 @@ from msgspec import Raw
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send
 from thoughtline.gateway.choosing import keys_to_ask_with
+from thoughtline.gateway.cors import allowed_origin
 from thoughtline.gateway.disconnect import HAS_LEFT, ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.door import is_website
 from thoughtline.gateway.envelopes import as_declined, envelope
@@ -111,13 +112,15 @@ async def serve(application: Application, route: Route, socket: WebSocket) -> No
 
 
 async def _check(state: State, route: Route, scope: Scope) -> None:
-    """Who may open one: whoever may ask. No page of another site, which would read the answers: a browser lets it."""
+    """Who may open one: whoever may ask. No page of a site that is not listed: a browser lets it read the answers."""
     headers = dict(scope["headers"])
     query = scope["query_string"].decode("latin-1")
     incoming = Incoming(state._replace(tracing=None), scope, _nothing, route=route, headers=headers, query=query)
     incoming.caller = incoming.admitted()
-    if is_website(headers):
-        raise Declined(403, "cross_site", "A website may not open a websocket here.", "Ask from its server, or POST.")
+    if is_website(headers) and not allowed_origin(headers, state.settings.server):
+        raise Declined(
+            403, "cross_site", "This website may not open a websocket here.", "Add its origin to cors in [server]."
+        )
     name = route.provider or state.settings.default_provider
     if name is not None:
         await keys_to_ask_with(incoming, state.settings.providers[name])
