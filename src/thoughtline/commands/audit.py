@@ -18,7 +18,7 @@ from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.audit_inputs import AuditInput, is_request_id, read_inputs, request_input
 from thoughtline.formats import FORMATS
 from thoughtline.replay.findings import Finding
-from thoughtline.settings import Flags, load_settings
+from thoughtline.settings import Flags, home_folder, load_settings
 from thoughtline.values.errors import DecodeError, ThoughtlineError
 
 CLEAN, FOUND, UNREADABLE = 0, 1, 2
@@ -66,7 +66,7 @@ def _inputs(options: argparse.Namespace) -> list[AuditInput]:
         return read_inputs(sys.stdin.buffer.read())
     if not is_request_id(options.file):
         return read_inputs(Path(options.file).read_bytes())
-    settings = load_settings(options.config, os.environ, Flags(), Path.home())
+    settings = load_settings(options.config, os.environ, Flags(), home_folder())
     return [asyncio.run(request_input(AdminClient.of(settings, options), options.file))]
 
 

@@ -57,7 +57,7 @@ def _setup(request: AdminRequest, query: ConnectQuery) -> Setup | None:
             raise Declined(400, "bad_parameter", f"{name}: {value[:60]!r} can't stand in a settings file.", "")
     url = query.url or f"{request.scheme}://{request.header(b'host')}"
     address = clients.address_of(client, url, query.provider, model=query.model)
-    steps = [SetupText(step.where, step.language, clients.fill(step.lines, address).strip()) for step in client.steps]
+    steps = [SetupText(step.where, step.language, clients.lines_of(client, step, address)) for step in client.steps]
     notes = clients.notes_of(client, address)
     text = clients.instructions(client, address)
     return Setup(client.name, address.base, address.model, steps=steps, notes=notes, text=text)
