@@ -57,7 +57,7 @@ class _Writer:
                 if name in last:
                     yield from self.edits(last[name], new[name], name)
             yield from self._added(node, {name: new[name] for name in new if name not in last})
-        elif merged(node.value, new) == new:
+        elif key == OURS or merged(node.value, new) == new:
             if node.value != new:
                 yield Edit(node.start, node.end, self._written(new, self._indent(node.start)))
         else:
