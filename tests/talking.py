@@ -3,12 +3,15 @@
 world.send(talk, model, habit)       the client's request, prepared both ways: the law is that nobody sees which
 world.answer(talk, model, prepared, saying)      the model speaks, and is heard
 world.follow(talk, format, text)     results of its calls, or words
+
+With a `client`, that is the format of the client: what is sent is translated to that of the model, what is said back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -17,13 +20,16 @@ from msgspec.structs import replace
 
 from thoughtline.contract_book import ContractBook
 from thoughtline.formats import FORMATS
+from thoughtline.gateway.translating import ClientFormat, way_back
 from thoughtline.lessons import Lessons
 from thoughtline.prepared import Prepared
 from thoughtline.providers import Contract
 from thoughtline.replay.capture import captured_at
+from thoughtline.replay.carrying import Carried
 from thoughtline.replayer import Replayer
 from thoughtline.stores.memory import MemoryStore
 from thoughtline.stores.settings import StoreSettings
+from thoughtline.translation import Sealer, TranslatedRequest, translate_reply, translate_request
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, ReasoningEncrypted, ReasoningText, Seal, Text, ToolCall, ToolResult
@@ -33,6 +39,8 @@ from thoughtline.watching import provenance_of
 Json = dict[str, Any]
 
 TTL_SECONDS = 1000.0
+LONG_IDS = "I see: {x}"
+"""A model that thinks so gives its calls ids that other formats know by digests only."""
 
 
 class Model(NamedTuple):
@@ -111,10 +119,12 @@ class World:
     """A store, and two who prepare requests with it: one remembers conversations, the other does not."""
 
     now: float = 1_000_000.0
+    client: FormatName | None = None
     made: int = 0
     resumed: int = 0
     store: MemoryStore = field(init=False)
     talks: list[Talk] = field(default_factory=lambda: [Talk("one")])
+    _request: TranslatedRequest = field(init=False)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(StoreSettings(ttl_seconds=TTL_SECONDS), lambda: self.now)
@@ -124,30 +134,67 @@ class World:
         self.remembering = Replayer(self.store, lessons, book, lambda: self.now)
         self.forgetting = Replayer(self.store, lessons, book, lambda: self.now, remembered_bytes=0)
 
+    def spoken(self, model: Model) -> FormatName:
+        """What the client speaks to a model."""
+        return self.client or model.format
+
     def send(self, talk: Talk, model: Model, habit: Habit, tenant: str = "t") -> Prepared:
         """Prepare the request both ways. The law."""
         contract = self.book.contract_for(model.destination)
-        body = written(talk.turns, model, habit, contract)
         who = Identity(tenant, talk.session)
-        one = asyncio.run(self.remembering.prepare(body, model.destination, who))
-        other = asyncio.run(self.forgetting.prepare(body, model.destination, who))
+        if self.spoken(model) == model.format:
+            body = written(talk.turns, model, habit, contract)
+            both = [one.prepare(body, model.destination, who) for one in (self.remembering, self.forgetting)]
+        else:
+            both = self._translated(talk, model, habit, who)
+        one, other = map(asyncio.run, both)
         assert other.whole is None
         assert one.body == other.body
         assert told(one) == told(other)
         self.resumed += one.whole is not None
         return one
 
+    def _translated(self, talk: Talk, model: Model, habit: Habit, who: Identity) -> list[Coroutine[Any, Any, Prepared]]:
+        own, contract = FORMATS[self.spoken(model)], self.book.contract_for(model.destination)
+        body = written(talk.turns, model._replace(format=own.name), habit, replace(contract, dialect=own.dialect))
+        request = translate_request(
+            own.bodies.decode_request(body, own.dialect),
+            model.format,
+            contract,
+            model=model.name,
+            identity=who,
+            sealer=Sealer(b"a key", who.tenant),
+        )
+        self._request = request
+        carried = Carried(request.records, request.findings, request.call_ids)
+        return [
+            one.prepare_translated(request.transcript, model.destination, who, contract=contract, carried=carried)
+            for one in (self.remembering, self.forgetting)
+        ]
+
     def answer(self, talk: Talk, model: Model, prepared: Prepared, saying: Saying, is_kept: bool = True) -> None:
         """The model speaks; without `is_kept` nobody hears it but the client."""
         self.made += 1
         contract = self.book.contract_for(model.destination)
         items = items_of(saying, self.made, model, contract)
+        reply = Reply(model.format, (Candidate(Turn("assistant", items), 0, Finish("stop", "stop")),))
         assert prepared.needed is not None
         if is_kept and prepared.needed.end is not None:
-            reply = Reply(model.format, (Candidate(Turn("assistant", items), 0, Finish("stop", "stop")),))
             records = captured_at(prepared.needed.end, reply, provenance_of(prepared), self.now)
             asyncio.run(self.store.save(records))
-        talk.turns.append(Turn("assistant", items))
+        if self.spoken(model) == model.format:
+            talk.turns.append(Turn("assistant", items))
+        else:
+            talk.turns += self._heard(model, prepared, reply)
+
+    def _heard(self, model: Model, prepared: Prepared, reply: Reply) -> list[Turn]:
+        """What the client gets to hear, its envelopes included."""
+        made = provenance_of(prepared)
+        client = ClientFormat(self.spoken(model), False, call_ids=self._request.call_ids)
+        way = way_back(prepared, client, Sealer(b"a key", made.tenant), made, self.now)
+        own = FORMATS[client.format]
+        heard = own.bodies.decode_response(translate_reply(reply, way).body, own.dialect)
+        return [candidate.turn for candidate in heard.candidates]
 
     def follow(self, talk: Talk, format: FormatName, text: str) -> None:
         """What comes after a turn of the model: the results of its calls, or words."""
@@ -201,7 +248,9 @@ def items_of(saying: Saying, number: int, model: Model, contract: Contract) -> t
         sealed = Seal(seal, made_by) if model.format == "gemini_generate" and saying.thought and not at else None
         arguments = json.dumps({"path": f"{number % 3}.py", "at": at})
         name = f"fc_{number}{at}abc4d" if is_named else None
-        items.append(ToolCall("read", arguments, f"call_{number}x{at}Ab3dE", name, seal=sealed))
+        long = "." * 70 if saying.thought == LONG_IDS else ""
+        call_id = None if model.provider == "ollama" else f"call_{number}x{at}Ab3dE{long}"
+        items.append(ToolCall("read", arguments, call_id, name, seal=sealed))
     return tuple(items)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tests.talking import MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
+from tests.talking import LONG_IDS, MODELS, RESULTS, TTL_SECONDS, WORDS, Habit, Model, Saying, Talk, World, written
 from thoughtline import resuming
 from thoughtline.replay import remembering
 from thoughtline.replayer import Replayer
@@ -21,7 +21,7 @@ from thoughtline.stores.base import Filter
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import Item, Text, ToolCall, ToolResult
 from thoughtline.values.records import Key
-from thoughtline.values.turns import Turn
+from thoughtline.values.turns import FormatName, Turn
 
 EXAMPLES = int(os.environ.get("LAW_EXAMPLES", "100"))
 """More of them for a longer look: some seconds a hundred."""
@@ -37,8 +37,9 @@ HABITS = st.builds(
     system=st.sampled_from(("", "Be brief.", "Be long.")),
     noise=st.integers(0, 3),
 )
-SAYINGS = st.builds(Saying, st.sampled_from(("", *WORDS)), st.sampled_from(("", "hm", "I see: {x}")), st.integers(0, 2))
+SAYINGS = st.builds(Saying, st.sampled_from(("", *WORDS)), st.sampled_from(("", "hm", LONG_IDS)), st.integers(0, 2))
 SAME = st.just(None)
+CLIENTS: frozenset[FormatName] = frozenset(("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate"))
 
 
 class Move(NamedTuple):
@@ -129,9 +130,9 @@ def _renamed(item: Item) -> Item:
     return replace(item, call_id=f"other-{item.call_id}") if isinstance(item, ToolResult) else item
 
 
-def play(moves: list[Move], habit: Habit, model: Model) -> World:
+def play(moves: list[Move], habit: Habit, model: Model, client: FormatName | None = None) -> World:
     """Hold a conversation: after each move the request is prepared both ways, answered, and gone on with."""
-    world = World()
+    world = World(client=client)
     for move in moves:
         talk = befall(world, world.talks[0], move)
         change(talk, move)
@@ -139,8 +140,8 @@ def play(moves: list[Move], habit: Habit, model: Model) -> World:
         if move.model is not None and MODELS[move.model].format == model.format:
             model = MODELS[move.model]
         if not talk.turns or talk.turns[-1].role == "assistant":
-            world.follow(talk, model.format, move.text)
-        if model.format in ("anthropic_messages", "bedrock_converse", "gemini_generate"):
+            world.follow(talk, world.spoken(model), move.text)
+        if world.spoken(model) in ("anthropic_messages", "bedrock_converse", "gemini_generate"):
             talk.turns = [turn for turn in talk.turns if turn.role != "system"]
         tenant = "other" if move.befalls == "another tenant" else "t"
         prepared = world.send(talk, model, habit, tenant)
@@ -149,7 +150,7 @@ def play(moves: list[Move], habit: Habit, model: Model) -> World:
         if move.befalls == "ask again":
             world.answer(Talk(talk.session), model, prepared, move.saying)
         world.answer(talk, model, prepared, move.saying, move.is_kept)
-        world.follow(talk, model.format, move.text)
+        world.follow(talk, world.spoken(model), move.text)
         world.now += 1
     return world
 
@@ -168,6 +169,12 @@ def test_with_and_without_it_the_same_goes_up(moves: list[Move], habit: Habit, m
     play(moves, habit, model)
 
 
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(moves=MOVES, habit=HABITS, model=st.sampled_from(MODELS), client=st.sampled_from(sorted(CLIENTS)))
+def test_the_same_goes_up_in_another_format(moves: list[Move], habit: Habit, model: Model, client: FormatName) -> None:
+    play(moves, habit, model, client)
+
+
 QUIET = Move(Saying("Let me look.", "hm", 1), "three files", "nothing", 0, None, None, True)
 
 
@@ -176,6 +183,14 @@ QUIET = Move(Saying("Let me look.", "hm", 1), "three files", "nothing", 0, None,
 def test_a_growing_conversation_is_gone_on_with(model: Model, habit: Habit) -> None:
     """In every format, whether its client keeps reasoning or not."""
     assert play([QUIET] * 10, habit, model).resumed >= 7
+
+
+@pytest.mark.parametrize("model", MODELS[:7], ids=lambda model: f"{model.provider}-{model.name}")
+@pytest.mark.parametrize("client", sorted(CLIENTS))
+@pytest.mark.parametrize("habit", [Habit(), Habit(strips=False)], ids=str)
+def test_a_translated_conversation_is_gone_on_with(model: Model, client: FormatName, habit: Habit) -> None:
+    """Whether its client keeps our envelopes or not."""
+    assert play([QUIET] * 10, habit, model, client).resumed >= 6
 
 
 # --- what is kept -----------------------------------------------------------------------------------------------------

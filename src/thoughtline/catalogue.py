@@ -54,7 +54,8 @@ class Provider(Struct, frozen=True):
     formats that live elsewhere, `paths` what is appended where it is not the format's own path. Without `api_keys` the
     caller's own credential goes up. `contract` names one of `providers.CONTRACTS` that holds whatever the model,
     `dialect` one of `providers.DIALECTS`; both are None where detection decides. `continuity`, `tags` and `content`
-    stand over what is set for all. `keeps` is what it holds of a conversation for clients that send only what is new.
+    stand over what is set for all. `is_located`: its addresses name a project and a location. `keeps` is what it holds
+    of a conversation for clients that send only what is new.
     """
 
     name: str
@@ -68,11 +69,13 @@ class Provider(Struct, frozen=True):
     contract: str | None = None
     dialect: str | None = None
     streams_only: bool = False
+    websocket: bool = False
     paths: dict[FormatName, str] = {}
     continuity: ContinuityWord | None = None
     tags: TagMode | None = None
     content: ContentWord | None = None
     keeps: tuple[Held, ...] = ()
+    is_located: bool = False
 
     @property
     def has_secrets(self) -> bool:
@@ -93,8 +96,8 @@ class Provider(Struct, frozen=True):
 
 def built_in(row: ProviderRow) -> Provider:
     """A provider as its row has it, with no key of ours."""
-    where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds}
-    return replace(Provider(row.name, row.base_url, row.formats), **where)
+    where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds, "is_located": row.is_located}
+    return replace(Provider(row.name, row.base_url, row.formats), websocket=row.has_websocket, **where)
 
 
 PROVIDERS: dict[str, Provider] = {row.name: built_in(row) for row in providers.PROVIDERS if row.formats}

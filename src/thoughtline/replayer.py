@@ -13,7 +13,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -51,6 +51,10 @@ REMEMBERED_BYTES = 64 * 2**20
 _KEYS_AT_ONCE = 500
 """Looked for in one go: a store that answers on the loop takes a few milliseconds for so many."""
 _MODEL = re.compile(rb'\A\s*\{\s*"model"\s*:\s*"([^"\\]{1,200})"')
+
+
+Whole: TypeAlias = Callable[[], Awaitable[Prepared]]
+"""Works through all of a request."""
 
 
 class Recalls(Protocol):
@@ -119,16 +123,40 @@ class Replayer:
         where they were looked for already.
         """
         original = Original(body, destination, identity, model=model, edits=edits, carried=carried)
-        is_own = recall is None and not carried.records and carried.call_ids is None
-        if not is_own or not self._conversations.are_kept:
-            return await self._whole(original, recall)
+        whole = partial(self._whole, original, recall)
+        if recall is not None or not self._conversations.are_kept:
+            return await whole()
         cuts = self.cuts(body, destination.format, identity.tenant) if cuts is None else cuts
         cut = self.cut_for(cuts, destination, identity) if cuts else None
+        return await self._going_on(original, whole, cut)
+
+    async def prepare_translated(
+        self,
+        transcript: Transcript,
+        destination: Destination,
+        identity: Identity,
+        *,
+        contract: Contract,
+        carried: Carried,
+        recall: Recalls | None = None,
+    ) -> Prepared:
+        """What to send for a request that came in another format. `carried` is what its client brought."""
+        whole = partial(
+            self.prepare_decoded, transcript, destination, identity, contract=contract, carried=carried, recall=recall
+        )
+        if recall is not None or not self._conversations.are_kept or carried.renames(transcript):
+            return await whole()
+        original = Original(transcript.whole, destination, identity, model="", edits=(), carried=carried)
+        cuts = self.cuts(original.body, transcript.format, identity.tenant)
+        return await self._going_on(original, whole, self._cut_by(cuts, destination, identity, contract))
+
+    async def _going_on(self, original: Original, whole: Whole, cut: Cut | None) -> Prepared:
+        """From where a request of late ended, if this one begins as that did."""
         if cut is not None and (resumed := await self._resumed(original, cut)) is not None:
-            return resumed
-        prepared = await self._whole(original)
+            return replace(resumed, whole=whole)
+        prepared = await whole()
         if is_worth_remembering(prepared):
-            await self._remember(prepared, body)
+            await self._remember(prepared, original.body)
         return prepared
 
     async def _whole(self, original: Original, recall: Recalls | None = None) -> Prepared:
@@ -165,7 +193,11 @@ class Replayer:
 
     def cut_for(self, cuts: Sequence[Cut], destination: Destination, identity: Identity) -> Cut | None:
         """The one of them that was prepared for the same destination, caller and session, by the same rules."""
-        contract = self._book.contract_for(destination)
+        return self._cut_by(cuts, destination, identity, self._book.contract_for(destination))
+
+    def _cut_by(
+        self, cuts: Sequence[Cut], destination: Destination, identity: Identity, contract: Contract
+    ) -> Cut | None:
         policy = self._book.policy_for(contract)
         for cut in cuts:
             premises = premises_of(destination, identity, as_asked(contract, cut.short), policy)
@@ -187,13 +219,15 @@ class Replayer:
         needed, rest = _settled(needed, found)
         if rest:
             found = {**found, **await self._find_all(tenant, rest)}
+        if original.carried.adds_to(found):
+            return None
         done = await work(partial(gone_on, replace(prepared, needed=needed, found=found), cut, original.body))
         if done is None:
             return None
         prepared, segments = done
         self._conversations.go_on(cut, segments, self._clock())
         self._store.counters.tell(prepared.counts.restored, prepared.missed)
-        return replace(prepared, whole=partial(self._whole, original))
+        return prepared
 
     async def _remember(self, prepared: Prepared, body: bytes) -> None:
         """A request that was worked through as a whole: the next one may begin as it does."""
@@ -302,7 +336,7 @@ class Replayer:
         settled, rest = await work(partial(_settled, needed, found))
         if rest:
             found = {**found, **await self._find_all(tenant, rest)}
-        return (needed, carried.added_to(found)) if carried.records else (settled, found)
+        return (needed, carried.added_to(found)) if carried.adds_to(found) else (settled, found)
 
     async def _find_all(self, tenant: str, keys: Sequence[Key]) -> Found:
         """In slices, with others let in between them."""

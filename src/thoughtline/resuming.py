@@ -76,9 +76,11 @@ def _segments(prepared: Prepared, listed: Span, past: Past = NO_PAST) -> list[Se
 
 
 def is_worth_remembering(prepared: Prepared) -> bool:
-    """A conversation that is long enough, and could be written."""
+    """A conversation that is long enough, that the store alone settled, and that could be written."""
     needed = prepared.needed
-    return needed is not None and len(needed.steps) >= FEWEST_STEPS and prepared.problem is None
+    if needed is None or needed.settled is None:
+        return False
+    return len(needed.steps) >= FEWEST_STEPS and prepared.problem is None
 
 
 def conversation(prepared: Prepared, body: bytes) -> KnownConversation | None:

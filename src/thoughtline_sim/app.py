@@ -16,6 +16,7 @@ from thoughtline_sim.log import SimLog
 from thoughtline_sim.simulation import HttpResponse, Simulation, json_response
 from thoughtline_sim.simulators import SIMULATORS
 from thoughtline_sim.values import HttpRequest
+from thoughtline_sim.websocket import serve_websocket
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 """The largest request that a provider named in contracts.md takes (Anthropic: 32 MB)."""
@@ -58,6 +59,9 @@ class SimulatorApp:
             else:
                 response = self._respond(_request(scope, body))
             await self._answer(response, send)
+        elif scope["type"] == "websocket":
+            upgrade = _request({**scope, "method": "GET"}, b"")
+            await serve_websocket(self.simulation, upgrade, receive, send=send, log=self._log)
 
     async def _answer(self, response: HttpResponse, send: Send) -> None:
         began, entry = time.perf_counter(), self.simulation.take_entry()
@@ -83,7 +87,8 @@ class SimulatorApp:
 def _request(scope: Scope, body: bytes) -> HttpRequest:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-    return HttpRequest(scope["method"], scope["path"], query, headers, body)
+    raw = scope.get("raw_path") or b""
+    return HttpRequest(scope["method"], scope["path"], query, headers, body=body, raw_path=raw.decode("latin-1"))
 
 
 async def _read_body(receive: Receive) -> bytes | None:

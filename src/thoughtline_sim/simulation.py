@@ -15,7 +15,7 @@ from thoughtline_sim.exchange import Api, Reject, SimExchange, Simulator
 from thoughtline_sim.ledger import Ledger, judge, remember_turn, runs_of
 from thoughtline_sim.model import play
 from thoughtline_sim.pieces import CallTool, Hosted, Redacted, ScriptedTurn, Think
-from thoughtline_sim.reading import Json, JsonObject
+from thoughtline_sim.reading import Json, JsonObject, as_object
 from thoughtline_sim.script import number_in
 from thoughtline_sim.tokens import Mint
 from thoughtline_sim.values import HttpRequest, InputMessage, ModelAnswer, Rejection, TokenCounts, Verdict
@@ -25,6 +25,8 @@ MAX_LOG = 200
 CHUNK_CHARS = 24
 MAX_DELAY_MS = 60_000
 _SHOWN_CHARS = 4_000
+_NOTHING = ScriptedTurn(())
+"""What a warm-up says."""
 _COUNTED = ("opening", "requests", "refusals", "verdicts", "latest")
 
 
@@ -57,18 +59,31 @@ class Simulation:
 
     def respond(self, request: HttpRequest) -> HttpResponse:
         """The provider's answer to any request at all."""
-        api = next((api for api in self.simulator.apis if re.search(api.path, request.path)), None)
+        api = self.api_at(request.path)
         if request.method == "GET" and request.path.rstrip("/").endswith("/models"):
             return json_response(200, self._models())
         if api is None or request.method != "POST":
+            for path, body in self.simulator.others:
+                if re.search(path, request.path):
+                    return json_response(200, body)
             known = ", ".join(api.path for api in self.simulator.apis)
             return json_response(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
+        return self.respond_to(api, request)
+
+    def api_at(self, path: str) -> Api | None:
+        return next((api for api in self.simulator.apis if re.search(api.path, path)), None)
+
+    def respond_to(self, api: Api, request: HttpRequest) -> HttpResponse:
+        """The answer of one API, by its rules."""
         exchange = self._read(api, request)
         if isinstance(exchange, str):
-            rejection = self._reject(api)(exchange)
-            self._note(request, rejection)
-            return _refused(rejection)
+            return self.refuse(request, self._reject(api)(exchange))
         return self._answer(api, exchange)
+
+    def refuse(self, request: HttpRequest, rejection: Rejection) -> HttpResponse:
+        """A refusal of what is no request of the API, with its line in the log."""
+        self._note(request, rejection)
+        return _refused(rejection)
 
     def take_entry(self) -> JsonObject | None:
         """The line of the log that the latest request made, if it made one and nobody has taken it."""
@@ -99,13 +114,15 @@ class Simulation:
             return "We could not parse the JSON body of your request."
         if not isinstance(body, dict):
             return "The JSON body of a request must be an object."
+        model = api.model_of(body, request.path)
+        body = as_object(body.get(api.inside)) if api.inside else body
         problem = api.wire.problem_of(body)
         if problem is not None:
             return problem
         exchange = SimExchange(
             body=body,
             history=api.wire.read(body),
-            model=api.model_of(body, request.path),
+            model=model,
             account=account_of(request),
             profile=self.profile,
             request=request,
@@ -138,6 +155,8 @@ class Simulation:
             return _refused(rejection)
         if api.counts is not None:
             return json_response(200, api.counts(len(exchange.request.body) // 4))
+        if exchange.request.is_websocket and exchange.body.get("generate") is False:
+            return _streamed(api, exchange, _NOTHING, api.wire.write(exchange, self._compose(exchange, _NOTHING)))
         turn = play(exchange.history, api.wire.offer(exchange.body), _header_script(exchange.request), exchange.body)
         whole = api.wire.write(exchange, self._compose(exchange, turn))
         remember_turn(conversation, len(runs_of(exchange.history)), api.wire.read(api.wire.echo(whole)))
@@ -193,20 +212,20 @@ def _header_script(request: HttpRequest) -> str:
 
 def _streamed(api: Api, exchange: SimExchange, turn: ScriptedTurn, whole: JsonObject) -> HttpResponse:
     request = exchange.request
-    chunk_chars = turn.chunk_chars or _setting(request, "chunk") or CHUNK_CHARS
-    delay_ms = min(turn.delay_ms or _setting(request, "delay"), MAX_DELAY_MS)
+    chunk_chars = turn.chunk_chars or setting(request, "chunk") or CHUNK_CHARS
+    delay_ms = min(turn.delay_ms or setting(request, "delay"), MAX_DELAY_MS)
     frames = api.wire.frames(exchange, whole, chunk_chars)
-    cut_after = turn.cut_after or _setting(request, "cut")
+    cut_after = turn.cut_after or setting(request, "cut")
     is_cut = 0 < cut_after < len(frames)
     frames = frames[:cut_after] if is_cut else frames
-    size = _setting(request, "bytes")
+    size = setting(request, "bytes")
     if size:
         joined = b"".join(frames)
         frames = [joined[start : start + size] for start in range(0, len(joined), size)]
     return HttpResponse(200, api.wire.stream_type(exchange), frames, delay_ms=delay_ms, is_cut=is_cut)
 
 
-def _setting(request: HttpRequest, name: str) -> int:
+def setting(request: HttpRequest, name: str) -> int:
     """`x-sim-chunk: 3` or `?sim_chunk=3`."""
     return number_in(request.headers.get(f"x-sim-{name}") or request.query.get(f"sim_{name}") or "")
 

@@ -1,6 +1,7 @@
 """The way up: one pooled client for each provider, and a response as it comes.
 
-The one module that knows the HTTP client. Redirects are not followed: addresses come from settings alone.
+The one module that knows the HTTP client; `upstream_socket.py` is the way over WebSocket. Redirects are not followed:
+addresses come from settings alone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pyreqwest.response import Response
 
 from thoughtline.catalogue import Provider, Timeouts
 from thoughtline.gateway.neighbours import Neighbours
+from thoughtline.gateway.signing import Signers
 from thoughtline.values.errors import Declined
 
 _IDLE_SECONDS = 90.0
@@ -195,6 +197,7 @@ class Upstreams:
     def __init__(self) -> None:
         self._pools: defaultdict[Timeouts, list[_Pool]] = defaultdict(list)
         self.neighbours = Neighbours()
+        self.signers = Signers()
         self._left_alone = LeftAlone()
 
     async def send(
@@ -226,7 +229,7 @@ class Upstreams:
                 if _is_unconnected(error):
                     raise _unreachable(provider) from None
                 if isinstance(error, TimeoutError):
-                    raise _late(provider) from None
+                    raise late(provider) from None
             except asyncio.CancelledError:
                 self._left_alone.add(caller, began + min(max(timeouts.read, timeouts.first_byte), timeouts.total))
                 raise
@@ -234,7 +237,7 @@ class Upstreams:
                 pool.under_way -= 1
             if time.monotonic() - began > _STALE_SECONDS:
                 break
-        raise Declined(502, "upstream_failed", f"{provider.name} closed the connection before it answered.")
+        raise broken_off(provider)
 
     async def close(self) -> None:
         for pool in chain.from_iterable(self._pools.values()):
@@ -299,13 +302,17 @@ def _is_unconnected(error: Exception) -> bool:
     return "client error (Connect)" in str(getattr(error, "details", ""))
 
 
-def _late(provider: Provider) -> Declined:
+def late(provider: Provider) -> Declined:
     return Declined(
         504,
         "upstream_timeout",
         f"{provider.name} did not answer in time.",
         f"Set a longer [providers.{provider.name}] timeout, or ask a quicker model.",
     )
+
+
+def broken_off(provider: Provider) -> Declined:
+    return Declined(502, "upstream_failed", f"{provider.name} closed the connection before it answered.")
 
 
 def _unreachable(provider: Provider) -> Declined:

@@ -43,4 +43,5 @@ ROW = ProviderRow(
     makes=(AZURE_OPENAI_RESPONSES_V1,),
     responses_tools=None,
     holds=("conversations",),
+    has_websocket=True,  # learn.microsoft.com/azure/foundry/openai/how-to/websockets, read 2026-11-16
 )

@@ -191,6 +191,7 @@ ROW = ProviderRow(
     makes=(OPENAI_RESPONSES_V1, BEDROCK_OPENAI_RESPONSES_V1),
     responses_tools=None,
     holds=("conversations",),
+    has_websocket=True,  # developers.openai.com, guide "WebSocket mode", read 2026-11-16
     example_model="gpt-5.1",
     refusals=(*_OF_RESPONSES, *_OF_CHAT),
 )

@@ -59,6 +59,7 @@ ROW = ProviderRow(
         ),
     ),
     makes=(XAI_RESPONSES_V1, BEDROCK_XAI_RESPONSES_V1),
+    has_websocket=True,  # docs.x.ai, "WebSocket Mode", read 2026-11-16
     example_model="grok-4.7",
     refusals=(
         _UNDECIPHERED,

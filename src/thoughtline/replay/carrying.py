@@ -23,6 +23,8 @@ class MapsCallIds(Protocol):
 
     def restored(self, transcript: Transcript, records: Iterable[Record]) -> Transcript: ...
 
+    def may_rename(self, transcript: Transcript) -> bool: ...
+
 
 class Quotes(Protocol):
     """What is quoted in a request of what other models thought."""
@@ -56,9 +58,17 @@ class Carried(Struct, frozen=True, gc=False):
     findings: tuple[Finding, ...] = ()
     call_ids: MapsCallIds | None = None
 
+    def adds_to(self, found: Found) -> bool:
+        """Whether it knows of a turn that a store did not find."""
+        return any(not any(map(found.get, record.keys[:1])) for record in self.records)
+
     def added_to(self, found: Found) -> Found:
         """The store's own record of a turn is the better one."""
         return with_opened(found, self.records) if self.records else found
+
+    def renames(self, transcript: Transcript) -> bool:
+        """Whether calls of a request may be known by ids that are not those in its body."""
+        return self.call_ids is not None and self.call_ids.may_rename(transcript)
 
     def named(self, transcript: Transcript, found: Found) -> Transcript:
         """With the ids that the calls were made under, where the client has only digests of them."""

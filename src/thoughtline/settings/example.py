@@ -35,6 +35,7 @@ dialect = "reasoning_content"
 api_key = ["first-key", "second-key"]
 auth = "bearer"
 streams_only = false
+websocket = false
 continuity = "handoff"
 tags = "markers"
 content = "native"

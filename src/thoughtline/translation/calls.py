@@ -198,6 +198,12 @@ class CallIds(NamedTuple):
         """The request with the ids its maker gave."""
         return with_own_ids(transcript, records, self)
 
+    def may_rename(self, transcript: Transcript) -> bool:
+        """Whether a request has digests of ids, or calls without any."""
+        if _HIDDEN.encode() in transcript.body:
+            return True
+        return any(isinstance(item, ToolCall) and not item.id for turn in transcript.turns for item in turn.items)
+
 
 def with_made_ids(items: Iterable[Item], ids: CallIds, choice: int) -> tuple[Item, ...]:
     """An answer with the ids that the client gets for calls whose maker gave none: it will be known again by them."""

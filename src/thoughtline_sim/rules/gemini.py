@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 
 from thoughtline_sim.exchange import SimExchange
-from thoughtline_sim.reading import JsonObject, objects, standard
+from thoughtline_sim.reading import JsonObject, objects
 from thoughtline_sim.refusals import gemini_error
 from thoughtline_sim.values import InputCall, Rejection, last_person
-from thoughtline_sim.wires.generate import bound_to, is_2_5, is_array, spelling_for
-
-_SENTINEL_WORDS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
-SENTINELS = {
-    standard(spelled.rstrip("="))
-    for word in _SENTINEL_WORDS
-    for spelled in (word, base64.b64encode(word.encode()).decode())
-}
-"""Both the words and their base64 are sent in practice (contracts.md §10 f); the SDK writes the latter."""
+from thoughtline_sim.wires.generate import bound_to, is_2_5, is_array, is_sentinel, spelling_for
 
 
 def generate_is_signed(exchange: SimExchange) -> Iterator[Rejection]:
@@ -65,7 +56,7 @@ def _corrupted(exchange: SimExchange) -> str:
 
 
 def _is_good(exchange: SimExchange, call: InputCall) -> bool:
-    if standard(call.signature.rstrip("=")) in SENTINELS:
+    if is_sentinel(call.signature):
         return True
     bound = bound_to(exchange, call.name, call.arguments)
     return exchange.mint.open(call.signature, bound, spelling_for(exchange.model)) is not None

@@ -20,15 +20,23 @@ def _about_input(message: str, status: int = 400, code: str | None = None) -> Re
     return openai_error(message, status, param="input", code=code)
 
 
+def previous_not_found(name: str) -> Rejection:
+    message = f"Previous response with id '{name}' not found."
+    return openai_error(message, param="previous_response_id", code="previous_response_not_found")
+
+
 def previous_known(exchange: SimExchange) -> Iterator[Rejection]:
     name = exchange.body.get("previous_response_id")
     known = exchange.ledger.responses.get((exchange.account, string(name)))
     if name is not None and (known is None or not known.is_stored):
-        yield openai_error(
-            f"Previous response with id '{string(name)}' not found.",
-            param="previous_response_id",
-            code="previous_response_not_found",
-        )
+        yield previous_not_found(string(name))
+
+
+def no_frame_members(exchange: SimExchange) -> Iterator[Rejection]:
+    """What only a frame of a WebSocket may say (openai-python, `ResponseCreate`); nothing unknown is taken."""
+    for name in () if exchange.request.is_websocket else ("type", "stream_id", "generate"):
+        if name in exchange.body:
+            yield openai_error(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
 
 
 def conversation_known(exchange: SimExchange) -> Iterator[Rejection]:
@@ -160,6 +168,7 @@ def item_has_reasoning(exchange: SimExchange) -> Iterator[Rejection]:
 
 
 OPENAI_RULES: tuple[Rule, ...] = (
+    no_frame_members,
     effort_supported,
     previous_known,
     conversation_known,

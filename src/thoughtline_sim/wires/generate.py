@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
@@ -14,6 +15,13 @@ from thoughtline_sim.values import InputCall, InputMessage, ModelAnswer, Role
 from thoughtline_sim.wires.messages import arguments_of
 from thoughtline_sim.writing import compact, digest, pieces_of
 
+_SENTINEL_WORDS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+_SENTINELS = {
+    standard(spelled.rstrip("="))
+    for word in _SENTINEL_WORDS
+    for spelled in (word, base64.b64encode(word.encode()).decode())
+}
+"""Both the words and their base64 are sent in practice (contracts.md §10 f); the SDK writes the latter."""
 _STOPS = {"stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS"}
 
 
@@ -32,6 +40,11 @@ def result_of(part: JsonObject) -> JsonObject:
 
 def signature_of(part: JsonObject) -> str:
     return string(either(part, "thoughtSignature", "thought_signature"))
+
+
+def is_sentinel(signature: str) -> bool:
+    """Whether it says that there is none, on purpose. The AI SDK writes one on every call that has no signature."""
+    return standard(signature.rstrip("=")) in _SENTINELS
 
 
 def is_2_5(model: str) -> bool:
@@ -75,12 +88,12 @@ def _read_content(index: int, content: JsonObject) -> InputMessage:
     parts = objects(content.get("parts"))
     role: Role = "assistant" if content.get("role") == "model" else "user"
     # The summary may be dropped, the signature may not: only the signature is reasoning that comes back.
-    signatures = tuple(standard(signature_of(part)) for part in parts if signature_of(part))
+    signatures = [signature_of(part) for part in parts if signature_of(part) and not is_sentinel(signature_of(part))]
     return InputMessage(
         role,
         index,
         text="".join(string(part.get("text")) for part in parts if part.get("thought") is not True),
-        thoughts=signatures if role == "assistant" else (),
+        thoughts=tuple(map(standard, signatures)) if role == "assistant" else (),
         calls=tuple(_read_call(part) for part in parts if call_of(part)),
         results=tuple(string(result_of(part).get("name")) for part in parts if result_of(part)),
         raw=content,
@@ -104,7 +117,12 @@ def offer(body: JsonObject) -> OfferedTools:
 
 
 def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
-    content = {"parts": list(_parts(exchange, answer)), "role": "model"}
+    return response_of(answer, parts(exchange, answer))
+
+
+def response_of(answer: ModelAnswer, parts: Iterable[JsonObject]) -> JsonObject:
+    """A response of these parts."""
+    content = {"parts": list(parts), "role": "model"}
     return {
         "candidates": [{"content": content, "finishReason": _STOPS[answer.finish], "index": 0}],
         "usageMetadata": {
@@ -118,7 +136,7 @@ def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     }
 
 
-def _parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
+def parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
     """Summaries if asked for; the signature on the first call of the step, or on the last text where there is none."""
     shows = either(thinking_config(exchange), "includeThoughts", "include_thoughts") is True
     signs = signs_answer(exchange, answer)
@@ -162,7 +180,12 @@ def _call_part(exchange: SimExchange, answer: ModelAnswer, call: CallTool, numbe
 
 
 def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    bodies = [compact(chunk) for chunk in _chunks(whole, chunk_chars)]
+    return framed(exchange, chunks(whole, chunk_chars))
+
+
+def framed(exchange: SimExchange, partial: Iterable[JsonObject]) -> list[bytes]:
+    """Partial responses as events, or as one array."""
+    bodies = [compact(chunk) for chunk in partial]
     if is_sse(exchange):
         return [b"data: " + body + b"\r\n\r\n" for body in bodies]
     opening = [(b"[" if number == 0 else b",\r\n") + body for number, body in enumerate(bodies)]
@@ -178,7 +201,7 @@ def is_array(exchange: SimExchange) -> bool:
     return exchange.is_streaming and not is_sse(exchange)
 
 
-def _chunks(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+def chunks(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
     """Each chunk is a partial response; a signature comes with its part, on text as a trailing empty one (recorded)."""
     candidate = whole["candidates"][0]
     tail = {key: value for key, value in whole.items() if key != "candidates"}
@@ -187,7 +210,10 @@ def _chunks(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         for piece in _split(part, chunk_chars):
             content = {"parts": [piece], "role": "model"}
             yield {"candidates": [{"content": content, "index": 0}], **tail}
-        if "text" in part and "thoughtSignature" in part:
+        if part.get("thought") is True and "thoughtSignature" in part:
+            signed = {"parts": [{**part, "text": ""}], "role": "model"}
+            yield {"candidates": [{"content": signed, "index": 0}], **tail}
+        elif "text" in part and "thoughtSignature" in part:
             last = [{"text": "", "thoughtSignature": part["thoughtSignature"]}]
     closing = {**candidate, "content": {"parts": last, "role": "model"}}
     yield {"candidates": [closing], **tail}

@@ -26,6 +26,7 @@ WIRE = Wire(
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",
     stream_query="",
+    inside="",
     list_member="input",
     item_member="",
     message=MessagePlace(("output",), "", ""),
@@ -34,6 +35,7 @@ WIRE = Wire(
     telling_words=(),
     client_path=by_tail(("generate", "responses")),
     upstream_path=lambda base, model, is_streaming: below_openai(base, "/responses"),
+    published=None,
     count_path=None,
     count_member="input_tokens",
     version="v1",
@@ -76,6 +78,7 @@ WIRE = Wire(
             "seals_on_request",
             "stored_responses",
             "usual_tier",
+            "websocket",
         }
     ),
 )

@@ -1,0 +1,382 @@
+"""The way up over WebSocket: a connection to a provider's Responses API that is held for a client's own connection.
+
+A request is a frame `response.create`; what comes back is read as the stream that the same request has over HTTP. Where
+the connection knows how the conversation begins, only the rest of it goes up. Whatever speaks against the connection is
+found out before the frame is written, and then the request goes over HTTP: nothing is generated twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from functools import cache
+from hashlib import blake2b
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import msgspec
+from msgspec import Raw, Struct
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.protocol import State
+
+from thoughtline.catalogue import Provider
+from thoughtline.gateway.upstream import UpstreamCut, UpstreamResponse, broken_off, late
+
+HELD_SOCKET = "held_socket"
+"""The key of a request's scope under which a client's connection keeps its `HeldSocket`."""
+
+MAX_FRAME_BYTES = 16 * 2**20
+"""OpenAI closes with 1009 beyond it; the same body passes over HTTP (router-for-me/CLIProxyAPI#4017, 2026)."""
+
+RECYCLE_SECONDS = 55 * 60.0
+"""OpenAI ends a connection after 60 minutes (guide "WebSocket mode", 2026-09): in the middle of a response, too."""
+
+_FRAME_EXTRA = 1024
+"""What a frame may have beside its request."""
+
+_TOO_BIG = 1009
+_MAX_EVENT_BYTES = 32 * 2**20
+_MAX_QUEUE = 4096
+"""Events that wait for a client who reads slowly. Beyond it nothing is read, and pings are no longer answered."""
+
+_PING_SECONDS, _PONG_SECONDS = 20.0, 60.0
+_FRAME_HEAD = b'{"type":"response.create",'
+_OF_A_BODY = frozenset({"accept", "accept-encoding", "content-type", "openai-beta"})
+_BETA = ("openai-beta", "responses_websockets=2026-02-06")
+"""As Codex opens its own; OpenAI's guide does not ask for it (2026-09)."""
+
+_OF_A_TURN = ("session-id", "thread-id", "trace", "x-client-request-id", "x-codex-", "x-openai-")
+"""Beginnings of headers that describe one turn: the connection outlives it, and frames say it again themselves."""
+
+_UNCOMPARED = frozenset({"input", "client_metadata", "stream_options"})
+"""Members that may differ between a response and the one that goes on from it, as Codex has it."""
+
+_NOTHING = Raw(b"null")
+_OVER = ("response.completed", "response.incomplete", "response.failed", "error")
+
+_SILENT = logging.Logger("websockets of upstreams", logging.CRITICAL + 1)
+"""What the library would write down has reasoning in it."""
+
+
+class _Event(Struct):
+    """What is looked at in an event, the last four only where its type is one of a few."""
+
+    type: str = ""
+    item: Raw = _NOTHING
+    response: Raw = _NOTHING
+    error: Raw = _NOTHING
+    headers: Raw = _NOTHING
+    status: Raw = _NOTHING
+
+
+class _Named(Struct):
+    id: str = ""
+    type: str = ""
+
+
+class _Conversation(Struct, frozen=True):
+    """A conversation as it is compared: digests of its items, and one of all that must stay the same beside them."""
+
+    items: list[bytes]
+    rest: bytes
+    response_id: str = ""
+    """The response that it ends with, where the provider knows it."""
+
+
+class _Asked(Struct, frozen=True):
+    """A request, in pieces."""
+
+    members: dict[str, Raw]
+    input: list[Raw]
+    conversation: _Conversation
+
+
+class _Connect(connect):
+    """Redirects are not followed: addresses come from settings alone."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+class HeldSocket:
+    """One connection, to whoever was asked last, with one response on it at a time."""
+
+    def __init__(self) -> None:
+        self._socket: ClientConnection | None = None
+        self._whose: tuple[str, tuple[tuple[str, str], ...]] | None = None
+        self._refused_by = ""
+        self._opened_at = 0.0
+        self._known: _Conversation | None = None
+        self._is_busy = False
+        self._is_closed = False
+
+    async def send(
+        self, provider: Provider, url: str, headers: list[tuple[str, str]], body: bytes
+    ) -> UpstreamResponse | None:
+        """Ask, and return when the provider has begun to answer; None if the request has to go over HTTP. Raises
+        `Declined` as HTTP does."""
+        if self._is_busy or self._is_closed or self._refused_by == url or len(body) >= MAX_FRAME_BYTES - _FRAME_EXTRA:
+            return None
+        asked = _read(body)
+        if asked is None:
+            return None
+        self._is_busy, response = True, None
+        try:
+            socket = await self._open(provider, url, headers)
+            response = await self._ask(socket, provider, asked, body=body) if socket is not None else None
+            return response
+        finally:
+            if response is None:
+                self.release(None)
+
+    async def close(self) -> None:
+        """The client has left. A response that is still read is read to its end."""
+        self._is_closed = True
+        if not self._is_busy:
+            self.drop()
+
+    def release(self, known: _Conversation | None) -> None:
+        """Nobody reads from it any more; `known` is what the provider can go on from."""
+        self._is_busy, self._known = False, known
+        if self._is_closed:
+            self.drop()
+
+    def drop(self) -> None:
+        """Without a farewell: nobody would wait for it."""
+        if self._socket is not None:
+            self._socket.transport.abort()
+        self._socket, self._known = None, None
+
+    async def _open(self, provider: Provider, url: str, headers: list[tuple[str, str]]) -> ClientConnection | None:
+        """The connection to this address, with these credentials; a new one if there is none that is good."""
+        whose = (url, tuple(sorted(pair for pair in headers if not pair[0].startswith(_OF_A_TURN))))
+        is_old = asyncio.get_running_loop().time() - self._opened_at > RECYCLE_SECONDS
+        if self._socket is not None and self._whose == whose and not is_old and await _is_quiet(self._socket):
+            return self._socket
+        self.drop()
+        try:
+            self._socket = await _connected(url, headers, provider.timeouts.connect)
+        except (OSError, TimeoutError, WebSocketException, ValueError, ImportError):
+            self._refused_by = url
+            return None
+        self._whose, self._opened_at = whose, asyncio.get_running_loop().time()
+        return self._socket
+
+    async def _ask(
+        self, socket: ClientConnection, provider: Provider, asked: _Asked, *, body: bytes
+    ) -> UpstreamResponse | None:
+        delta = _delta(asked, self._known)
+        try:
+            async with asyncio.timeout(provider.timeouts.first_byte):
+                await socket.send(delta or _FRAME_HEAD + body.lstrip()[1:], text=True)
+                frame = await socket.recv(decode=False)
+        except BaseException as problem:
+            self.drop()
+            if isinstance(problem, TimeoutError):
+                raise late(provider) from None
+            if not isinstance(problem, ConnectionClosed):
+                raise
+            if problem.rcvd is not None and problem.rcvd.code == _TOO_BIG:
+                return None
+            raise broken_off(provider) from None
+        if _event(frame).type != "error":
+            return SocketResponse(self, socket, provider, frame=frame, asked=asked.conversation)
+        if delta is not None:
+            return None  # the places that it names are not those of the request
+        return RefusedFrame(self, socket, provider, frame=frame, asked=asked.conversation)
+
+
+class SocketResponse(UpstreamResponse):
+    """The answer to a frame, as the same stream over HTTP."""
+
+    def __init__(
+        self, held: HeldSocket, socket: ClientConnection, provider: Provider, *, frame: bytes, asked: _Conversation
+    ) -> None:
+        self._held = held
+        self._socket = socket
+        self._asked = asked
+        self._read_seconds = provider.timeouts.read
+        self._due = asyncio.get_running_loop().time() + provider.timeouts.total
+        self._outputs: list[bytes] = []
+        self._known: _Conversation | None = None
+        self._is_over = self._is_cut = self._is_closed = False
+        self._ahead = [self._piece(frame)]
+        self.status, self.kind, self.tells_length, self.encoding = 200, "text/event-stream", False, ""
+        self.headers = [("content-type", self.kind)]
+        self._first = dict(self.headers)
+
+    def __del__(self) -> None:
+        """One that nobody closed leaves a connection that nobody can use."""
+        self._let_go()
+
+    async def read(self) -> bytes | None:
+        if self._ahead:
+            return self._ahead.pop(0)
+        if self._is_cut:
+            raise UpstreamCut
+        return None if self._is_over else await self._next()
+
+    async def peek(self) -> bytes | None:
+        try:
+            piece = None if self._is_over else await self._next()
+        except UpstreamCut:
+            self._is_cut = True
+            raise
+        if piece is not None:
+            self._ahead.append(piece)
+        return piece
+
+    async def close(self) -> None:
+        """The connection can be used again if the response was read to its end."""
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if not self._is_over:
+            self._held.drop()
+        self._held.release(self._known)
+
+    async def _next(self) -> bytes:
+        try:
+            async with asyncio.timeout_at(min(asyncio.get_running_loop().time() + self._read_seconds, self._due)):
+                return self._piece(await self._socket.recv(decode=False))
+        except (TimeoutError, ConnectionClosed):
+            raise UpstreamCut from None
+
+    def _piece(self, frame: bytes) -> bytes:
+        """An event as it stands in a stream. Line ends stand in JSON only where a space may."""
+        event, asked = _event(frame), self._asked
+        if event.type == "response.output_item.done":
+            self._outputs.append(_digest(event.item))
+        elif event.type in _OVER:
+            self._is_over = True
+            response_id = _named(event.response).id
+            if event.type == "response.completed" and response_id:
+                self._known = _Conversation([*asked.items, *self._outputs], asked.rest, response_id)
+        line = frame.replace(b"\r", b" ").replace(b"\n", b" ")
+        return b"event: " + event.type.encode() + b"\ndata: " + line + b"\n\n"
+
+
+class RefusedFrame(SocketResponse):
+    """An error that came instead of a response, as HTTP has it."""
+
+    def __init__(
+        self, held: HeldSocket, socket: ClientConnection, provider: Provider, *, frame: bytes, asked: _Conversation
+    ) -> None:
+        super().__init__(held, socket, provider, frame=frame, asked=asked)
+        event = _event(frame)
+        self._ahead = [b'{"error":' + bytes(event.error) + b"}"]
+        self.status, self.kind, self.tells_length = _status(event), "application/json", True
+        self.headers = [*_headers(event), ("content-type", self.kind)]
+        self._first = dict(reversed(self.headers))
+
+
+async def _connected(url: str, headers: list[tuple[str, str]], seconds: float) -> ClientConnection:
+    kept = [pair for pair in headers if pair[0] not in _OF_A_BODY and not pair[0].startswith("sec-websocket-")]
+    return await _Connect(
+        "ws" + url.removeprefix("http"),
+        additional_headers=[*kept, _BETA],
+        user_agent_header=None,
+        compression=None,
+        open_timeout=seconds,
+        ping_interval=_PING_SECONDS,
+        ping_timeout=_PONG_SECONDS,
+        max_size=_MAX_EVENT_BYTES,
+        max_queue=_MAX_QUEUE,
+        logger=_SILENT,
+        proxy=_proxy(url),
+        ssl=_tls() if url.startswith("https:") else None,
+    )
+
+
+def _proxy(url: str) -> str | None:
+    """That of the environment, for the address as HTTP has it."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
+
+
+async def _is_quiet(socket: ClientConnection) -> bool:
+    """Whether it is open, and nothing was said that no request asked for, such as that its time is over."""
+    with contextlib.suppress(TimeoutError, ConnectionClosed):
+        async with asyncio.timeout(0):
+            await socket.recv(decode=False)
+            return False
+    return socket.state is State.OPEN
+
+
+def _read(body: bytes) -> _Asked | None:
+    """A request for a stream whose input is a list; None for any other."""
+    try:
+        members = msgspec.json.decode(body, type=dict[str, Raw])
+        items = msgspec.json.decode(members.get("input", _NOTHING), type=list[Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if "type" in members or not _is(members, "stream", b"true") or _is(members, "background", b"true"):
+        return None
+    rest = b",".join(name.encode() + b":" + bytes(raw) for name, raw in members.items() if name not in _UNCOMPARED)
+    return _Asked(members, items, _Conversation([_digest(item) for item in items], _digest(rest)))
+
+
+def _is(members: dict[str, Raw], name: str, value: bytes) -> bool:
+    return bytes(members.get(name, _NOTHING)) == value
+
+
+def _delta(asked: _Asked, known: _Conversation | None) -> bytes | None:
+    """The frame that goes on from what the provider knows, if the conversation begins with just that."""
+    now = asked.conversation
+    if known is None or known.rest != now.rest or not _is(asked.members, "previous_response_id", b"null"):
+        return None
+    size = len(known.items)
+    if now.items[:size] != known.items:
+        return None
+    rest = {"previous_response_id": known.response_id, "input": asked.input[size:]}
+    return msgspec.json.encode({"type": "response.create", **asked.members, **rest})
+
+
+def _digest(raw: bytes | Raw) -> bytes:
+    return blake2b(raw, digest_size=16).digest()
+
+
+def _event(frame: bytes) -> _Event:
+    """What can't be read is an event of no type: it is passed on, and means nothing here."""
+    try:
+        return msgspec.json.decode(frame, type=_Event)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _Event()
+
+
+def _named(raw: Raw) -> _Named:
+    try:
+        return msgspec.json.decode(raw, type=_Named | None) or _Named()
+    except msgspec.MsgspecError:
+        return _Named()
+
+
+def _status(event: _Event) -> int:
+    """As the frame has it; a frame without one is about the request, or it is the provider's own trouble."""
+    told = bytes(event.status)
+    if len(told) == 3 and told.isdigit() and told >= b"400":
+        return int(told)
+    return 400 if _named(event.error).type == "invalid_request_error" else 500
+
+
+def _headers(event: _Event) -> list[tuple[str, str]]:
+    """Limits and when to try again. Values may be numbers (openai/codex, `responses_websocket.rs`, 2026-08)."""
+    try:
+        told = msgspec.json.decode(event.headers, type=dict[str, str | int | float | bool] | None) or {}
+    except msgspec.MsgspecError:
+        return []
+    return [(name.lower(), str(value)) for name, value in told.items() if name.lower() != "content-type"]
