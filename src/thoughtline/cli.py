@@ -303,8 +303,8 @@ def _parted(words: list[str]) -> tuple[list[str], list[str]]:
 
 def _run(command: Command, chosen: argparse.Namespace) -> int:
     """The command's exit status, also where a person stops it, or stops reading what it says."""
-    if getattr(chosen, "config", "not asked for") is None:
-        _warn_of_overlooked_file(chosen)
+    if hasattr(chosen, "config"):
+        _warn_of_settings(chosen)
     try:
         status = command.run(chosen)
         sys.stdout.flush()
@@ -320,11 +320,13 @@ def _run(command: Command, chosen: argparse.Namespace) -> int:
     return status
 
 
-def _warn_of_overlooked_file(chosen: argparse.Namespace) -> None:
-    """Of settings in the working directory, which are read only if somebody names them."""
-    from thoughtline.settings import home_folder, overlooked_file
+def _warn_of_settings(chosen: argparse.Namespace) -> None:
+    """Of variables that set nothing, and of a file in the working directory, which is read only if it is named."""
+    from thoughtline.settings import home_folder, overlooked_file, strange_variables
 
-    file = overlooked_file(os.environ, home_folder())
+    for name, remedy in strange_variables(os.environ).items():
+        print(f"thoughtline: {name} sets nothing; {remedy}", file=sys.stderr)
+    file = overlooked_file(os.environ, home_folder()) if chosen.config is None else None
     if file is not None:
         words = ["thoughtline", chosen.command, *filter(None, [vars(chosen).get("action")])]
         use = " ".join([*words, "--config", f"./{file}"])

@@ -22,6 +22,7 @@ from thoughtline.settings.loading import (
     own_files,
     settings_file,
 )
+from thoughtline.settings.overlay import strange_variables
 from thoughtline.settings.structs import (
     CheckpointCount,
     ContentTable,
@@ -61,4 +62,5 @@ __all__ = [
     "overlooked_file",
     "own_files",
     "settings_file",
+    "strange_variables",
 ]
