@@ -30,7 +30,7 @@ LIST_MEMBER = {"openai_responses": "input", "gemini_generate": "contents"}
 
 
 def bodies_of(case: WireCase) -> BodyCodec:
-    return case.wire.bodies
+    return case.format.bodies
 
 
 def request_of(case: WireCase) -> tuple[bytes, Transcript]:

@@ -154,7 +154,6 @@ def test_what_the_auditor_quotes_is_read_again(contract: Contract) -> None:
 KNOWING = {
     "codecs.py": "a docstring that shows a call",
     "commands/demo.py": "which simulator is shown",
-    "formats/ai_sdk_ui/metadata.py": "the AI SDK's words for whose metadata it is",
     "formats/openai_chat/message_encoder.py": "a member on Google's wire",
     "preserver.py": "the same member",
     "settings/example.py": "a file for people, which quotes names",
