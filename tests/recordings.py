@@ -26,8 +26,10 @@ FOLDER = Path(os.environ.get("THOUGHTLINE_RECORDINGS") or Path(__file__).parents
 FORMAT_OF_FAMILY: dict[str, FormatName] = {
     "anthropic": "anthropic_messages",
     "bedrock": "bedrock_converse",
+    "bedrock-invoke": "bedrock_invoke",
     "cohere": "openai_chat",
     "gemini": "gemini_generate",
+    "gemini-interactions": "gemini_interactions",
     "groq": "openai_chat",
     "mistral": "openai_chat",
     "ollama": "ollama_chat",
@@ -37,9 +39,7 @@ FORMAT_OF_FAMILY: dict[str, FormatName] = {
     "xai": "openai_chat",
 }
 LEFT_OUT = {
-    "gemini-interactions": "the Interactions API is a format of its own that we don't speak",
-    "xai-grpc": "gRPC, recorded as JSON",
-    "bedrock-invoke": "InvokeModel wraps each provider's own format; we speak Converse",
+    "xai-grpc": "gRPC, recorded as JSON; passed on unread (docs/decisions)",
 }
 _DIALECTS = {
     "cohere": providers.COHERE,

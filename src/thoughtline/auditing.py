@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from thoughtline.catalogue import PROVIDERS
-from thoughtline.formats import FORMATS, USUAL
+from thoughtline.formats import FORMATS, USUAL, Wire
 from thoughtline.providers import canonical_name
 from thoughtline.replay.chains import proven
 from thoughtline.replay.detection import resolve
@@ -57,12 +57,16 @@ def guess_format(request: bytes, provider: str = "") -> FormatName:
         names = msgspec.json.decode(request, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return USUAL.name
-    for wire in FORMATS.values():
-        if any(member in names for member in wire.telling_members):
-            return wire.name
-    for wire in FORMATS.values():
-        listed = bytes(names.get(wire.list_member, b""))
-        if any(word in listed for word in wire.telling_words):
-            return wire.name
+    told = {wire.name: _telling(wire, names) for wire in FORMATS.values()}
+    likeliest = max(told, key=lambda name: told[name])
+    if told[likeliest]:
+        return likeliest
     row = PROVIDERS.get(canonical_name(provider))
     return row.formats[0] if row is not None and len(row.formats) == 1 else USUAL.name
+
+
+def _telling(wire: Wire, names: dict[str, msgspec.Raw]) -> int:
+    """How much of a body is this format's own."""
+    listed = bytes(names.get(wire.list_member, b""))
+    own = [member in names for member in wire.telling_members]
+    return sum([*own, *(word in listed for word in wire.telling_words)])

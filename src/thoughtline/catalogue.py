@@ -54,7 +54,8 @@ class Provider(Struct, frozen=True):
     formats that live elsewhere, `paths` what is appended where it is not the format's own path. Without `api_keys` the
     caller's own credential goes up. `contract` names one of `providers.CONTRACTS` that holds whatever the model,
     `dialect` one of `providers.DIALECTS`; both are None where detection decides. `continuity`, `tags` and `content`
-    stand over what is set for all. `keeps` is what it holds of a conversation for clients that send only what is new.
+    stand over what is set for all. `is_located`: its addresses name a project and a location. `keeps` is what it holds
+    of a conversation for clients that send only what is new.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Provider(Struct, frozen=True):
     tags: TagMode | None = None
     content: ContentWord | None = None
     keeps: tuple[Held, ...] = ()
+    is_located: bool = False
 
     @property
     def has_secrets(self) -> bool:
@@ -94,7 +96,7 @@ class Provider(Struct, frozen=True):
 
 def built_in(row: ProviderRow) -> Provider:
     """A provider as its row has it, with no key of ours."""
-    where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds}
+    where = {"bases": row.bases, "paths": row.paths, "auth": row.auth, "keeps": row.holds, "is_located": row.is_located}
     return replace(Provider(row.name, row.base_url, row.formats), websocket=row.has_websocket, **where)
 
 

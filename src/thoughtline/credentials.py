@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
 from thoughtline.addresses import is_this_machine
 from thoughtline.values.digests import named_digest
 
-CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
+CREDENTIALS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key", b"x-amz-security-token")
+
+_SIGNED = re.compile(rb"AWS4-\S+\s.*?\bCredential=([^/,\s]*)")
+_SIGNED_HEADERS = re.compile(rb"\bSignedHeaders=([^,\s]*)")
+
+
+def is_signed(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a request has a signature of AWS: it holds for these very bytes, and is another one each time."""
+    return headers.get(b"authorization", b"").lstrip().startswith(b"AWS4-")
+
+
+def signed_headers(headers: Mapping[bytes, bytes]) -> frozenset[bytes]:
+    """The headers that a signature is over."""
+    found = _SIGNED_HEADERS.search(headers.get(b"authorization", b"")) if is_signed(headers) else None
+    return frozenset(found[1].lower().split(b";")) if found else frozenset()
 
 
 def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
@@ -17,11 +32,16 @@ def credential_of(headers: Mapping[bytes, bytes], query: str) -> str:
 
 
 def credentials_of(headers: Mapping[bytes, bytes], query: str) -> list[str]:
-    """All that a client shows who it is with. Some send a placeholder beside their key."""
+    """All that a client shows who it is with. Some send a placeholder beside their key.
+
+    Of a signature of AWS, the id of its key.
+    """
     shown = [headers[name].decode("latin-1").strip() for name in CREDENTIALS if name in headers]
     if b"authorization" in headers:
         scheme, _, rest = shown[0].partition(" ")
         shown[0] = rest.strip() if scheme.lower() == "bearer" else shown[0]
+        if (signed := _SIGNED.match(headers[b"authorization"].strip())) is not None:
+            shown[0] = signed[1].decode("latin-1")
     if query:
         shown += query_keys(query)
     return [one for one in dict.fromkeys(shown) if one]
@@ -38,6 +58,13 @@ def tenant_of(credential: str, peer: str = "") -> str:
     if credential:
         return "t-" + _hashed(b"tenant", credential)
     return "local" if is_this_machine(peer) else "a-" + _hashed(b"address", peer)
+
+
+def signed_tenant(shown: list[str], peer: str) -> str:
+    """A name for whoever signs with a key of AWS from an address. The key's id is no secret, and nobody here can check
+    a signature: whoever claims another's id from elsewhere is somebody else."""
+    where = "local" if is_this_machine(peer) else peer
+    return "s-" + _hashed(b"signed", "\0".join((*shown, where)))
 
 
 def account_of(credential: str) -> str:

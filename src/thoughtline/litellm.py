@@ -28,6 +28,7 @@ from thoughtline.line.decoded import json_of
 from thoughtline.outgoing import AskedAddress, server_of
 from thoughtline.providers import canonical_name
 from thoughtline.values.destination import Destination
+from thoughtline.values.digests import digest
 from thoughtline.values.identity import Identity
 from thoughtline.watching import log_problem
 
@@ -36,8 +37,9 @@ Json = dict[str, Any]
 MOST_UNDER_WAY = 10_000
 """Calls whose answer has not come. Those that failed leave nothing behind but this."""
 
-LOGGER_SECONDS = 3.0
-"""How long a call whose history lacks a thought waits for streams before it: LiteLLM's first log takes two seconds."""
+LOGGER_SECONDS = 5.0
+"""How long a call whose history lacks a thought waits for a stream before it. LiteLLM gives the whole of a stream only
+to its loggers: of a call without a loop behind an event loop of its own for each chunk, in a pool of threads."""
 
 _PASSED_ON = ("tools", "thinking", "reasoning_effort", "enable_thinking", "extra_body")
 """Members that say whether a model thinks: contracts ask for them."""
@@ -49,13 +51,16 @@ class _Asked(NamedTuple):
     destination: Destination
     identity: Identity
     body: bytes
+    opening: bytes
+    """What its user said first: the calls of one conversation begin alike."""
 
 
 class _Call(NamedTuple):
-    """A call under way. `over` is done when its answer is remembered."""
+    """A call under way. `over` is done when its answer is remembered, or is not waited for any longer."""
 
     exchange: AsyncExchange | SyncExchange
-    tenant: str
+    asked: tuple[str, bytes]
+    """The tenant and the opening."""
     is_stream: bool
     over: Future[None]
 
@@ -80,10 +85,11 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         asked = _asked(kwargs)
         if asked is None:
             return None
-        streams = self._streams(asked.identity.tenant)
+        streams = self._streams(asked)
         exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
         if streams and _lacks(exchange):
             await asyncio.wait(map(asyncio.wrap_future, streams), timeout=LOGGER_SECONDS)
+            _give_up(streams)
             exchange = await self.line.begin_for(asked.destination, asked.identity, asked.body)
         self._keep(kwargs, asked, exchange)
         return None if exchange.body == asked.body else {**kwargs, "messages": _messages(exchange)}
@@ -96,22 +102,26 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
         asked = _asked({**kwargs, **(kwargs.get("litellm_params") or {}), "messages": sent.get("messages")})
         if asked is None:
             return
-        streams = self._streams(asked.identity.tenant)
+        streams = self._streams(asked)
         exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
         if streams and _lacks(exchange):
             wait(streams, timeout=LOGGER_SECONDS)
+            _give_up(streams)
             exchange = self.line.begin_for_sync(asked.destination, asked.identity, asked.body)
         self._keep(kwargs, asked, exchange)
         if exchange.body != asked.body:
             sent["messages"] = _messages(exchange)
 
-    def _streams(self, tenant: str) -> list[Future[None]]:
-        """What a request lacks may be in a stream that LiteLLM's loggers are about to get: these are waited for. They
-        are named before the store is asked, or one that ends meanwhile is missed by both."""
-        return [call.over for call in list(self._under_way.values()) if call.is_stream and call.tenant == tenant]
+    def _streams(self, asked: _Asked) -> list[Future[None]]:
+        """What a request lacks may be in a stream that LiteLLM's loggers are about to get: those of its conversation
+        are waited for. They are named before the store is asked, or one that ends meanwhile is missed by both."""
+        whose = asked.identity.tenant, asked.opening
+        calls = [call for call in list(self._under_way.values()) if call.is_stream and call.asked == whose]
+        return [call.over for call in calls if not call.over.done()]
 
     def _keep(self, kwargs: Json, asked: _Asked, exchange: AsyncExchange | SyncExchange) -> None:
-        call = _Call(exchange, asked.identity.tenant, bool(kwargs.get("stream")), Future())
+        whose = asked.identity.tenant, asked.opening
+        call = _Call(exchange, whose, bool(kwargs.get("stream")), Future())
         self._under_way[str(kwargs.get("litellm_call_id"))] = call
         while len(self._under_way) > MOST_UNDER_WAY:
             self._under_way.popitem(last=False)
@@ -175,6 +185,12 @@ class Callback(CustomLogger):  # type: ignore[misc]  # LiteLLM is no dependency 
             call.over.set_result(None)
 
 
+def _give_up(streams: list[Future[None]]) -> None:
+    """Somebody has left a stream before its end: it is waited for once."""
+    for over in streams:
+        over.cancel()
+
+
 def _lacks(exchange: AsyncExchange | SyncExchange) -> bool:
     return bool(exchange.outcome.missing or exchange.outcome.blank)
 
@@ -195,10 +211,24 @@ def _asked(kwargs: Json) -> _Asked | None:
         destination = Destination(server.provider, server.endpoint, model, USUAL.name, account_of(key))
         members = {member: kwargs[member] for member in _PASSED_ON if kwargs.get(member) is not None}
         body = json_of({"model": model, "messages": messages, **members})
-        return _Asked(destination, Identity(_tenant(kwargs, key), _session(kwargs)), body)
+        return _Asked(destination, Identity(_tenant(kwargs, key), _session(kwargs)), body, _opening(body))
     except Exception as problem:
         log_problem("a call of LiteLLM could not be read", problem)
         return None
+
+
+def _opening(body: bytes) -> bytes:
+    messages = msgspec.json.decode(body, type=_Asking).messages
+    return digest(next((bytes(one.content) for one in messages if one.role == "user"), b""))
+
+
+class _Saying(msgspec.Struct, gc=False):
+    role: str = ""
+    content: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Asking(msgspec.Struct, gc=False):
+    messages: list[_Saying]
 
 
 _TRANSLATED = frozenset(

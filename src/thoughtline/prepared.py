@@ -27,7 +27,7 @@ from thoughtline.values.turns import Transcript
 MAX_FINDINGS = 64
 """As many as are told of one exchange."""
 
-MemberEdits: TypeAlias = tuple[tuple[str, bytes], ...]
+MemberEdits: TypeAlias = tuple[tuple[str, bytes | None], ...]
 
 
 class Original(NamedTuple):
@@ -102,6 +102,21 @@ def edited(transcript: Transcript, original: Original) -> Transcript:
     for name, value in original.edits:
         transcript = transcript.with_member(name, value)
     return transcript
+
+
+def as_signed(prepared: Prepared, body: bytes) -> Prepared:
+    """A request that its client signed goes up as it came: what would have been changed is told, and not done."""
+    if prepared.body == body:
+        return prepared
+    undone = ", ".join(f"{name}={count}" for name, count in prepared.counts.counted.items() if count)
+    finding = Finding("signed-request", undone, "the client signed its body, which was not changed", "sign it here")
+    return with_finding(replace(prepared, body=body, plan=None, trace=None, quotation=None), finding)
+
+
+def with_finding(prepared: Prepared, finding: Finding) -> Prepared:
+    """With one more thing to tell."""
+    carried = prepared.carried
+    return replace(prepared, carried=replace(carried, findings=(*carried.findings, finding)))
 
 
 def planned(prepared: Prepared, past: Past = NO_PAST) -> Prepared:

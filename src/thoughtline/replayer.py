@@ -146,8 +146,8 @@ class Replayer:
         )
         if recall is not None or not self._conversations.are_kept or carried.renames(transcript):
             return await whole()
-        original = Original(transcript.body, destination, identity, model="", edits=(), carried=carried)
-        cuts = self.cuts(transcript.body, transcript.format, identity.tenant)
+        original = Original(transcript.whole, destination, identity, model="", edits=(), carried=carried)
+        cuts = self.cuts(original.body, transcript.format, identity.tenant)
         return await self._going_on(original, whole, self._cut_by(cuts, destination, identity, contract))
 
     async def _going_on(self, original: Original, whole: Whole, cut: Cut | None) -> Prepared:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from thoughtline.formats.lone_surrogates import peek
 from thoughtline.values.digests import digest
@@ -56,11 +56,14 @@ class _Members(Struct, gc=False):
     prompt_cache_key: Raw = Raw(b"")
     conversation: Raw = Raw(b"")
     client_metadata: Raw = Raw(b"")
+    request: Raw = Raw(b"")
+    user_prompt_id: Raw = Raw(b"")
 
 
 class _Inner(Struct, gc=False):
     user_id: str = ""
     session_id: str = ""
+    camel_session_id: str = field(default="", name="sessionId")
     litellm_session_id: str = ""
     id: str = ""
 
@@ -124,8 +127,16 @@ def _first_named(members: _Members) -> str | None:
         _object(members.client_metadata).session_id,
         _string(members.prompt_cache_key),
         _string(members.conversation) or _object(members.conversation).id,
+        *_in_request(members),
     )
     return next((name for one in names if one and (name := _name(one))), None)
+
+
+def _in_request(members: _Members) -> tuple[str, ...]:
+    """In Code Assist's envelope. Gemini CLI counts its prompts behind its session's id, Antigravity has another
+    spelling."""
+    request = _object(members.request)
+    return request.session_id, request.camel_session_id, _string(members.user_prompt_id).partition("########")[0]
 
 
 def _in_user_id(user_id: str) -> str:

@@ -76,6 +76,8 @@ class Api(NamedTuple):
     """Where it is not the provider's usual envelope."""
     is_thinking: IsThinking | None = None
     """Where it is not decided as in the provider's other APIs."""
+    inside: str = ""
+    """The member of a body that the request itself stands in."""
     has_websocket: bool = False
     """Whether the same address also takes a WebSocket."""
 
@@ -90,3 +92,5 @@ class Simulator(NamedTuple):
     reject: Reject = openai_error
     is_thinking: IsThinking = unless_no_effort
     profiles: tuple[str, ...] = ("default",)
+    others: tuple[tuple[str, JsonObject], ...] = ()
+    """What it answers on other paths, by their patterns."""

@@ -52,16 +52,16 @@ def thread_not_found(message: str) -> Rejection:
     return _rejection(message, {"type": "error", "error": error, "request_id": _REQUEST_ID}, 404)
 
 
-def bedrock_error(message: str) -> Rejection:
-    headers = (("x-amzn-errortype", "ValidationException"),)
-    return Rejection(400, compact({"message": message}), message, headers=headers)
+def bedrock_error(message: str, status: int = 400, kind: str = "ValidationException") -> Rejection:
+    return Rejection(status, compact({"message": message}), message, headers=(("x-amzn-errortype", kind),))
 
 
-def gemini_error(message: str, *, is_in_array: bool = False) -> Rejection:
+def gemini_error(message: str, *, is_in_array: bool = False, status: int = 400) -> Rejection:
     """A streaming call without `alt=sse`, and the OpenAI-compatible API, get the object inside an array."""
-    body: Json = {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
+    word = "NOT_FOUND" if status == 404 else "INVALID_ARGUMENT"
+    body: Json = {"error": {"code": status, "message": message, "status": word}}
     content_type = "application/json; charset=UTF-8"
-    return Rejection(400, compact([body] if is_in_array else body), message, content_type)
+    return Rejection(status, compact([body] if is_in_array else body), message, content_type)
 
 
 def gemini_chat_error(message: str) -> Rejection:

@@ -15,7 +15,7 @@ from thoughtline_sim.exchange import Api, Reject, SimExchange, Simulator
 from thoughtline_sim.ledger import Ledger, judge, remember_turn, runs_of
 from thoughtline_sim.model import play
 from thoughtline_sim.pieces import CallTool, Hosted, Redacted, ScriptedTurn, Think
-from thoughtline_sim.reading import Json, JsonObject
+from thoughtline_sim.reading import Json, JsonObject, as_object
 from thoughtline_sim.script import number_in
 from thoughtline_sim.tokens import Mint
 from thoughtline_sim.values import HttpRequest, InputMessage, ModelAnswer, Rejection, TokenCounts, Verdict
@@ -63,6 +63,9 @@ class Simulation:
         if request.method == "GET" and request.path.rstrip("/").endswith("/models"):
             return json_response(200, self._models())
         if api is None or request.method != "POST":
+            for path, body in self.simulator.others:
+                if re.search(path, request.path):
+                    return json_response(200, body)
             known = ", ".join(api.path for api in self.simulator.apis)
             return json_response(404, {"error": {"message": f"{self.simulator.name} answers POST on {known}"}})
         return self.respond_to(api, request)
@@ -111,13 +114,15 @@ class Simulation:
             return "We could not parse the JSON body of your request."
         if not isinstance(body, dict):
             return "The JSON body of a request must be an object."
+        model = api.model_of(body, request.path)
+        body = as_object(body.get(api.inside)) if api.inside else body
         problem = api.wire.problem_of(body)
         if problem is not None:
             return problem
         exchange = SimExchange(
             body=body,
             history=api.wire.read(body),
-            model=api.model_of(body, request.path),
+            model=model,
             account=account_of(request),
             profile=self.profile,
             request=request,

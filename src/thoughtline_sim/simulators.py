@@ -6,12 +6,26 @@ import re
 
 from thoughtline_sim import refusals
 from thoughtline_sim.exchange import Api, Reject, Rule, SimExchange, Simulator
-from thoughtline_sim.reading import JsonObject, as_object
-from thoughtline_sim.rules import anthropic, asking, bedrock, forbidden, gemini, openrouter, presence, responses
+from thoughtline_sim.reading import JsonObject, as_object, string
+from thoughtline_sim.rules import (
+    anthropic,
+    asking,
+    bedrock,
+    code_assist,
+    forbidden,
+    gemini,
+    interactions,
+    openrouter,
+    presence,
+    responses,
+)
 from thoughtline_sim.wires import chat_styles, messages, responses_styles
 from thoughtline_sim.wires.chat import ChatStyle, chat_wire
+from thoughtline_sim.wires.code_assist import CODE_ASSIST, is_thinking
 from thoughtline_sim.wires.converse import converse_wire
 from thoughtline_sim.wires.generate import GENERATE, either, thinking_config
+from thoughtline_sim.wires.interactions import INTERACTIONS
+from thoughtline_sim.wires.invoke import invoke_wire
 from thoughtline_sim.wires.messages import MessagesStyle, messages_wire
 from thoughtline_sim.wires.ollama import OLLAMA
 from thoughtline_sim.wires.responses import ResponsesStyle, responses_wire
@@ -58,12 +72,52 @@ def _generate(*rules: Rule) -> tuple[Api, Api]:
     return api, api._replace(path=r"/models/[^/:]+:countTokens$", counts=lambda tokens: {"totalTokens": tokens})
 
 
+def _code_assist(*rules: Rule) -> tuple[Api, Api]:
+    api = Api(
+        r"/v1internal:(?:g|streamG)enerateContent$",
+        CODE_ASSIST,
+        rules,
+        is_streaming=lambda body, path: ":stream" in path,
+        is_thinking=is_thinking,
+        inside="request",
+    )
+    return api, api._replace(path=r"/v1internal:countTokens$", counts=lambda tokens: {"totalTokens": tokens})
+
+
+_CODE_ASSIST_MODELS = ("gemini-3-pro-preview", "gemini-3.7-flash", "claude-sonnet-4-5")
+_SIDE_CALLS: tuple[tuple[str, JsonObject], ...] = (
+    (
+        r"/v1internal:loadCodeAssist$",
+        {
+            "currentTier": {"id": "standard-tier", "name": "Gemini Code Assist"},
+            "cloudaicompanionProject": "simulated",
+            "allowedTiers": [],
+        },
+    ),
+    # Who has no quota for a model of Gemini 3 is thought to have no access to them.
+    (
+        r"/v1internal:retrieveUserQuota$",
+        {"buckets": [{"modelId": name, "remainingFraction": 1} for name in _CODE_ASSIST_MODELS]},
+    ),
+    (r"/v1internal:fetchAvailableModels$", {"models": {name: {} for name in _CODE_ASSIST_MODELS}}),
+    (r"/v1internal:\w+$", {}),
+)
+"""What Gemini CLI and Antigravity ask beside the model: with a tier and a project nobody is taken through a setup."""
+
 _CONVERSE_API = Api(
     r"/model/[^/]+/converse(?:-stream)?$",
     converse_wire(bedrock.STYLE),
     bedrock.RULES,
     model_of=_model_in_path,
     is_streaming=lambda body, path: path.endswith("-stream"),
+)
+_INVOKE_API = Api(
+    r"/model/[^/]+/invoke(?:-with-response-stream)?$",
+    invoke_wire(bedrock.INVOKE_STYLE),
+    bedrock.INVOKE_RULES,
+    model_of=_model_in_path,
+    is_streaming=lambda body, path: path.endswith("-stream"),
+    is_thinking=anthropic.is_thinking,
 )
 _OLLAMA_API = Api(
     r"/api/chat$",
@@ -74,7 +128,35 @@ _OLLAMA_API = Api(
     is_thinking=forbidden.ollama_thinks,
 )
 _DEEPSEEK_TOOLS = (presence.deepseek_tool_kinds, presence.deepseek_tool_choice)
+_GEMINI_RULES = (asking.gemini_tools_together, gemini.generate_is_signed, gemini.results_follow_code)
 _CLAUDE_RULES = (asking.claude_tool_kinds, asking.claude_sampling, asking.claude_results)
+
+
+def _published(publisher: str, api: Api) -> Api:
+    """An API under Vertex's addresses: with a project and a location, or in express mode with neither."""
+    place = r"^/v1(?:beta1)?(?:/projects/[^/]+/locations/[a-z0-9-]+)?/publishers/"
+    return api._replace(path=place + publisher + api.path)
+
+
+def _raw_predict() -> tuple[Api, Api]:
+    """Claude on Vertex: the address says the model, the body that it streams and whose version it is of."""
+    wire = messages_wire(anthropic.STYLE._replace(reply_id=lambda digits: f"msg_vrtx_01{digits[:22]}"))
+    api = Api(
+        r"/models/[^/:]+:(?:r|streamR)awPredict$",
+        wire,
+        (anthropic.vertex_members, *_CLAUDE_RULES, *anthropic.RULES),
+        model_of=_model_in_path,
+        reject=refusals.anthropic_error,
+        is_thinking=anthropic.is_thinking,
+    )
+    count = api._replace(
+        path=r"/models/count-tokens:rawPredict$",
+        rules=(*_CLAUDE_RULES, *anthropic.RULES),
+        model_of=lambda body, path: string(body.get("model")),
+        counts=lambda tokens: {"input_tokens": tokens},
+    )
+    return count, api
+
 
 _ROWS = (
     Simulator(
@@ -180,22 +262,51 @@ _ROWS = (
     ),
     Simulator(
         "bedrock",
-        "Bedrock Converse: Claude with signed reasoning; Nova and DeepSeek-R1, which want none back; gpt-oss",
+        "Bedrock: Converse, and InvokeModel for Claude, signed or not; Nova and DeepSeek-R1, which want none back",
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.amazon.nova-2-lite-v1:0", "openai.gpt-oss-120b-1:0"),
         reject=refusals.bedrock_error,
-        apis=(_CONVERSE_API,),
+        apis=(_CONVERSE_API, _INVOKE_API),
         is_thinking=bedrock.is_thinking,
-        profiles=("classic", "adaptive"),
+        profiles=("classic", "adaptive", "bound"),
     ),
     Simulator(
         "gemini",
-        "Gemini 3: signed function calls; generateContent with both stream framings, and the OpenAI-compatible API",
+        "Gemini 3: signed function calls; generateContent in both framings, Interactions, the OpenAI-compatible API",
         ("gemini-3-pro-preview", "gemini-3.7-flash"),
         reject=refusals.gemini_error,
         apis=(
-            *_generate(asking.gemini_tools_together, gemini.generate_is_signed, gemini.results_follow_code),
+            *_generate(*_GEMINI_RULES),
             _chat(chat_styles.GOOGLE, gemini.chat_is_signed, reject=refusals.gemini_chat_error),
+            Api(
+                r"/interactions$",
+                INTERACTIONS,
+                (interactions.previous_known, interactions.signatures_open, interactions.thoughts_lead_to_calls),
+            ),
         ),
+    ),
+    Simulator(
+        "code-assist",
+        "Code Assist and Antigravity: Gemini in an envelope, signed as Gemini 3; Claude with signed thoughts",
+        _CODE_ASSIST_MODELS,
+        reject=refusals.gemini_error,
+        apis=_code_assist(
+            code_assist.for_gemini(asking.gemini_tools_together),
+            code_assist.for_gemini(gemini.generate_is_signed),
+            code_assist.for_gemini(gemini.results_follow_code),
+            code_assist.claude_is_signed,
+        ),
+        others=_SIDE_CALLS,
+    ),
+    Simulator(
+        "vertex",
+        "Vertex AI: Gemini 3 and Claude under Vertex's addresses, each by its maker's rules",
+        ("gemini-3-pro-preview", "claude-sonnet-4-5@20250929", "claude-opus-4-8"),
+        reject=refusals.gemini_error,
+        apis=(
+            *(_published("google", api) for api in _generate(*_GEMINI_RULES)),
+            *(_published("anthropic", api) for api in _raw_predict()),
+        ),
+        profiles=("classic", "adaptive", "bound"),
     ),
     Simulator(
         "gemini-2.5",

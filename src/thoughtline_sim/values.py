@@ -21,13 +21,14 @@ Verdict = Literal["whole", "altered", "missing", "invented", "unknown", "none"]
 
 class HttpRequest(NamedTuple):
     """An HTTP request that was read whole, or one frame of a WebSocket behind the head of its upgrade. Header names are
-    in lower case."""
+    in lower case; `raw_path` has its escapes."""
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
+    raw_path: str = ""
 
     @property
     def is_websocket(self) -> bool:

@@ -55,6 +55,37 @@ CLAUDE_CODE = Program(
     lambda prompt: ["-p", "--continue", prompt, *_CLAUDE_CODE_TOOLS],
 )
 
+
+def _claude_code_on_bedrock(place: Place, task: Task) -> dict[str, str]:
+    return {
+        "CLAUDE_CODE_USE_BEDROCK": "1",
+        "CLAUDE_CODE_SKIP_BEDROCK_AUTH": "1",
+        "ANTHROPIC_BEDROCK_BASE_URL": task.base_url,
+        "AWS_REGION": "us-east-1",
+        "ANTHROPIC_AUTH_TOKEN": KEY,
+        "ANTHROPIC_MODEL": task.model,
+        "ANTHROPIC_SMALL_FAST_MODEL": task.model,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+
+def _claude_code_on_vertex(place: Place, task: Task) -> dict[str, str]:
+    return {
+        "CLAUDE_CODE_USE_VERTEX": "1",
+        "CLAUDE_CODE_SKIP_VERTEX_AUTH": "1",
+        "ANTHROPIC_VERTEX_BASE_URL": f"{task.base_url}/v1",
+        "ANTHROPIC_VERTEX_PROJECT_ID": "a-project",
+        "CLOUD_ML_REGION": "global",
+        "ANTHROPIC_AUTH_TOKEN": KEY,
+        "ANTHROPIC_MODEL": task.model,
+        "ANTHROPIC_SMALL_FAST_MODEL": task.model,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+
+
+CLAUDE_CODE_VERTEX = CLAUDE_CODE._replace(name="claude-code-vertex", settings=_claude_code_on_vertex)
+CLAUDE_CODE_BEDROCK = CLAUDE_CODE._replace(name="claude-code-bedrock", settings=_claude_code_on_bedrock)
+
 # With plugins on, Codex asks github.com and chatgpt.com for them. Seen of 0.166.0 on 2026-11-15.
 CODEX_CONFIG = """\
 model = "{task.model}"
@@ -93,6 +124,28 @@ CODEX = Program(
     lambda prompt: ["exec", "resume", "--last", "--skip-git-repo-check", prompt],
 )
 
+
+def _codex_socket_settings(place: Place, task: Task) -> dict[str, str]:
+    """A provider of its own, over a WebSocket."""
+    told = _codex_settings(place, task)
+    with (place.home / ".codex" / "config.toml").open("a") as file:
+        file.write("supports_websockets = true\n")
+    return told
+
+
+def _codex_built_in_settings(place: Place, task: Task) -> dict[str, str]:
+    """The built-in provider, which tries a WebSocket by itself."""
+    folder = place.home / ".codex"
+    folder.mkdir(exist_ok=True)
+    config = CODEX_CONFIG.partition("[model_providers.here]")[0].format(task=task)
+    named = f'openai_base_url = "{task.base_url}/v1"'
+    (folder / "config.toml").write_text(config.replace('model_provider = "here"', named))
+    return {"CODEX_API_KEY": KEY}
+
+
+CODEX_SOCKET = CODEX._replace(name="codex-socket", settings=_codex_socket_settings)
+CODEX_BUILT_IN = CODEX._replace(name="codex-built-in", settings=_codex_built_in_settings)
+
 # With its statistics on, Gemini CLI asks play.googleapis.com, again and again. Seen of 0.61.0 on 2026-11-15.
 GEMINI_CLI_CONFIG = """\
 {"security": {"auth": {"selectedType": "gemini-api-key"}}, "privacy": {"usageStatisticsEnabled": false}}
@@ -122,6 +175,25 @@ GEMINI_CLI = Program(
     _gemini_cli_settings,
     lambda prompt: ["--skip-trust", "--prompt", prompt, "--yolo"],
     lambda prompt: ["--skip-trust", "--resume", "latest", "--prompt", prompt, "--yolo"],
+)
+
+
+def _gemini_cli_login_settings(place: Place, task: Task) -> dict[str, str]:
+    """As after a login with Google, of which an access token is all that is left."""
+    folder = place.home / ".gemini"
+    folder.mkdir(exist_ok=True)
+    (folder / "settings.json").write_text(GEMINI_CLI_CONFIG.replace("gemini-api-key", "oauth-personal"))
+    return {
+        "CODE_ASSIST_ENDPOINT": task.base_url,
+        "GOOGLE_GENAI_USE_GCA": "true",
+        "GOOGLE_CLOUD_ACCESS_TOKEN": KEY,
+        "GEMINI_MODEL": task.model,
+    }
+
+
+# It asks Google whose token it is, and goes on without an answer.
+GEMINI_CLI_LOGIN = GEMINI_CLI._replace(
+    name="gemini-cli-login", settings=_gemini_cli_login_settings, elsewhere=("www.googleapis.com",)
 )
 
 

@@ -7,12 +7,13 @@ strips   only what a user sees goes back, and the calls: what frameworks over th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 import anthropic
 import openai
 from google import genai
 from google.genai import types
+from google.oauth2.credentials import Credentials
 
 Habit: TypeAlias = Literal["keeps", "strips"]
 Way: TypeAlias = Literal["whole", "streamed"]
@@ -202,6 +203,28 @@ class MessagesApp:
             return stream.get_final_message()
 
 
+class BedrockApp(MessagesApp):
+    """`anthropic`, its client of Bedrock, which signs what it sends."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        keys: Json = {
+            "aws_access_key": "AKIATHEAPPSOWNEXAMPL",
+            "aws_secret_key": "the-apps-own",
+            "aws_region": "eu-west-1",
+        }
+        self.client = cast(Any, anthropic.AnthropicBedrock(base_url=setup.base_url, max_retries=0, **keys))
+
+
+class VertexApp(MessagesApp):
+    """`anthropic`, its client of Vertex."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        where: Json = {"project_id": "a-project", "region": "us-east5", "access_token": KEY}
+        self.client = cast(Any, anthropic.AnthropicVertex(base_url=f"{setup.base_url}/v1", max_retries=0, **where))
+
+
 class GenerateApp:
     """`google-genai`."""
 
@@ -237,6 +260,16 @@ class GenerateApp:
         if self.setup.way == "whole":
             return _parts(self.client.models.generate_content(**settings))
         return [part for chunk in self.client.models.generate_content_stream(**settings) for part in _parts(chunk)]
+
+
+class VertexGenerateApp(GenerateApp):
+    """`google-genai` in its Vertex mode."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        options = types.HttpOptions(base_url=setup.base_url)
+        where: Json = {"project": "a-project", "location": "us-east5", "credentials": cast(Any, Credentials)(KEY)}
+        self.client = genai.Client(vertexai=True, http_options=options, **where)
 
 
 def _parts(answer: types.GenerateContentResponse) -> list[types.Part]:

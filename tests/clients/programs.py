@@ -1,7 +1,7 @@
 """Running a coding agent without a person: `agents.py` has a row for each.
 
 `make test-clients` installs them. Each run has a home of its own, and what it asks of anybody but the given address is
-caught by a proxy that answers nothing.
+caught by a proxy that refuses it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class Outcome(NamedTuple):
 
 
 class Trap:
-    """A proxy on loopback that hangs up, and remembers who was asked for."""
+    """A proxy on loopback that refuses, and remembers who was asked for. Whom it hung up on may try for ever: undici's
+    `fetch` does."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -112,6 +113,7 @@ class Trap:
             connection, _ = self._listener.accept()
             with connection:
                 self.asked.append(connection.recv(200).split(b"\r\n")[0].decode("latin-1"))
+                connection.sendall(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
 
 
 def run(program: Program, arguments: list[str], place: Place, task: Task) -> Outcome:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.clients.agents import (
     CLAUDE_CODE,
+    CLAUDE_CODE_BEDROCK,
+    CLAUDE_CODE_VERTEX,
     CLINE,
     CLINE_MESSAGES,
     CODEX,
@@ -48,6 +50,11 @@ ROWS = (
     Row(CLAUDE_CODE, "anthropic", "claude-sonnet-4-5", "classic"),
     Row(CLAUDE_CODE, "anthropic", "claude-opus-4-8", "adaptive"),
     Row(CLAUDE_CODE, "anthropic", "claude-opus-5-5", "bound"),
+    # each run asks for `/inference-profiles` first, which Bedrock has at another host: a 404 that it takes
+    Row(CLAUDE_CODE_BEDROCK, "bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "classic", refusals=2),
+    Row(CLAUDE_CODE_BEDROCK, "bedrock", "us.anthropic.claude-opus-4-8", "adaptive", refusals=2),
+    Row(CLAUDE_CODE_VERTEX, "vertex", "claude-sonnet-4-5@20250929", "classic"),
+    Row(CLAUDE_CODE_VERTEX, "vertex", "claude-opus-4-8", "adaptive"),
     Row(CLAUDE_CODE, "deepseek", "deepseek-v4-pro"),
     Row(CLAUDE_CODE, "kimi", "kimi-k2.6"),
     Row(CLAUDE_CODE, "minimax", "MiniMax-M3"),

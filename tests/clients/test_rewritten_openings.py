@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients.agents import GEMINI_CLI, QWEN_CODE
+from tests.clients.agents import GEMINI_CLI, GEMINI_CLI_LOGIN, QWEN_CODE
 from tests.clients.programs import Place, Program, Task, run
 from tests.clients.upstreams import Upstream, reach, start
 
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.programs
 
 ROWS = (
     (GEMINI_CLI, "gemini", "gemini-3-pro-preview", None),
+    (GEMINI_CLI_LOGIN, "code-assist", "gemini-3-pro-preview", None),
     (GEMINI_CLI, "deepseek", "deepseek-v4-pro", None),
     (GEMINI_CLI, "kimi", "kimi-k2.6", None),
     (GEMINI_CLI, "anthropic", "claude-opus-5-5", "bound"),
@@ -56,6 +57,30 @@ def test_a_task_with_tools(program: Program, simulator: str, model: str, profile
         assert after[2]
     assert "skip" not in str(after)
     assert place.trap.strangers(program) == []
+
+
+def test_ten_turns_after_a_login(place: Place) -> None:
+    """Gemini CLI in Code Assist's envelope: nine calls, one after the other, and every signature is back each time."""
+    turns = [f'think: Step {at}.|call: run_shell_command {{"command": "echo {at}"}}' for at in range(9)]
+    upstream = start("code-assist", None, "|---|".join([*turns, "think: That is all.|say: Nine steps."]))
+    task = Task(reach(upstream), "gemini-3-pro-preview")
+
+    outcome = run(GEMINI_CLI_LOGIN, GEMINI_CLI_LOGIN.begin("Take nine steps."), place, task)
+    assert (outcome.status, outcome.answer) == (0, "Nine steps."), outcome.remarks
+    assert upstream.refusals() == []
+    assert upstream.verdicts() == [["whole"] * before for before in range(10)]
+    assert place.trap.strangers(GEMINI_CLI_LOGIN) == []
+
+
+def test_what_a_login_loses_without_the_gateway(place: Place) -> None:
+    """At the provider itself, resumed, it has no signature left: a sentinel stands for each, which is none."""
+    upstream = start("code-assist", None, GEMINI_CLI_LOGIN.script(place.work))
+    task = Task(upstream.url, "gemini-3-pro-preview")
+    assert GEMINI_CLI_LOGIN.resume is not None
+    for words in (GEMINI_CLI_LOGIN.begin("Write a note and look at it."), GEMINI_CLI_LOGIN.resume("Now a copy.")):
+        outcome = run(GEMINI_CLI_LOGIN, words, place, task)
+        assert outcome.status == 0, outcome.remarks
+    assert _thoughts(upstream, 3)[:2] == [[], []]
 
 
 def _thoughts(upstream: Upstream, request: int) -> list[list[str]]:

@@ -57,6 +57,8 @@ WORDS: dict[FormatName, dict[int, str]] = {
         503: "ServiceUnavailableException",
     },
 }
+WORDS["gemini_code_assist"] = WORDS["gemini_interactions"] = WORDS["gemini_generate"]
+WORDS["bedrock_invoke"] = WORDS["bedrock_converse"]
 ROWS = [(name, status, word) for name, words in WORDS.items() for status, word in words.items()]
 
 

@@ -26,7 +26,13 @@ requests = pytest.mark.parametrize("case", REQUESTS, ids=name_of)
 responses = pytest.mark.parametrize("case", RESPONSES, ids=name_of)
 streams = pytest.mark.parametrize("case", STREAMS, ids=name_of)
 
-LIST_MEMBER = {"openai_responses": "input", "gemini_generate": "contents"}
+LIST_MEMBER = {
+    "openai_responses": "input",
+    "gemini_generate": "contents",
+    "gemini_code_assist": "contents",
+    "gemini_interactions": "input",
+}
+INSIDE = {"gemini_code_assist": "request"}
 
 
 def bodies_of(case: WireCase) -> BodyCodec:
@@ -41,6 +47,19 @@ def request_of(case: WireCase) -> tuple[bytes, Transcript]:
 def reply_of(case: WireCase) -> tuple[bytes, Reply]:
     body = case.bytes_of("response.json") or b""
     return body, bodies_of(case).decode_response(body, case.dialect)
+
+
+def list_path(case: WireCase, body: bytes) -> tuple[str, ...]:
+    """Where the conversation stands in a body."""
+    member, outer = LIST_MEMBER.get(case.format.name, "messages"), INSIDE.get(case.format.name, "")
+    return (outer, member) if outer in json_of(body) else (member,)
+
+
+def value_at(body: bytes, path: tuple[str, ...]) -> Any:
+    value: Any = json_of(body)
+    for step in path:
+        value = value.get(step)
+    return value
 
 
 def touched(transcript: Transcript) -> Transcript:
@@ -113,13 +132,13 @@ def test_response_made_from_nothing_says_the_same(case: WireCase) -> None:
 def test_an_edit_changes_its_turn_and_nothing_else(case: WireCase) -> None:
     """Text added to one assistant turn: every byte before and after that turn stays."""
     body, transcript = request_of(case)
-    member = LIST_MEMBER.get(case.format.name, "messages")
     for position, turn in enumerate(transcript.turns):
         if turn.role != "assistant" or turn.at < 0:
             continue
         edited = transcript.with_items(position, (*turn.items, Text("added by the test")))
         encoded = bodies_of(case).encode_request(edited, case.dialect)
-        first, last = span_at(body, (member, turn.at)), span_at(body, (member, turn.at + turn.spans - 1))
+        path = list_path(case, body)
+        first, last = span_at(body, (*path, turn.at)), span_at(body, (*path, turn.at + turn.spans - 1))
         assert first is not None
         assert last is not None
         assert encoded.startswith(body[: first[0]])
@@ -131,13 +150,13 @@ def test_an_edit_changes_its_turn_and_nothing_else(case: WireCase) -> None:
 def test_a_turn_taken_out_leaves_the_others(case: WireCase) -> None:
     """Without one of its turns the request has all the other elements, each with its own bytes."""
     body, transcript = request_of(case)
-    member = LIST_MEMBER.get(case.format.name, "messages")
+    path = list_path(case, body)
     for position, turn in enumerate(transcript.turns):
-        if turn.at < 0 or not isinstance(json_of(body).get(member), list):
+        if turn.at < 0 or not isinstance(value_at(body, path), list):
             continue
         rest = transcript.with_turns(transcript.turns[:position] + transcript.turns[position + 1 :])
         encoded = bodies_of(case).encode_request(rest, case.dialect)
-        before, after = json_of(body)[member], json_of(encoded)[member]
+        before, after = value_at(body, path), value_at(encoded, path)
         assert after == before[: turn.at] + before[turn.at + turn.spans :]
 
 

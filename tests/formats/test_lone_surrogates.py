@@ -19,7 +19,7 @@ from thoughtline.values.items import Text
 ROWS = list(FORMATS.values())
 CUT = "the output was cut here: \ud83d"
 
-BODIES = {
+BODIES: dict[str, dict[str, object]] = {
     "openai_chat": {"messages": [{"role": "user", "content": CUT}, {"role": "assistant", "content": "Yes."}]},
     "openai_responses": {
         "input": [
@@ -31,6 +31,12 @@ BODIES = {
     "gemini_generate": {
         "contents": [{"role": "user", "parts": [{"text": CUT}]}, {"role": "model", "parts": [{"text": "Yes."}]}]
     },
+    "gemini_interactions": {
+        "input": [
+            {"type": "user_input", "content": [{"type": "text", "text": CUT}]},
+            {"type": "model_output", "content": [{"type": "text", "text": "Yes."}]},
+        ]
+    },
     "ollama_chat": {"messages": [{"role": "user", "content": CUT}, {"role": "assistant", "content": "Yes."}]},
     "bedrock_converse": {
         "messages": [
@@ -39,6 +45,10 @@ BODIES = {
         ]
     },
 }
+
+
+BODIES["gemini_code_assist"] = {"model": "m", "request": BODIES["gemini_generate"]}
+BODIES["bedrock_invoke"] = {"anthropic_version": "bedrock-2023-05-31", **BODIES["anthropic_messages"]}
 
 
 def name_of(row: Wire) -> str:

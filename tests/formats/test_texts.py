@@ -32,6 +32,7 @@ BODIES: dict[FormatName, Json] = {
     "ollama_chat": {"message": {"thinking": "no", "content": "words"}},
     "bedrock_converse": {"output": {"message": {"content": [{"reasoningContent": {}}, {"text": "words"}]}}},
 }
+BODIES["bedrock_invoke"] = BODIES["anthropic_messages"]
 EVENTS: dict[str, tuple[FormatName, Json]] = {
     "chat": ("openai_chat", {"choices": [{"index": 1, "delta": {"reasoning_content": "no", "content": "words"}}]}),
     "chat, parts": ("openai_chat", {"choices": [{"delta": {"content": [{"type": "text", "text": "words"}]}}]}),

@@ -70,7 +70,9 @@ def forget_everything(body: Body, format: FormatName) -> None:
     match format:
         case "openai_responses":
             body["input"] = [element for element in body["input"] if element.get("type") != "reasoning"]
-        case "gemini_generate":
+        case "gemini_interactions":
+            body["input"] = [step for step in body["input"] if step["type"] != "thought"]
+        case "gemini_generate" | "gemini_code_assist":
             for content in body["contents"]:
                 content["parts"] = [
                     _without(part, "thoughtSignature") for part in content["parts"] if not _is_thought(part)
@@ -118,4 +120,4 @@ class Forgetful(Dialogue):
     def outgoing(self) -> Body:
         body = copy.deepcopy(self.body)
         self._change(body, self.case.format)
-        return body
+        return self.as_sent(body)

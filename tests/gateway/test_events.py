@@ -232,9 +232,9 @@ class Neighbours:
         for bus in self.buses:
             bus.open()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         for bus in self.buses:
-            bus.close()
+            await bus.close()
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ async def test_a_reset_reaches_everybody(directory: str) -> None:
     some.buses[1].reset_counts()
     await _until(lambda: all(bus.counts == StoreCounts() for bus in some.buses))
     assert [bus.counts for bus in some.buses] == [StoreCounts()] * 3
-    some.close()
+    await some.close()
 
 
 async def test_a_worker_that_died_is_cleared_away(directory: str) -> None:
@@ -269,7 +269,7 @@ async def test_a_worker_that_died_is_cleared_away(directory: str) -> None:
     some.buses[1].flush()
     assert (await asyncio.wait_for(listener.next(), 10)).id == "r1"
     assert len(os.listdir(directory)) == 2
-    some.close()
+    await some.close()
 
 
 async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory: str) -> None:
@@ -293,7 +293,7 @@ async def test_a_neighbour_that_does_not_read_loses_lines_and_is_told(directory:
         some.buses[0].say()
     assert received + listener.lost == total
     assert listener.lost > 0
-    some.close()
+    await some.close()
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
@@ -316,7 +316,7 @@ async def test_no_directory_no_bus(tmp_path: Path) -> None:
         journal.publish(row(1))
         assert (await listener.next()).id == "r1"
         bus.reset_counts()
-        bus.close()
+        await bus.close()
 
 
 async def test_what_is_no_message_is_ignored(directory: str) -> None:
@@ -325,7 +325,7 @@ async def test_what_is_no_message_is_ignored(directory: str) -> None:
     for message in (b"", b"{", b"[]", b'{"worker": 1}', b"\xff"):
         some.buses[0]._hear(message)
     assert some.buses[0].counts == StoreCounts()
-    some.close()
+    await some.close()
 
 
 async def _until(holds: Callable[[], bool]) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from thoughtline.gateway import shared_counts
 from thoughtline.gateway.client_keys import ClientKey
+from thoughtline.gateway.fleet_counts import AskedFact, FleetCounts
 from thoughtline.gateway.limits import KeyLimits, LimitCounts, OwnCounts
 from thoughtline.gateway.shared_counts import FILE, SharedCounts
 from thoughtline.values.errors import Declined
@@ -46,8 +47,47 @@ def workers() -> Iterator[list[LimitCounts]]:
             yield counts
 
 
+class Replica:
+    """One of several on a shared store, where what each says is heard at once."""
+
+    def __init__(self, own: FleetCounts, everybody: list[FleetCounts]) -> None:
+        self._own, self._everybody, self._now = own, everybody, 0.0
+
+    def take(self, key: str, per_minute: int, now: float) -> float:
+        self._now = now
+        wait = self._own.take(key, per_minute, now)
+        self._tell()
+        return wait
+
+    def begin(self, key: str, most: int) -> bool:
+        has_room = self._own.begin(key, most)
+        self._tell()
+        return has_room
+
+    def end(self, key: str) -> None:
+        self._own.end(key)
+        self._tell()
+
+    def close(self) -> None:
+        self._own.close()
+
+    def _tell(self) -> None:
+        facts = self._own.news()
+        for other in self._everybody:
+            if other is not self._own:
+                other.hear(str(id(self)), facts, self._now)
+                other.clean(self._now)
+
+
+@contextlib.contextmanager
+def replicas() -> Iterator[list[LimitCounts]]:
+    """Three on a shared store."""
+    everybody = [FleetCounts() for _ in range(3)]
+    yield [Replica(own, everybody) for own in everybody]
+
+
 Make = Callable[[], AbstractContextManager[list[LimitCounts]]]
-whoever = pytest.mark.parametrize("make", [alone, workers])
+whoever = pytest.mark.parametrize("make", [alone, workers, replicas])
 
 
 @whoever
@@ -173,3 +213,28 @@ def test_where_the_file_cant_be_used_each_counts_for_itself(tmp_path: Path, capl
                 counts.end("a")
                 assert counts.begin("a", 1)
     assert [record.message.partition(":")[0] for record in caplog.records] == ["workers count each for itself"] * 2
+
+
+def test_one_that_comes_later_hears_everything() -> None:
+    """All that was let in within the last minute, once, and the streams that are open."""
+    old, new = FleetCounts(), FleetCounts()
+    for at in (0.0, 50.0, 50.2, 70.0):
+        assert old.take("a", 9, at) == 0
+    assert old.begin("a", 2)
+    for _ in range(2):
+        new.forget("old")
+        new.hear("old", old.everything(100.0), 100.0)
+    assert [new.take("a", 4, 100.0) == 0, new.take("a", 4, 100.0) == 0] == [True, False]
+    assert [new.begin("a", 2), new.begin("a", 2)] == [True, False]
+    assert old.news() == []
+
+
+def test_one_that_hears_nobody_takes_its_share() -> None:
+    """The limit by how many they were, and one at least; what they let in is not known any more."""
+    counts = FleetCounts()
+    counts.hear("other", [AskedFact("a", 0.0, 5)], 0.0)
+    counts.hear_nobody(3)
+    assert [counts.take("a", 6, 1.0) == 0 for _ in range(3)] == [True, True, False]
+    assert [counts.begin("a", 2), counts.begin("a", 2)] == [True, False]
+    counts.hear_all()
+    assert [counts.take("a", 6, 2.0) == 0 for _ in range(5)] == [True] * 4 + [False]

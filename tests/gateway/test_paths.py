@@ -102,14 +102,19 @@ def test_probes(path: str) -> None:
         assert (response.status_code, response.content) == (200, b"")
 
 
-@pytest.mark.parametrize("path", ["/v1/responses", "/openai/v1/responses", "/responses"])
-def test_a_websocket(path: str) -> None:
-    """Codex falls back at once on 426."""
-    headers = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-key": "aaaaaaaaaaaaaaaaaaaaaa=="}
+@pytest.mark.parametrize(
+    ("path", "status"), [("/v1/responses", 101), ("/responses", 101), ("/v1/chat/completions", 426)]
+)
+def test_a_websocket(path: str, status: int) -> None:
+    """Where there is none, a client falls back at once on 426."""
+    headers = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA=="}
     headers |= {"sec-websocket-version": "13", "openai-beta": "responses_websockets=2026-02-06"}
     with running({}) as gateway:
         response = HTTP.get(gateway.url + path, headers=headers)
-        assert (response.status_code, response.headers["upgrade"]) == (426, "HTTP/1.1")
+        assert (response.status_code, response.headers["upgrade"]) == (
+            status,
+            {101: "websocket", 426: "HTTP/1.1"}[status],
+        )
 
 
 LIMITED = Settings(server=ServerSettings(max_body_bytes=1000))

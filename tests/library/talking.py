@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.clients.upstreams import Upstream, start
 
 MODEL = "deepseek-v4-pro"
@@ -19,7 +21,10 @@ OPENING = "\n".join(
 ANSWER = "It is warm."
 RESULT = "21 degrees"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-TOOL = {"type": "function", "function": {"name": "weather", "description": "The weather.", "parameters": SCHEMA}}
+TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {"name": "weather", "description": "The weather.", "parameters": SCHEMA},
+}
 
 
 def deepseek() -> Upstream:
@@ -32,8 +37,10 @@ def check_whole(upstream: Upstream, answer: str) -> None:
     assert answer == ANSWER
     assert upstream.refusals() == []
     assert upstream.verdicts() == [["whole"] * turns for turns in range(TURNS)]
+    assert len(upstream.watched.seen) == TURNS
 
 
-def check_refused(upstream: Upstream) -> None:
+def check_refused(upstream: Upstream, words: str = "must be passed back") -> None:
     """The second request came without what was thought, and was refused for it."""
-    assert any("must be passed back" in refusal for refusal in upstream.refusals())
+    assert words in upstream.refusals()[0]
+    assert [seen.status for seen in upstream.watched.seen[:2]] == [200, 400]

@@ -58,11 +58,15 @@ def restored(body: bytes) -> list[str]:
 
 
 class Answer:
-    """What a server says: pieces of a body, sent one by one. `cut`: it then breaks off."""
+    """What a server says: pieces of a body, sent one by one. `stalls`: it then says nothing more, as long as it is
+    listened to."""
 
-    def __init__(self, *pieces: bytes, status: int = 200, kind: str = "application/json", **headers: str) -> None:
+    def __init__(
+        self, *pieces: bytes, status: int = 200, kind: str = "application/json", stalls: bool = False, **headers: str
+    ) -> None:
         self.pieces = pieces
         self.status = status
+        self.stalls = stalls
         self.headers = {"content-type": kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
 
 
@@ -90,6 +94,9 @@ class Told:
         await send({"type": "http.response.start", "status": answer.status, "headers": head})
         for piece in answer.pieces:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if answer.stalls:
+            await receive()  # that whoever asked has left
+            return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import httpx
 import pytest
 
+from tests.clients.upstreams import start
 from tests.line.asking import CALL, HEADERS, MESSAGE, PATH, RESULT, THOUGHT, USER, request, whole
 from thoughtline import Line
 from thoughtline.formats import FORMATS
@@ -58,6 +60,84 @@ def test_no_seal_goes_to_another_maker(line: Line, to: str) -> None:
     given = json.dumps(line.translate_history(SEALED, to=to))
     assert THOUGHT in given
     assert "c2VhbA" not in given
+
+
+def test_a_seal_of_the_same_format_may_be_anothers(line: Line) -> None:
+    """Other makers speak Anthropic's format too, and a history does not say whose it is: text goes along, no seal."""
+    given = line.translate_history(SEALED, to="anthropic/claude-opus-4-8")
+    assert THOUGHT in json.dumps(given["system"])
+    assert "thinking" not in json.dumps(given["messages"])
+    assert "c2VhbA" not in json.dumps(given)
+
+
+KIMIS = [{**CALL, "id": f"functions.weather:{number}"} for number in (0, 1)]
+HISTORIES: dict[str, list[Any]] = {
+    "chat": [
+        USER,
+        {"role": "assistant", "content": "", "reasoning_content": THOUGHT, "tool_calls": KIMIS},
+        *({"role": "tool", "tool_call_id": call["id"], "content": "sunny"} for call in KIMIS),
+    ],
+    "Messages": SEALED,
+    "Gemini": [
+        {"role": "user", "parts": [{"text": "How is the weather?"}]},
+        {
+            "role": "model",
+            "parts": [
+                {"text": THOUGHT, "thought": True},
+                {"functionCall": {"name": "weather", "args": {}}, "thoughtSignature": "c2VhbA=="},
+                {"functionCall": {"name": "weather", "args": {"city": "Rome"}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "weather", "response": {"is": how}}} for how in ("sunny", "wet")],
+        },
+    ],
+    "Responses": [
+        {"type": "message", "role": "user", "content": "How is the weather?"},
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": THOUGHT}],
+            "encrypted_content": "c2VhbA==",
+        },
+        {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "weather", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "sunny"},
+    ],
+}
+"""Two calls where the format can have them, with the ids that their makers give: long ones, odd ones, none."""
+
+CHAT_TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+STRICT: dict[str, tuple[str | None, str, dict[str, Any]]] = {
+    "anthropic/claude-opus-4-8": (
+        "adaptive",
+        "/v1/messages",
+        {"max_tokens": 99, "tools": [{"name": "weather", "input_schema": {"type": "object"}}]},
+    ),
+    "openai/gpt-5.1": (None, "/v1/responses", {"tools": [{"type": "function", "name": "weather"}]}),
+    "gemini/gemini-3-pro-preview": (
+        None,
+        "/v1beta/models/gemini-3-pro-preview:generateContent",
+        {"tools": [{"functionDeclarations": [{"name": "weather"}]}]},
+    ),
+    "deepseek/deepseek-v4-pro": (None, PATH, {"tools": [CHAT_TOOL]}),
+    "kimi/kimi-k2.6": (None, PATH, {"tools": [CHAT_TOOL]}),
+}
+
+
+@pytest.mark.parametrize("to", STRICT)
+async def test_a_strict_provider_accepts_it(line: Line, to: str) -> None:
+    """In the middle of a model's calls: their ids and results are as the other format has them."""
+    profile, path, more = STRICT[to]
+    provider, model = to.split("/")
+    upstream = start(provider, profile)
+    headers = dict.fromkeys(("authorization", "x-api-key", "x-goog-api-key"), "Bearer k")
+    async with httpx.AsyncClient(base_url=upstream.url, headers=headers) as client:
+        for name, history in HISTORIES.items():
+            given = await line.atranslate_history(history, to=to)
+            assert THOUGHT in json.dumps(given), name
+            answer = await client.post(path, json={"model": model, **more, **given})
+            assert answer.status_code == 200, (name, answer.text)
 
 
 def test_what_the_history_lost_comes_from_the_store(line: Line) -> None:

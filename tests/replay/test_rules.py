@@ -243,7 +243,11 @@ def test_every_rule_explains_itself() -> None:
     ("body", "provider", "expected"),
     [
         ({"contents": []}, "", "gemini_generate"),
+        ({"contents": [], "generation_config": {}}, "", "gemini_generate"),
+        ({"model": "m", "request": {"contents": []}}, "", "gemini_code_assist"),
         ({"input": "hi"}, "", "openai_responses"),
+        ({"input": "hi", "generation_config": {}}, "", "gemini_interactions"),
+        ({"input": [{"type": "user_input"}]}, "", "gemini_interactions"),
         ({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]}, "", "anthropic_messages"),
         ({"messages": []}, "anthropic", "anthropic_messages"),
         ({"messages": [], "inferenceConfig": {}}, "", "bedrock_converse"),

@@ -33,6 +33,26 @@ def write(tmp_path: Path) -> Path:
     return tmp_path / "thoughtline.toml"
 
 
+def test_vertex_beside_gemini(write: Path) -> None:
+    """They are two providers. What signs has credentials, whether or not settings name them."""
+    text = """
+    [providers.gemini]
+    api_key = "k"
+    [providers.vertex]
+    base_url = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5"
+    [providers.bedrock]
+    auth = "aws"
+    """
+    found = loaded(write, text).providers
+    assert found["gemini"].api_keys == ("k",)
+    assert found["vertex"].is_located
+    assert (found["vertex"].formats, found["vertex"].api_keys) == (("gemini_generate", "anthropic_messages"), ())
+    assert found["bedrock"].api_keys == ("chain",)
+    assert found["bedrock"].has_secrets
+    with pytest.raises(SettingsError, match="no AWS credentials"):
+        loaded(write, '[providers.bedrock]\nauth = "aws"\napi_key = "sk-some-other-key"')
+
+
 # --- nothing at all --------------------------------------------------------------------------------------------------
 
 
@@ -338,6 +358,43 @@ def test_no_hosts(write: Path, written: str) -> None:
     assert "server.hosts" in refused(write, f"[server]\nhosts = {written}")[0]
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ('["https://App.Example/", "http://localhost:5173"]', ("https://app.example", "http://localhost:5173")),
+        (
+            '["https://a.example:443", "http://a.example:80", "http://[::1]:3000"]',
+            ("https://a.example", "http://a.example", "http://[::1]:3000"),
+        ),
+        ('["chrome-extension://abc", "tauri://localhost"]', ("chrome-extension://abc", "tauri://localhost")),
+        ("[]", ()),
+        ('"${NAMES}"', ("https://one.example", "https://two.example")),
+    ],
+)
+def test_origins(write: Path, written: str, meant: tuple[str, ...]) -> None:
+    """As browsers name them."""
+    environment = {"NAMES": "https://one.example, https://two.example"}
+    assert loaded(write, f"[server]\ncors = {written}", environment).server.cors == meant
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '["*"]',
+        '["null"]',
+        '["app.example"]',
+        '["https://*.example"]',
+        '["https://a/b"]',
+        '["https://u@a"]',
+        '[""]',
+        "true",
+    ],
+)
+def test_no_origins(write: Path, written: str) -> None:
+    """No pattern, no path: what is listed is one site each."""
+    assert "server.cors" in refused(write, f"[server]\ncors = {written}")[0]
+
+
 # --- variables -------------------------------------------------------------------------------------------------------
 
 VARIABLES = [
@@ -376,7 +433,7 @@ def test_a_variable_that_is_not_set(write: Path) -> None:
         "thoughtline.toml:2: providers.kimi.api_key: the variable TWO is not set (set TWO, or write ${TWO:-default})",
         "thoughtline.toml:6: providers.kimi.auth: a variable has a name (write ${NAME}, ${NAME:-default}, $$ for $)",
         "thoughtline.toml:6: providers.kimi.auth: there is no such word (known: bearer, x-api-key, x-goog-api-key, "
-        "api-key, query, none)",
+        "api-key, query, aws, none)",
     ]
 
 
@@ -431,7 +488,10 @@ def test_mistakes_in_the_environment(write: Path) -> None:
     ]
 
 
-CLIENT_FORMATS = ("openai_chat", "openai_responses", "anthropic_messages", "gemini_generate", "ollama_chat")
+CLIENT_FORMATS = (
+    *("openai_chat", "openai_responses", "anthropic_messages"),
+    *("gemini_generate", "gemini_code_assist", "gemini_interactions", "ollama_chat"),
+)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ GENERATE = "/v1beta/models/{model}:generateContent"
 STREAM_SSE = "/v1beta/models/{model}:streamGenerateContent?alt=sse"
 STREAM_ARRAY = "/v1beta/models/{model}:streamGenerateContent"
 CONVERSE = "/model/{model}/converse"
+INVOKE = "/model/{model}/invoke"
 ENABLED = {"thinking": {"type": "enabled", "budget_tokens": 2048}, "max_tokens": 8000}
 NO_STORE = {"store": False, "include": ["reasoning.encrypted_content"], "reasoning": {"summary": "auto"}}
 
@@ -58,8 +59,24 @@ def converse(model: str, dialect: Dialect, fields: Body) -> Case:
     return Case("bedrock", "bedrock_converse", CONVERSE, model, dialect, None, extra, CONVERSE + "-stream")
 
 
+def invoke(model: str, profile: str | None, **extra: Any) -> Case:
+    extra = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 8000, **extra}
+    path = INVOKE + "-with-response-stream"
+    return Case("bedrock", "bedrock_invoke", INVOKE, model, providers.ANTHROPIC, profile, extra, path)
+
+
 def generate(simulator: str, model: str, stream_path: str) -> Case:
     return Case(simulator, "gemini_generate", GENERATE, model, providers.GEMINI, None, {}, stream_path)
+
+
+def code_assist(model: str, dialect: Dialect, **extra: Any) -> Case:
+    path = "/v1internal:generateContent"
+    stream_path = "/v1internal:streamGenerateContent?alt=sse"
+    return Case("code-assist", "gemini_code_assist", path, model, dialect, None, extra, stream_path)
+
+
+def interactions(model: str, **extra: Any) -> Case:
+    return Case("gemini", "gemini_interactions", "/v1beta/interactions", model, providers.INTERACTIONS, extra=extra)
 
 
 def messages(simulator: str, path: str, model: str, dialect: Dialect, profile: str | None, **extra: Any) -> Case:
@@ -70,6 +87,7 @@ def responses(simulator: str, model: str, dialect: Dialect, **extra: Any) -> Cas
     return Case(simulator, "openai_responses", "/v1/responses", model, dialect, None, extra)
 
 
+THINKS = {"thinkingConfig": {"thinkingBudget": 2048, "includeThoughts": True}}
 BOUND = {"thinking": {"type": "adaptive"}}
 CASES: tuple[Case, ...] = (
     chat("deepseek-v3.2", "deepseek-reasoner", providers.DEEPSEEK),
@@ -90,10 +108,15 @@ CASES: tuple[Case, ...] = (
     messages("anthropic", "/v1/messages", "claude-opus-5-5", providers.ANTHROPIC, "bound", **BOUND),
     converse("us.anthropic.claude-sonnet-4-5", providers.BEDROCK_CLAUDE, ENABLED),
     converse("openai.gpt-oss-120b", providers.BEDROCK_PLAIN, {}),
+    invoke("us.anthropic.claude-sonnet-4-5", None, **ENABLED),
+    invoke("us.anthropic.claude-opus-5-5", "bound", **BOUND),
     generate("gemini", "gemini-3-pro-preview", STREAM_SSE),
     generate("gemini", "gemini-3.7-flash", STREAM_ARRAY),
     chat("gemini", "gemini-3-pro-preview", providers.GOOGLE_CHAT),
     generate("gemini-2.5", "gemini-2.5-pro", STREAM_SSE),
+    code_assist("gemini-3-pro-preview", providers.GEMINI),
+    code_assist("claude-sonnet-4-5", providers.ANTIGRAVITY_CLAUDE, generationConfig=THINKS),
+    interactions("gemini-3-pro-preview", store=False, generation_config={"thinking_summaries": "auto"}),
     responses("openai", "gpt-5.1", providers.OPENAI_RESPONSES, **NO_STORE),
     responses("openai", "gpt-5.1-stored", providers.OPENAI_RESPONSES, store=True),
     chat("openai", "gpt-5.1", providers.NO_REASONING),
@@ -222,6 +245,28 @@ WIRES: dict[str, Wire] = {
         _chat_results,
     ),
 }
+WIRES["bedrock_invoke"] = WIRES["anthropic_messages"]
+
+WIRES["gemini_interactions"] = Wire(
+    WIRES["openai_responses"].tools,
+    lambda text: {"type": "user_input", "content": [{"type": "text", "text": text}]},
+    lambda whole: whole["steps"],
+    lambda whole: [Call(step["id"], step["name"]) for step in whole["steps"] if step["type"] == "function_call"],
+    lambda calls: [
+        {"type": "function_result", "call_id": call.id, "name": call.name, "result": "21 degrees"} for call in calls
+    ],
+    "input",
+)
+GENERATES = WIRES["gemini_generate"]
+WIRES["gemini_code_assist"] = GENERATES._replace(
+    echo=lambda whole: GENERATES.echo(whole["response"]), calls=lambda whole: GENERATES.calls(whole["response"])
+)
+
+
+def enveloped(body: Body) -> Body:
+    """A request of Gemini's in Code Assist's envelope."""
+    inner = {name: value for name, value in body.items() if name != "model"}
+    return {"model": body["model"], "project": "p-1", "user_prompt_id": "prompt-1", "request": inner}
 
 
 # Fields that go back even if the turn had nothing in them. A stream of such a turn amounts to no reasoning, and the
@@ -259,7 +304,10 @@ class Dialogue:
 
     def outgoing(self) -> Body:
         """The request as this client sends it: all that it knows."""
-        return self.body
+        return self.as_sent(self.body)
+
+    def as_sent(self, body: Body) -> Body:
+        return enveloped(body) if self.case.format == "gemini_code_assist" else body
 
     def path(self, *, is_streaming: bool = False) -> str:
         case = self.case

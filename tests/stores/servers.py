@@ -43,6 +43,11 @@ class Valkey:
     def url(self) -> str:
         return f"redis{'-cluster' if self._cluster else ''}://127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         options = {"port": self.port, "bind": "127.0.0.1", "dir": self._folder, "save": ""}
         options |= {"appendonly": "yes", "appendfsync": "always"}
@@ -94,6 +99,11 @@ class Postgres:
     @property
     def url(self) -> str:
         return str(self._server.get_uri())
+
+    @property
+    def pid(self) -> int:
+        """Of the process that starts all others."""
+        return int((Path(self._server.pgdata) / "postmaster.pid").read_text().split()[0])
 
     @property
     def programs(self) -> Path:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.stores.places import START, TRUST, Place, found, lineage, turn, visible
+from tests.stores.places import SETTINGS, START, TRUST, Place, found, lineage, turn, visible
 from thoughtline.stores import Filter
+from thoughtline.stores.durable import DurableStore
 
 
 async def test_another_process_finds_what_was_saved(shared: Place) -> None:
@@ -73,3 +74,20 @@ async def test_opening_at_once_is_safe(shared: Place) -> None:
     assert (await stores[0].stats()).total_entries == 8
     for store in stores:
         await store.close()
+
+
+async def test_one_of_several_cleans(durable: Place) -> None:
+    """In the background, what one does nobody does again for a while; files of one machine are cleaned by each."""
+    one, two = await durable.open(), await durable.open()
+    assert isinstance(one, DurableStore)
+    assert isinstance(two, DurableStore)
+    await one.save([turn(1)])
+    durable.clock.advance(SETTINGS.ttl_seconds + 1)
+    assert await one._take_turn(durable.clock(), 60, if_free=True)
+    is_shared = not durable.url.startswith("sqlite")
+    assert await two.clean_in_turn() == (0 if is_shared else 1)
+    assert await two.clean() == (1 if is_shared else 0)
+    assert await two._take_turn(durable.clock(), 0.001, if_free=False)
+    durable.clock.advance(1)
+    while not await one._take_turn(durable.clock(), 60, if_free=True):  # a server that has its own clock
+        pass

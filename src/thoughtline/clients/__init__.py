@@ -53,6 +53,7 @@ CLIENTS: tuple[Client, ...] = (
     terminal.OPENCODE,
     terminal.KILO,
     terminal.GEMINI_CLI,
+    terminal.GEMINI_CLI_LOGIN,
     terminal.QWEN_CODE,
     terminal.CONTINUE,
     terminal.AIDER,

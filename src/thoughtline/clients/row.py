@@ -12,6 +12,7 @@ CHAT: FormatName = "openai_chat"
 RESPONSES: FormatName = "openai_responses"
 MESSAGES: FormatName = "anthropic_messages"
 GEMINI: FormatName = "gemini_generate"
+CODE_ASSIST: FormatName = "gemini_code_assist"
 
 SHELL = "In the shell that starts it:"
 

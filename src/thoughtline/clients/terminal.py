@@ -5,7 +5,7 @@ Settings and habits were seen of the running programs, or read in their makers' 
 
 from __future__ import annotations
 
-from thoughtline.clients.row import CHAT, GEMINI, MESSAGES, RESPONSES, SHELL, Client, SetupStep
+from thoughtline.clients.row import CHAT, CODE_ASSIST, GEMINI, MESSAGES, RESPONSES, SHELL, Client, SetupStep
 
 CLAUDE_CODE = Client(
     "claude-code",
@@ -35,6 +35,7 @@ export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
         "For a model that it does not know it assumes a context of a million tokens, and compacts too late. "
         "`CLAUDE_CODE_MAX_CONTEXT_TOKENS` says the real size; `--context` puts it here.",
         "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
+        "Its modes for Bedrock and Vertex: [what to set](gateway.md#bedrock-and-vertex).",
     ),
     tried="2.1.325, by `make test-clients`",
     agents=("claude-cli/", "claude-code/"),
@@ -70,7 +71,8 @@ wire_api = "responses"
         'It speaks Responses only: `wire_api = "chat"` is refused at start.',
         "Without `model_reasoning_effort` it asks models that it does not know for no effort at all.",
         "Where a provider knows function tools only, as DeepSeek does, the gateway leaves `web_search` out.",
-        "With `openai_base_url` and the built-in provider it tries a websocket first, then goes on over HTTP.",
+        "With `supports_websockets = true` it asks over a WebSocket and sends only what is new; the built-in provider, "
+        "told by `openai_base_url`, does so by itself.",
         "It warns that it has no metadata for the model; that is no error.",
     ),
     tried="0.166.0, by `make test-clients`",
@@ -217,6 +219,21 @@ export GEMINI_MODEL=<model>
     ),
     tried="0.61.0, by `make test-clients`",
     agents=("geminicli/", "gemini-cli/"),
+)
+
+GEMINI_CLI_LOGIN = Client(
+    "gemini-cli-login",
+    "Gemini CLI, logged in with Google",
+    ("code-assist", "gemini-code-assist"),
+    formats=(CODE_ASSIST,),
+    provider="code-assist",
+    steps=(SetupStep(SHELL, "shell", "export CODE_ASSIST_ENDPOINT=<base>"),),
+    habit="As Gemini CLI; sends thoughts, if it has any, as words that end in `[Thought: true]`.",
+    notes=(
+        "Log in as ever (`/auth`): your token goes to Google through the gateway, which needs no key of its own.",
+        "No `/v1internal` in the address. Behind the gateway is Code Assist: use `gemini-cli` for other providers.",
+    ),
+    tried="0.61.0, by `make test-clients`",
 )
 
 QWEN_CODE = Client(

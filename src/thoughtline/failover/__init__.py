@@ -7,4 +7,5 @@
     health      all of that in one place, for those who ask
 
 Pure: time comes in as an argument. Each process has its own; the first choice for a conversation is the same in all.
+Processes on a shared store tell each other of breakers that open and keys that are put aside (`adopt`, `on_change`).
 """

@@ -6,6 +6,7 @@ closed ── failures in a row, or a pause that was asked for ──▶ open �
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from thoughtline.failover.failures import TargetFailure
 State = Literal["closed", "open", "half_open"]
 
 MOST_TARGETS = 4096
+MOST_OPENINGS = 32
 
 
 class BreakerTerms(Struct, frozen=True):
@@ -36,11 +38,15 @@ class Breaker(Struct):
 
 
 class Breakers:
-    """The breakers of all targets. What is told after the fact is told with the time it happened."""
+    """The breakers of all targets. What is told after the fact is told with the time it happened.
+
+    `on_change` is called with a target whose breaker has opened, is being tried, or has closed again.
+    """
 
     def __init__(self, terms: BreakerTerms | None = None) -> None:
         self._terms = terms or BreakerTerms()
         self._breakers: dict[str, Breaker] = {}
+        self.on_change: Callable[[str], None] = lambda target: None
 
     def state(self, target: str, now: float) -> State:
         breaker = self._breakers.get(target)
@@ -67,10 +73,13 @@ class Breakers:
         """A request goes there. If the breaker is half open, this is the probe."""
         if target in self._breakers and self.state(target, now) == "half_open":
             self._breakers[target].probe_until = now + self._terms.probe_seconds
+            self.on_change(target)
 
     def succeeded(self, target: str) -> None:
         """It answered: also if what it said is that the request is wrong."""
-        self._breakers.pop(target, None)
+        gone = self._breakers.pop(target, None)
+        if gone is not None and gone.openings:
+            self.on_change(target)
 
     def failed(self, target: str, failure: TargetFailure, now: float) -> None:
         breaker = self._known(target)
@@ -78,6 +87,21 @@ class Breakers:
         breaker.probe_until = 0.0
         if breaker.openings or breaker.failures >= self._terms.failures or failure.pause_seconds is not None:
             self._open(breaker, failure, now)
+            self.on_change(target)
+
+    def get(self, target: str) -> Breaker:
+        """What is known of a target; nothing is known against most."""
+        return self._breakers.get(target) or Breaker()
+
+    def adopt(self, target: str, told: Breaker) -> None:
+        """What another process knows: a breaker that has opened there, is tried there, or was closed there."""
+        if not told.openings:
+            self._breakers.pop(target, None)
+            return
+        breaker = self._known(target)
+        breaker.failures, breaker.probe_until = told.failures, told.probe_until
+        breaker.openings = max(breaker.openings, min(told.openings, MOST_OPENINGS))
+        breaker.open_until = max(breaker.open_until, told.open_until)
 
     def opens_at(self, target: str) -> float:
         """When an open target may be tried; for choosing among targets that are all open."""
@@ -88,7 +112,7 @@ class Breakers:
         if now < breaker.open_until and failure.pause_seconds is None:
             return  # requests that were under way when it opened
         pause = min(self._terms.pause_seconds * 2**breaker.openings, self._terms.longest_pause_seconds)
-        breaker.openings = min(breaker.openings + 1, 32)
+        breaker.openings = min(breaker.openings + 1, MOST_OPENINGS)
         asked = failure.pause_seconds
         breaker.open_until = max(breaker.open_until, now + (pause if asked is None else asked))
 

@@ -1,4 +1,4 @@
-"""All that one process knows about its targets and keys, and the two things that can be told of an attempt.
+"""All that a process knows about its targets and keys, and the two things that can be told of an attempt.
 
 for target in health.targets(route, targets, weights, conversation, now):
     for key in health.keys.order(provider, keys, conversation, now):

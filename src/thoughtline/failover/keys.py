@@ -7,7 +7,7 @@ the conversations it had go to the others until then. Keys are known by a digest
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from thoughtline.failover.choosing import Affinity, ranked
 from thoughtline.failover.failures import TargetFailure
@@ -19,13 +19,32 @@ REJECTED_SECONDS = 600.0
 LIMITED_SECONDS = 20.0
 """How long one that hit its rate limit is, unless the provider says otherwise."""
 
+MOST_KEYS = 4096
+"""Of other processes; a provider's own come from settings."""
+
 
 class KeyRing:
-    """The keys of all providers, as far as anything is known about them."""
+    """The keys of all providers, as far as anything is known about them.
+
+    `on_change` is called with the name of a key that was put aside, or is good again.
+    """
 
     def __init__(self) -> None:
         self._aside: dict[str, float] = {}
         self._affinity = Affinity()
+        self.on_change: Callable[[str], None] = lambda name: None
+
+    @property
+    def aside(self) -> Mapping[str, float]:
+        """Until when keys are left alone, by their names."""
+        return self._aside
+
+    def adopt(self, name: str, until: float) -> None:
+        """What another process knows of a key: until when it is left alone, or 0 if it is good again."""
+        if not until:
+            self._aside.pop(name, None)
+        elif name in self._aside or len(self._aside) < MOST_KEYS:
+            self._aside[name] = until
 
     def order(
         self, provider: str, keys: Sequence[str], conversation: str, now: float, made_with: str | None = None
@@ -50,7 +69,8 @@ class KeyRing:
 
     def succeeded(self, provider: str, key: str, conversation: str) -> None:
         name = _name(provider, key)
-        self._aside.pop(name, None)
+        if self._aside.pop(name, 0.0):
+            self.on_change(name)
         self._affinity.keep(f"{provider}/{conversation}", name)
 
     def failed(self, provider: str, key: str, failure: TargetFailure, now: float) -> bool:
@@ -59,7 +79,9 @@ class KeyRing:
             return False
         usual = REJECTED_SECONDS if failure.kind == "key_rejected" else LIMITED_SECONDS
         pause = failure.pause_seconds if failure.pause_seconds is not None else usual
-        self._aside[_name(provider, key)] = now + pause
+        name = _name(provider, key)
+        self._aside[name] = now + pause
+        self.on_change(name)
         return True
 
 

@@ -5,7 +5,8 @@
     stream    bytes ── stream_decoder ──> events ────── stream_encoder ──> bytes
     error     bytes ── read_error ──────> ErrorReply ── write_error ─────> bytes
 
-A format knows typed turns and nothing else: no provider's rules, no other format. What differs between servers of one
+A format knows typed turns and nothing else: no provider's rules, no other format (`bedrock_invoke` is Anthropic's in
+Amazon's framing). What differs between servers of one
 format is a `Dialect`. Below the formats stand what they share: `wire` (what a format must say of itself), `paths`,
 `errors`, `json_text` (reading JSON with places, splicing it), `conversation` (edited turns back into their body),
 `framing`, `aws_event_stream`, `streaming`, `texts`, `think_tags` and `reasoning_details`.
@@ -18,7 +19,10 @@ from collections.abc import Mapping
 from thoughtline.formats import (
     anthropic_messages,
     bedrock_converse,
+    bedrock_invoke,
+    gemini_code_assist,
     gemini_generate,
+    gemini_interactions,
     ollama_chat,
     openai_chat,
     openai_responses,
@@ -33,8 +37,11 @@ _WIRES = (
     openai_responses.WIRE,
     anthropic_messages.WIRE,
     gemini_generate.WIRE,
+    gemini_code_assist.WIRE,
+    gemini_interactions.WIRE,
     ollama_chat.WIRE,
     bedrock_converse.WIRE,
+    bedrock_invoke.WIRE,
 )
 
 FORMATS: Mapping[FormatName, Wire] = {wire.name: wire for wire in _WIRES}

@@ -11,7 +11,12 @@ from __future__ import annotations
 import struct
 from binascii import crc32
 
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
 from thoughtline.formats.framing import Frame
+from thoughtline.formats.json_text import encode, object_of
 from thoughtline.values.errors import DecodeError, LimitExceeded
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"
@@ -77,6 +82,23 @@ class EventStream:
         return int(total)
 
 
+class NamedEvents(EventStream):
+    """Messages as SDKs give them: objects with one member, named after the event. An exception is one of that name."""
+
+    def feed(self, data: bytes) -> list[Frame]:
+        return [replace(frame, payload=_named(frame)) for frame in super().feed(data)]
+
+
+def _named(frame: Frame) -> bytes:
+    headers = frame.headers
+    kind = headers.get(":message-type", "event")
+    if kind == "event":
+        return object_of([(headers.get(":event-type", ""), frame.payload or b"{}")])
+    name = headers.get(":exception-type") or headers.get(":error-code") or kind
+    payload = frame.payload or encode(headers.get(":error-message", ""))
+    return object_of([("exception", object_of([(name, payload)]))])
+
+
 def _decode_message(message: bytes) -> Frame:
     _, headers_size, _ = _PRELUDE.unpack_from(message)
     if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
@@ -116,6 +138,22 @@ def encode_message(headers: dict[str, str], payload: bytes) -> bytes:
     prelude = struct.pack(">II", total, len(encoded))
     message = prelude + crc32(prelude).to_bytes(4, "big") + encoded + payload
     return message + crc32(message).to_bytes(4, "big")
+
+
+def encode_event(name: str, payload: bytes) -> bytes:
+    """One event of this name."""
+    headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
+    return encode_message(headers, payload)
+
+
+def encode_exception(error: Raw) -> bytes:
+    """An error in mid-stream: by the name it came with, or as a fault of the service."""
+    named = msgspec.json.decode(error)
+    name, body = "internalServerException", bytes(error)
+    if isinstance(named, dict) and len(named) == 1 and str(next(iter(named))).endswith("Exception"):
+        name, body = next(iter(named)), encode(next(iter(named.values())))
+    headers = {":exception-type": name, ":content-type": "application/json", ":message-type": "exception"}
+    return encode_message(headers, body)
 
 
 def _encode_header(name: str, value: str) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 Action = Literal["generate", "count_tokens"]
 
@@ -19,7 +19,8 @@ _LEAD = re.compile(r"[\w.~-]+")
 class ClientPath(NamedTuple):
     """A path of a format, recognised. `lead` is what stands before it; `model` and `is_streaming` where it says them.
 
-    `needs_provider`: it means something only under a provider's name.
+    `needs_provider`: it means something only under a provider's name. `place` is where on Vertex: a version, a project
+    and a location (`v1/projects/P/locations/L`), or only the version.
     """
 
     lead: Sequence[str] = ()
@@ -27,6 +28,7 @@ class ClientPath(NamedTuple):
     model: str = ""
     is_streaming: bool = False
     needs_provider: bool = False
+    place: str = ""
 
 
 FindsPath: TypeAlias = Callable[[list[str]], ClientPath | None]
@@ -50,6 +52,45 @@ def by_tail(*tails: tuple[Action, str]) -> FindsPath:
         return None
 
     return find
+
+
+class PublishedMethods(NamedTuple):
+    """What a format's methods are called on Vertex, and whose models they are of. `counted` is a model's name that
+    stands for all where tokens are counted. `version` is a member of bodies whose address names the model.
+
+    https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude, read 2026-11.
+    """
+
+    publisher: str
+    generate: str
+    stream: str
+    counting: str
+    counted: str = ""
+    version: str = ""
+
+    def find(self, segments: list[str]) -> ClientPath | None:
+        """`…/publishers/PUBLISHER/models/MODEL:METHOD`."""
+        match without_last_slash(segments):
+            case [*lead, "publishers", self.publisher, "models", last] if is_lead(lead):
+                model, _, method = last.rpartition(":")
+            case _:
+                return None
+        action: Action = "count_tokens" if self._counts(model, method) else "generate"
+        if not model or (action == "generate" and method not in (self.generate, self.stream)):
+            return None
+        named = model if action == "generate" or not self.counted else ""
+        return ClientPath(lead, action, named, method == self.stream, place="/".join(lead))
+
+    def _counts(self, model: str, method: str) -> bool:
+        return method == self.counting and (not self.counted or model == self.counted)
+
+    def path(self, model: str, action: Action, *, is_streaming: bool) -> str:
+        """What stands behind a place."""
+        if action == "count_tokens":
+            named, method = self.counted or model, self.counting
+        else:
+            named, method = model, self.stream if is_streaming else self.generate
+        return f"/publishers/{self.publisher}/models/{quote(named, safe='@')}:{method}"
 
 
 def is_lead(segments: Sequence[str]) -> bool:

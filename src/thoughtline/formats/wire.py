@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
+from thoughtline.formats.json_text import is_given
 from thoughtline.formats.lone_surrogates import reading, writing
-from thoughtline.formats.paths import FindsPath
+from thoughtline.formats.paths import FindsPath, PublishedMethods
 from thoughtline.formats.texts import Texts
 from thoughtline.formats.thinking import MemberEdit
 from thoughtline.providers import Dialect
@@ -139,14 +140,16 @@ class NotePlace(NamedTuple):
 class HeldConversation(NamedTuple):
     """A member that names a conversation which the client left at its provider. `kept_as` is a provider's word for
     keeping such; `is_usual`, that a server nobody knows is taken to. `code` and `remedy` are for one that is not kept.
+    `goes_on`: whether the member's value names one that is there already.
     """
 
     member: str
-    kept_as: Literal["threads", "conversations"]
+    kept_as: Literal["threads", "conversations", "interactions"]
     is_usual: bool
     title: str
     code: str
     remedy: str
+    goes_on: Callable[[Raw], bool] = is_given
 
 
 class ErrorCodec(NamedTuple):
@@ -194,6 +197,7 @@ Quirk = Literal[
     "tools_needed",  # calls in the history want tools beside them, and nothing says that none is to be called
     "tools_unmixed",  # tools that the provider runs don't stand beside functions
     "unsigned_refused",  # where signatures are checked, thinking without one is refused
+    "untranslated",  # passed on in its own format alone
     "usage_last",  # behind everything else, and only to those who asked
     "usual_tier",  # has a word for the usual service tier
     "websocket",  # spoken over one, too: each message is the body of a request
@@ -213,6 +217,8 @@ class Wire(Struct, frozen=True, kw_only=True):
     stream_query: str
     """The query that asks for server-sent events; without it a stream is a JSON array. Empty: there is one framing."""
 
+    inside: str
+    """The member of a body that the request itself stands in; empty where it is the body."""
     list_member: str
     item_member: str
     """Where the items of a message stand in it; empty where they have no places of their own."""
@@ -220,13 +226,15 @@ class Wire(Struct, frozen=True, kw_only=True):
     system: Literal["messages", "blocks", "text"]
     """The system prompt: messages at the head of the list, or a member beside it, of blocks or of one text."""
     telling_members: tuple[str, ...]
-    """Top-level members of a request that no other format has."""
+    """Top-level members of a request that few other formats have: the format with most of its own is the likeliest."""
     telling_words: tuple[bytes, ...]
     """Words in its list that no other format has."""
 
     client_path: FindsPath
     upstream_path: Callable[[str, str, bool], str]
     """Where a request goes, of a base, a model and whether it streams."""
+    published: PublishedMethods | None
+    """Its methods on Vertex."""
     count_path: Callable[[str, str], str] | None
     """Where tokens are counted."""
     count_member: str
@@ -262,3 +270,8 @@ class Wire(Struct, frozen=True, kw_only=True):
     """Where there is room for a sealed token: on a block or an element of reasoning, on a call, nowhere."""
     held: HeldConversation | None
     quirks: frozenset[Quirk]
+
+    @property
+    def list_place(self) -> str:
+        """A JSON pointer to the list."""
+        return f"/{self.inside}/{self.list_member}" if self.inside else f"/{self.list_member}"

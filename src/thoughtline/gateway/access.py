@@ -12,7 +12,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from thoughtline.catalogue import Provider
-from thoughtline.credentials import account_of, credentials_of, tenant_of
+from thoughtline.credentials import account_of, credentials_of, is_signed, signed_tenant, tenant_of
 from thoughtline.failover.health import TargetHealth
 from thoughtline.gateway.client_keys import ClientKey, has_checksum
 from thoughtline.gateway.door import Head, check_head, is_direct, is_website
@@ -63,6 +63,7 @@ class Caller(Struct, frozen=True, gc=False):
 
     `is_free` where nobody needs a key of ours, as far as we know for certain. `is_website` where a page of another
     site made a browser ask. `is_local` where a program of this machine asks for itself, or strangers may do as it does.
+    `is_signed` where it shows a signature of AWS, whose key stays with it.
     """
 
     tenant: str
@@ -71,6 +72,7 @@ class Caller(Struct, frozen=True, gc=False):
     is_free: bool = False
     is_website: bool = False
     is_local: bool = False
+    is_signed: bool = False
 
 
 class Visitor(Struct, frozen=True, gc=False):
@@ -80,6 +82,7 @@ class Visitor(Struct, frozen=True, gc=False):
     tenant: str
     is_website: bool
     is_direct: bool
+    is_signed: bool = False
 
 
 def visitor_of(head: Head, server: ServerSettings) -> Visitor:
@@ -89,11 +92,15 @@ def visitor_of(head: Head, server: ServerSettings) -> Visitor:
 
 
 def visitor(headers: Mapping[bytes, bytes], query: str, peer: str, http_version: str) -> Visitor:
-    shown = credentials_of(headers, query)
+    shown, signed = credentials_of(headers, query), is_signed(headers)
     # A placeholder that many send is nobody's: the tenant is who shows all of this.
-    tenant = tenant_of("\0".join(shown), peer)
+    tenant = signed_tenant(shown, peer) if signed else tenant_of("\0".join(shown), peer)
     return Visitor(
-        tuple(shown), tenant, is_website=is_website(headers), is_direct=is_direct(headers, peer, http_version)
+        tuple(shown),
+        tenant,
+        is_website=is_website(headers),
+        is_direct=is_direct(headers, peer, http_version),
+        is_signed=signed,
     )
 
 
@@ -118,6 +125,7 @@ def admit(visitor: Visitor, keys: KnowsKeys, *, is_insecure: bool = False) -> Ca
         is_free=is_required is False,
         is_website=visitor.is_website,
         is_local=is_insecure or visitor.is_direct,
+        is_signed=visitor.is_signed,
     )
 
 

@@ -12,7 +12,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from thoughtline.gateway import shared_settings
+from thoughtline.formats import FORMATS
+from thoughtline.gateway import cors, shared_settings, websocket
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.dispatch import is_managed
 from thoughtline.gateway.admin.dispatch import serve as serve_managed
@@ -23,9 +24,11 @@ from thoughtline.gateway.dashboard import is_view
 from thoughtline.gateway.envelope_key import envelope_key
 from thoughtline.gateway.envelopes import envelope
 from thoughtline.gateway.proxy import Exchange
-from thoughtline.gateway.routing import MAX_PATH_BYTES, route_of
+from thoughtline.gateway.routing import MAX_PATH_BYTES, Route, route_of
 from thoughtline.gateway.shared_settings import SettingsPatch
 from thoughtline.gateway.state import State, with_shared
+from thoughtline.gateway.websocket import HeldConversations
+from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.values.errors import Declined, SettingsError, StoreError, ThoughtlineError
 from thoughtline.watching import log_problem
 
@@ -42,14 +45,15 @@ REFRESH_SECONDS = 5.0
 
 
 async def _upgrade(send: Send) -> None:
-    """Codex tries a websocket first, and falls back at once on 426 (on 404 only after 6 s of trying)."""
-    body = b'{"error":{"message":"websockets are not served here; POST instead","code":"upgrade_required"}}'
+    """Where no websocket is served. Codex falls back at once on 426 (on 404 only after 6 s of trying)."""
+    body = b'{"error":{"message":"no websocket is served here; POST instead","code":"upgrade_required"}}'
     await send_json(send, 426, body, [(b"upgrade", b"HTTP/1.1")])
 
 
-def _is_websocket(protocol: bytes) -> bool:
-    """Other protocols (Java's client offers h2c each time) are offers, which a server may leave alone."""
-    return protocol.strip().lower() == b"websocket"
+def _asks_for_websocket(name: bytes, value: bytes) -> bool:
+    """Other protocols (Java's client offers h2c each time) are offers, which a server may leave alone. A reverse proxy
+    that knows of no WebSockets takes the first header out and leaves the other."""
+    return (name == b"upgrade" and value.strip().lower() == b"websocket") or name == b"sec-websocket-key"
 
 
 def _refusal(method: str) -> Declined:
@@ -67,6 +71,7 @@ class Gateway:
     def __init__(self, make_state: MakeState) -> None:
         self._make_state = make_state
         self.connections = Connections()
+        self.conversations = HeldConversations()
         self._refreshing: asyncio.Task[None] | None = None
         self._refused: SettingsPatch | None = None
 
@@ -84,13 +89,33 @@ class Gateway:
             refusal = _refusal(method)
             headers = [(b"allow", _SERVED), (b"connection", b"close")]
             return send_json(send, refusal.status, envelope(refusal, None, ""), headers)
-        if method == "GET" and any(name == b"upgrade" and _is_websocket(value) for name, value in scope["headers"]):
+        if method == "OPTIONS" and cors.is_preflight(scope):
+            return cors.answer_preflight(scope, send, state.settings.server)
+        if state.settings.server.cors:
+            send = cors.readable(scope, send, state.settings.server)
+        if method == "GET" and any(_asks_for_websocket(*header) for header in scope["headers"]):
             return _upgrade(send)
-        routes, address = state.caches.routes, (method, raw)
+        return Exchange(state, scope, receive, self._route(method, raw)).run(send)
+
+    def _route(self, method: str, raw: bytes) -> Route:
+        routes, address = self.state.caches.routes, (method, raw)
         route = routes.get(address)
         if route is None:
-            route = routes.keep(address, route_of(method, raw.decode("latin-1"), state.settings.providers))
-        return Exchange(state, scope, receive, route).run(send)
+            route = routes.keep(address, route_of(method, raw.decode("latin-1"), self.state.settings.providers))
+        return route
+
+    def websocket_route(self, path: bytes) -> Route | None:
+        """What a WebSocket at this address would be for: one whose POST takes a format that has them."""
+        if not path.startswith(b"/") or len(path) > MAX_PATH_BYTES:
+            return None
+        route = self._route("POST", path)
+        is_served = (
+            route.action == "generate" and route.format is not None and "websocket" in FORMATS[route.format].quirks
+        )
+        return route if is_served else None
+
+    async def serve_websocket(self, route: Route, socket: WebSocket) -> None:
+        await websocket.serve(self, route, socket)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -126,7 +151,7 @@ class Gateway:
         if self._refreshing is not None:
             self._refreshing.cancel()
         self.state.journal.flush()
-        self.state.bus.close()
+        await self.state.bus.close()
         await self.state.recent.asking.close()
         self.state.limits.counts.close()
         self.state.work.close()

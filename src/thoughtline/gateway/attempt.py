@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from thoughtline.addresses import address, with_query_key, without_query_key
+from thoughtline.addresses import address, passthrough_address, with_query_key, without_query_key
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.tags import TagMode
 from thoughtline.continuity.terms import Terms
@@ -40,7 +40,7 @@ from thoughtline.gateway.served import KeptBodies, RefusalNote, kept_bodies
 from thoughtline.gateway.translating import ClientFormat
 from thoughtline.gateway.upstream import UpstreamResponse
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
-from thoughtline.prepared import Prepared
+from thoughtline.prepared import MemberEdits, Prepared
 from thoughtline.providers import Contract
 from thoughtline.replay.refusals import Correction, classify
 from thoughtline.translation import Sealer
@@ -81,6 +81,7 @@ class Attempt:
     """A target, a key to ask it with, and what became of it. Without `has_choice` there is no other target or key.
 
     `_is_callers`: what the caller shows may be seen by this target, being no key of ours and no other provider's.
+    `is_signed`: the caller's signature goes up, and so the bytes that it is over.
     What it becomes, and what explains it when somebody asks, begins as nothing. Beyond thirty attributes of its
     own an object takes four times the memory, so what stays as it is is not set.
     """
@@ -122,8 +123,10 @@ class Attempt:
         self.is_last = is_last
         self.has_choice = has_choice
         self.is_generating = route.action == "generate"
-        self.is_translated = target.format != route.format
-        self._is_callers = target.is_callers and incoming.caller.key is None
+        caller, self.is_translated = incoming.caller, target.format != route.format
+        signs = caller.is_signed and not key
+        self._is_callers = target.is_callers and caller.key is None and not (signs and self.is_translated)
+        self.is_signed = signs and self._is_callers
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
         self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
@@ -151,6 +154,16 @@ class Attempt:
         if prepared.corrections or prepared.healings or self.was_healed:
             self.corrections, self.was_healed = prepared.corrections, prepared.healings > 0
         self.notes = prepared.plan.notes if prepared.plan is not None else None
+
+    @property
+    def member_edits(self) -> MemberEdits:
+        """What a body needs that was made for another address: on Vertex, Claude's has a version and no model."""
+        published = FORMATS[self.target.format].published
+        is_at_home = self.incoming.route.place and not self.is_translated
+        if not self.target.provider.is_located or published is None or not published.version or is_at_home:
+            return ()
+        version = ("anthropic_version", f'"{published.version}"'.encode())
+        return (version, ("model", None)) if self.is_generating else (version,)
 
     @property
     def is_mended(self) -> bool:
@@ -218,12 +231,10 @@ class Attempt:
         if self.is_translated:
             received = translated_headers(received, target.format)
             key = key or self._credential  # in the header that this provider reads
-        if self.is_plain or self.tags != "off" or self.names.client:
+        if not self.is_signed and (self.is_plain or self.tags != "off" or self.names.client):
             received = [pair for pair in received if pair[0] != b"accept-encoding"]  # it is read, and edited
         body, held = self.prepared.body, self._held_socket()
-        return await self.send_up(
-            target.provider, "POST", self._address(), key=key, received=received, body=body, held=held
-        )
+        return await self.send_up(target.provider, "POST", self.url, key=key, received=received, body=body, held=held)
 
     def _held_socket(self) -> HeldSocket | None:
         """The connection that is held for the client, where the target can be asked over it."""
@@ -232,16 +243,27 @@ class Attempt:
             return None
         return held if "websocket" in FORMATS[self.target.format].quirks else None
 
-    def _address(self) -> str:
+    @property
+    def url(self) -> str:
+        """Where it goes. What is signed keeps its path as it was written."""
+        if self.is_signed:
+            return passthrough_address(self.target.provider, self.incoming.route.path, self.incoming.query)
         target, known = self.target, self.state.caches.addresses
         streams = self.is_streaming or target.provider.streams_only
         query = self._query if self.is_translated else self.incoming.query
-        asked = (target.provider.name, target.format, target.model, query, streams, self.is_generating)
+        place = self.incoming.route.place
+        asked = (target.provider.name, target.format, target.model, query, streams, self.is_generating, place)
         found = known.get(asked)
         if found is None:
             action: Action = "generate" if self.is_generating else "count_tokens"
             found = address(
-                target.provider, target.format, target.model, is_streaming=streams, action=action, query=query
+                target.provider,
+                target.format,
+                target.model,
+                is_streaming=streams,
+                action=action,
+                query=query,
+                place=place,
             )
             known.keep(asked, found, len(query) + len(target.model))
         return found
@@ -274,6 +296,8 @@ class Attempt:
             headers = self.incoming.trace.carried(headers, self.destination)
         if self.incoming.encoding:
             headers.append(("content-encoding", self.incoming.encoding))
+        if key and provider.auth == "aws":
+            headers = await self.state.upstreams.signers.sign(key, method, url, headers=headers, body=body)
         self.bytes_up += len(body)
         self.sends += 1
         if self.state.settings.debug.keep_bodies:
@@ -299,7 +323,7 @@ class Attempt:
         self.refusals = (*self.refusals, self._noted(response.status, refusal.plain))
         if self.refusal is None or response.status not in _REFUSALS:
             self.refusal = refusal
-        if not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
+        if self.is_signed or not refusal.is_whole or not self.state.settings.replay.heal or not refusal.plain:
             return None
         return await self.state.replayer.heal(self.prepared, response.status, refusal.plain)
 

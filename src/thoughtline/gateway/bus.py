@@ -42,6 +42,36 @@ class StoreCounts(Struct, frozen=True):
     replays: int = 0
 
 
+class StoreTotals:
+    """What the stores of all workers were asked, as far as those have said."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._others: dict[str, StoreCounts] = {}
+
+    @property
+    def own(self) -> StoreCounts:
+        return StoreCounts(self._counters.hits, self._counters.misses, self._counters.replays)
+
+    @property
+    def all(self) -> StoreCounts:
+        every = (self.own, *self._others.values())
+        return StoreCounts(sum(o.hits for o in every), sum(o.misses for o in every), sum(o.replays for o in every))
+
+    def hear(self, worker: str, counts: StoreCounts) -> bool:
+        """Whether that worker is a new one."""
+        is_new = worker not in self._others
+        self._others[worker] = counts
+        return is_new
+
+    def forget(self, worker: str) -> None:
+        self._others.pop(worker, None)
+
+    def begin_anew(self) -> None:
+        self._counters.hits = self._counters.misses = self._counters.replays = 0
+        self._others = dict.fromkeys(self._others, StoreCounts())
+
+
 class Told(Struct, frozen=True, omit_defaults=True):
     """A message. `lost` rows came before and did not fit; `resets` tells everybody to count anew.
 
@@ -62,14 +92,13 @@ class Bus:
     def __init__(self, directory: str | None, journal: Journal, counters: Counters) -> None:
         self._directory = Path(directory) if directory else None
         self._journal = journal
-        self._counters = counters
-        self.name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._totals = StoreTotals(counters)
+        self.name = worker_name()
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: list[bytes] = []
         self._overflowed = 0
         self._lost: dict[str, int] = {}
-        self._others: dict[str, StoreCounts] = {}
         self._listening: set[str] = set()
         self._decoder = msgspec.json.Decoder(Told)
         self._encoder = msgspec.json.Encoder()
@@ -81,8 +110,7 @@ class Bus:
     @property
     def counts(self) -> StoreCounts:
         """What all workers have counted, as far as they have said."""
-        every = (self._own_counts(), *self._others.values())
-        return StoreCounts(sum(o.hits for o in every), sum(o.misses for o in every), sum(o.replays for o in every))
+        return self._totals.all
 
     def open(self) -> None:
         """Join the others. What prevents it is told, and prevents nothing else."""
@@ -100,7 +128,7 @@ class Bus:
         self._journal.on_listening = self.say
         self.say()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         if self._socket is None or self._loop is None or self._directory is None:
             return
         self.flush()
@@ -126,7 +154,7 @@ class Bus:
         waiting, self._waiting = self._waiting, []
         lost, self._overflowed = self._overflowed, 0
         neighbours = [path for path in self._neighbours() if path.stem in self._listening] if waiting else []
-        for rows in _parts(waiting) if neighbours else ():
+        for rows in parts_of(waiting, MAX_MESSAGE_BYTES) if neighbours else ():
             self._send_to(neighbours, rows, lost)
             lost = 0
 
@@ -136,15 +164,8 @@ class Bus:
 
     def reset_counts(self) -> None:
         """Count anew, all workers."""
-        self._begin_anew()
+        self._totals.begin_anew()
         self._send_to(list(self._neighbours()), [], 0, resets=True)
-
-    def _begin_anew(self) -> None:
-        self._counters.hits = self._counters.misses = self._counters.replays = 0
-        self._others = dict.fromkeys(self._others, StoreCounts())
-
-    def _own_counts(self) -> StoreCounts:
-        return StoreCounts(self._counters.hits, self._counters.misses, self._counters.replays)
 
     def _neighbours(self) -> Iterator[Path]:
         if self._socket is None or self._directory is None:
@@ -158,7 +179,7 @@ class Bus:
         for path in neighbours:
             missed = self._lost.pop(path.stem, 0) + lost
             listens = self._journal.listeners > 0
-            told = Told(self.name, self._own_counts(), lost=missed, resets=resets, listens=listens)
+            told = Told(self.name, self._totals.own, lost=missed, resets=resets, listens=listens)
             message = self._encoder.encode(told)
             if rows:
                 message = message[:-1] + b',"rows":[' + b",".join(rows) + b"]}"
@@ -195,9 +216,8 @@ class Bus:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return  # a worker of another version, or one that was cut short
         if told.resets:
-            self._begin_anew()
-        is_new = told.worker not in self._others
-        self._others[told.worker] = told.counts
+            self._totals.begin_anew()
+        is_new = self._totals.hear(told.worker, told.counts)
         if is_new and self._journal.listeners:
             self.say()  # it can't know yet that somebody listens
         self._note_listening(told.worker, listens=told.listens)
@@ -209,12 +229,17 @@ class Bus:
         self._journal.note_listeners(are_elsewhere=bool(self._listening))
 
 
-def _parts(rows: list[bytes]) -> Iterator[list[bytes]]:
-    """Rows in messages of a bounded size."""
+def worker_name() -> str:
+    """One that no other process has."""
+    return f"{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def parts_of(rows: list[bytes], most: int) -> Iterator[list[bytes]]:
+    """Rows in messages of a bounded size; one at least."""
     part: list[bytes] = []
     size = 0
     for row in rows:
-        if part and size + len(row) > MAX_MESSAGE_BYTES:
+        if part and size + len(row) > most:
             yield part
             part, size = [], 0
         part.append(row)

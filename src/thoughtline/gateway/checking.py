@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from thoughtline.gateway.access import KnowsKeys
 from thoughtline.gateway.client_keys import ClientKeys
 from thoughtline.gateway.key_mark import KeyMark
+from thoughtline.gateway.signing import can_sign
 from thoughtline.settings import Settings, check_exposure
 from thoughtline.stores import durable_store, open_store
 from thoughtline.values.errors import InputProblem, SettingsError, StoreError
@@ -21,7 +22,12 @@ def checked(settings: Settings, keys: KnowsKeys, running: Settings | None = None
     start would find them, and what would be in force now.
     """
     in_force = settings if running is None else _kept(settings, running)
-    problems = [*_store_problems(settings), *_exposure(settings, keys), *_exposure(in_force, keys)]
+    problems = [
+        *_store_problems(settings),
+        *_signing_problems(settings),
+        *_exposure(settings, keys),
+        *_exposure(in_force, keys),
+    ]
     if problems:
         raise SettingsError(list(dict.fromkeys(problems)))
     return in_force
@@ -53,6 +59,16 @@ def _store_problems(settings: Settings) -> list[InputProblem]:
     except StoreError as error:
         return [InputProblem("settings", "store", str(error), "mend url or encryption_key in [store]")]
     return []
+
+
+def _signing_problems(settings: Settings) -> list[InputProblem]:
+    if can_sign():
+        return []
+    return [
+        InputProblem("settings", f"providers.{name}.auth", "signing needs botocore", "pip install 'thoughtline[aws]'")
+        for name, provider in settings.providers.items()
+        if provider.auth == "aws"
+    ]
 
 
 def _exposure(settings: Settings, keys: KnowsKeys) -> list[InputProblem]:

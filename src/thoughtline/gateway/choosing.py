@@ -20,7 +20,7 @@ from thoughtline.gateway.access import keys_for
 from thoughtline.gateway.headers import header_value
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.routing import Route
-from thoughtline.providers import canonical_name
+from thoughtline.providers import canonical_name, host_named, maker_of
 from thoughtline.sessions import unnamed_session
 from thoughtline.settings import RouteSettings, Settings
 from thoughtline.values.errors import Declined, DecodeError
@@ -226,12 +226,25 @@ def _is_configured(settings: Settings, model: str) -> bool:
 def _target(settings: Settings, provider: Provider, *, model: str, format: FormatName) -> Target:
     """In the client's own format where the provider has it, else in the provider's first."""
     name = f"{provider.name}/{model}"
-    spoken = format if format in provider.formats else provider.formats[0]
+    spoken = _spoken(provider, model, format)
     auth = auth_for(provider, spoken)
     asked = provider if auth == provider.auth else replace(provider, auth=auth)
     tags = provider.tags if provider.tags is not None else settings.tags
     plain = is_plain(b"", provider.content, settings.content)
     return Target(asked, model, spoken, name=name, header=header_value(name), tags=tags, is_plain=plain)
+
+
+def _spoken(provider: Provider, model: str, format: FormatName) -> FormatName:
+    """A guest's model is asked in its maker's format, and no other model in that."""
+    row = host_named(provider.name)
+    if row is not None and row.guests:
+        maker = maker_of(model)
+        found = row.guests.get(maker.name, "") if maker is not None else ""
+        if found in provider.formats:
+            return found
+        if format in row.guests.values():
+            return provider.formats[0]
+    return format if format in provider.formats else provider.formats[0]
 
 
 def _unknown(settings: Settings, model: str) -> Declined:

@@ -19,6 +19,15 @@ DRAIN_SECONDS = 120.0
 """How long an exchange may go on without its client. A model's longest answers take a minute or two."""
 
 
+def tell_disconnect(scope: Scope) -> None:
+    """The client of this request has left: whoever serves it hears of it, now or when it begins to listen."""
+    leave = scope.get(ON_DISCONNECT)
+    if leave is None:
+        scope[ON_DISCONNECT] = HAS_LEFT
+    else:
+        leave()
+
+
 MOST_ABANDONED_BYTES = 64 * 2**20
 """What is kept of all answers whose clients have left. A model's longest are a few hundred kilobytes."""
 

@@ -208,7 +208,7 @@ def _turn(note: TurnNote, attempt: AttemptNote, expired: frozenset[str]) -> Turn
     wire = FORMATS[attempt.target.format]
     is_record = note.deed in ("kept", "restored")
     return TurnView(
-        f"/{wire.list_member}/{note.at}",
+        f"{wire.list_place}/{note.at}",
         note.at,
         note.deed,
         why=why,

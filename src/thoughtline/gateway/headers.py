@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from thoughtline.catalogue import Provider
-from thoughtline.credentials import CREDENTIALS
+from thoughtline.credentials import CREDENTIALS, signed_headers
 from thoughtline.encodings import ACCEPTED
 from thoughtline.formats import FORMATS
 from thoughtline.values.outcome import REPLAY_HEADER, Outcome, counts_of, replay_words
@@ -37,6 +37,11 @@ _SINGLE = frozenset({*CREDENTIALS, b"user-agent", b"content-type"})
 _NOT_UP = _HOP_BY_HOP | {b"host", b"content-length", b"content-encoding", b"accept-encoding", b"expect"}
 _NOT_UP_ALL = frozenset({*_NOT_UP, b"forwarded", b"via", b"x-real-ip"})
 _NEVER_UP = (b"x-thoughtline-", b"x-forwarded-")
+_NEVER_DOWN = (b"x-thoughtline-", b"access-control-")
+"""What is ours to say: who may read answers is for the gateway's settings, not for a provider."""
+
+_SHOWN = frozenset({*CREDENTIALS, b"x-amz-date", b"x-amz-content-sha256"})
+"""What a client shows who it is with, and what its signature needs beside it."""
 _PAGES = (b"", b"text/html", b"application/xhtml+xml", b"image/svg+xml", b"text/xml", b"application/xml")
 """What a browser runs scripts of, or might take for it: a provider's must not run beside the dashboard's."""
 
@@ -51,6 +56,7 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
     """
     received = list(received)
     last = dict(received)
+    signed = frozenset() if key else signed_headers(last)
     dropped = _connection_names(received) if b"connection" in last else ()
     accepted, kept = [], []
     for name, value in received:
@@ -60,7 +66,7 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
             if name not in last:
                 continue
             value = last.pop(name)
-        if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP) or (key and name in CREDENTIALS):
+        if name in _NOT_UP_ALL or name in dropped or name.startswith(_NEVER_UP) or (key and name in _SHOWN):
             continue
         if name == b"cookie" and not (value := _without_own_cookie(value)):
             continue
@@ -72,7 +78,8 @@ def request_headers(received: Iterable[tuple[bytes, bytes]], provider: Provider,
         kept = [pair for pair in kept if pair[0] not in own]
         kept += provider.headers.items()
     # What the client takes and we can read: a response is passed on as it came, and read beside that.
-    kept.append(("accept-encoding", _readable(b",".join(accepted)) if accepted else "identity"))
+    readable = _readable(b",".join(accepted)) if accepted else "identity"
+    kept.append(("accept-encoding", _text(b",".join(accepted)) if b"accept-encoding" in signed else readable))
     return kept
 
 
@@ -105,7 +112,7 @@ def response_headers(received: Sequence[tuple[str, str]]) -> Headers:
         if name == b"content-type" and kind is None:
             kind = value
         connection = connection or name == b"connection"
-        if name in _HOP_BY_HOP or name.startswith(b"x-thoughtline-"):
+        if name in _HOP_BY_HOP or name.startswith(_NEVER_DOWN):
             continue
         if name == b"set-cookie" and ADMIN_COOKIE.encode() in value.lower():
             continue  # without a name, too: browsers send its value alone
@@ -138,7 +145,7 @@ REPLAY = REPLAY_HEADER.encode()
 
 
 def replay_header(done: Outcome, store: str, *, is_unread: bool = False) -> tuple[bytes, bytes]:
-    """What was done about reasoning, and how the store is unless it is well. `is_unread`: the request was too much."""
+    """What was done about reasoning, and how the store is unless it is well. `is_unread`: nobody here read it."""
     return REPLAY, replay_words(counts_of(done), store, is_unread)
 
 
@@ -188,7 +195,7 @@ def _credential(provider: Provider, key: str) -> list[tuple[str, str]]:
             return [("authorization", f"Bearer {key}")]
         case "x-api-key" | "x-goog-api-key" | "api-key":
             return [(provider.auth, key)]
-        case "query" | "none":
+        case "query" | "none" | "aws":  # in the address, not at all, as a signature of the whole
             return []
 
 

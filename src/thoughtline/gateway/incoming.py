@@ -53,9 +53,14 @@ class Incoming(Struct):
         if self.state.tracing is not None and self.route.action == "generate":
             self.trace = self.state.tracing.begin(self.headers)
 
+    @property
+    def is_passed_on(self) -> bool:
+        """Whether something is asked at an address that nobody here reads."""
+        return self.route.action == "passthrough" and self.scope["method"] == "POST"
+
     async def take_in(self) -> None:
         """Who asks for what, and who can be asked for it. Raises where that is nobody."""
-        caller = self.caller = self._admitted()
+        caller = self.caller = self.admitted()
         self.identity = Identity(caller.tenant)
         if caller.key is not None:
             self.state.limits.admit(caller.key, time.monotonic())
@@ -65,7 +70,7 @@ class Incoming(Struct):
             if choices.are_several:
                 self.conversation = await conversation_of(choices, self)
 
-    def _admitted(self) -> Caller:
+    def admitted(self) -> Caller:
         """Who sends it, if its head may be taken at all."""
         state, head = self.state, head_of(self.scope)
         visitors, server = state.caches.visitors, state.settings.server

@@ -1,13 +1,14 @@
 """How often a key may ask, and how many streams it may hold.
 
 One process counts in memory. Workers of one start count together, in a file of the directory that they share
-(`shared_counts.py`). Replicas on several machines count each for itself.
+(`shared_counts.py`); processes on a shared store by what they tell each other (`fleet_counts.py`).
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Mapping
 from typing import Protocol
 
 from thoughtline.gateway.client_keys import ClientKey
@@ -55,6 +56,10 @@ class OwnCounts:
 
     def held(self, key: str) -> int:
         return self._streams.get(key, 0)
+
+    @property
+    def held_by_key(self) -> Mapping[str, int]:
+        return self._streams
 
     def close(self) -> None:
         pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -15,13 +16,17 @@ from thoughtline.gateway.choosing import terms_of
 from thoughtline.gateway.estimating import counted_request, estimate_body
 from thoughtline.gateway.held_state import check_held
 from thoughtline.gateway.stored_responses import unfolded
+from thoughtline.prepared import MemberEdits, Prepared, as_signed, with_finding
+from thoughtline.providers import Dialect
 from thoughtline.replay.carrying import NOTHING_CARRIED, Carried
+from thoughtline.replay.findings import Finding
 from thoughtline.replay.remembering import Cut
 from thoughtline.replayer import Recalls
 from thoughtline.translation import translate_request
 from thoughtline.translation.own_format import Adapted, adapt
 from thoughtline.translation.tools import NO_NAMES
 from thoughtline.values.errors import ThoughtlineError
+from thoughtline.values.turns import Transcript
 
 
 async def prepare(attempt: Attempt) -> None:
@@ -30,14 +35,15 @@ async def prepare(attempt: Attempt) -> None:
     held state, continuity, stored responses, then translated or restored, and tags: each only where it applies.
     """
     client, target = FORMATS[attempt.client.format], attempt.target
+    held: tuple[Finding, ...] = ()
     if attempt.is_generating:
         if client.held is not None:
-            check_held(attempt.incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
+            held = check_held(attempt.incoming.short, target.provider, client.name, is_translated=attempt.is_translated)
         header = attempt.incoming.headers.get(HEADER)
         if header or target.terms is not None:
             attempt.terms = terms_of(target, attempt.state.settings, header) if header else target.terms
     if not attempt.is_translated:
-        await _restored(attempt)
+        await _restored(attempt, held)
     else:
         if "stored_responses" in client.quirks:
             await _with_stored(attempt)
@@ -88,8 +94,9 @@ async def _translated(attempt: Attempt) -> None:
     )
     carried = Carried(request.records, request.findings, request.call_ids)
     recall = _recall(attempt) if attempt.terms is not None else None
+    final = _with_members(request.transcript, attempt.member_edits, contract.dialect)
     prepared = await replayer.prepare_translated(
-        request.transcript, destination, identity, contract=contract, carried=carried, recall=recall
+        final, destination, identity, contract=contract, carried=carried, recall=recall
     )
     attempt.send_instead(prepared)
     attempt.client = replace(
@@ -102,13 +109,24 @@ async def _translated(attempt: Attempt) -> None:
     attempt.is_streaming, attempt.is_rewritten = streams, True
 
 
+def _with_members(transcript: Transcript, edits: MemberEdits, dialect: Dialect) -> Transcript:
+    """A request that we wrote, with these members in its body."""
+    if not edits:
+        return transcript
+    for name, value in edits:
+        transcript = transcript.with_member(name, value)
+    bodies = FORMATS[transcript.format].bodies
+    written = bodies.decode_request(bodies.encode_request(transcript, dialect), dialect)
+    return replace(written, model=transcript.model, is_streaming=transcript.is_streaming)
+
+
 def _recall(attempt: Attempt) -> Recalls:
     """How to fetch what other models thought, which is to be quoted."""
     assert attempt.terms is not None
     return partial(attempt.state.memory.recall, target=attempt.destination, terms=attempt.terms)
 
 
-async def _restored(attempt: Attempt) -> None:
+async def _restored(attempt: Attempt, held: tuple[Finding, ...]) -> None:
     """In its own format."""
     incoming, state = attempt.incoming, attempt.state
     streams_only, destination = attempt.target.provider.streams_only, attempt.destination
@@ -122,22 +140,33 @@ async def _restored(attempt: Attempt) -> None:
         destination,
         incoming.identity,
         model=attempt.target.model if not incoming.route.model else "",
-        edits=(("stream", b"true"),) if streams_only and in_body else (),
+        edits=((("stream", b"true"),) if streams_only and in_body else ()) + attempt.member_edits,
         recall=_recall(attempt) if attempt.terms is not None else None,
-        carried=Carried(findings=adapted.findings) if adapted.findings else NOTHING_CARRIED,
+        carried=Carried(findings=(*held, *adapted.findings)) if held or adapted.findings else NOTHING_CARRIED,
         cuts=cuts,
     )
-    attempt.send_instead(prepared)
+    attempt.send_instead(_as_signed(attempt, prepared) if attempt.is_signed else prepared)
     if prepared.transcript is not None:
         attempt.is_streaming = attempt.is_streaming or prepared.transcript.is_streaming
         if streams_only and not attempt.is_streaming:
             attempt.is_rewritten = True
 
 
+def _as_signed(attempt: Attempt, prepared: Prepared) -> Prepared:
+    """As its client signed it; a signature for another host or path than it goes to is one that AWS refuses."""
+    url, incoming = urlsplit(attempt.url), attempt.incoming
+    came = incoming.headers.get(b"host", b"").decode("latin-1"), incoming.scope["raw_path"].decode("latin-1")
+    prepared = as_signed(prepared, incoming.body)
+    if came == (url.netloc, url.path):
+        return prepared
+    why = "signed for another address than it goes to, which AWS refuses"
+    return with_finding(prepared, Finding("signed-elsewhere", url.netloc, why, 'set auth = "aws", and sign it here'))
+
+
 def _adapted(attempt: Attempt) -> tuple[Sequence[Cut] | None, Adapted]:
     """The body as the server takes it. If it takes what is new of a conversation as it came, then all of it."""
     incoming, state, destination = attempt.incoming, attempt.state, attempt.destination
-    if FORMATS[attempt.client.format].tool_shapes == "functions":
+    if attempt.is_signed or FORMATS[attempt.client.format].tool_shapes == "functions":
         return incoming.cuts, Adapted(attempt.body)
     cut = state.replayer.cut_for(incoming.cuts, destination, incoming.identity) if incoming.cuts else None
     contract, missing = state.replayer.contract_for(destination), state.settings.translation.missing_tools

@@ -10,14 +10,18 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import cast
+from urllib.parse import unquote
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from thoughtline.gateway.app import Gateway
 from thoughtline.gateway.asgi import Scope
-from thoughtline.gateway.disconnect import HAS_LEFT, ON_DISCONNECT
+from thoughtline.gateway.disconnect import ON_DISCONNECT, tell_disconnect
 from thoughtline.gateway.door import authority_of
+from thoughtline.gateway.routing import Route
+from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.settings import ServerSettings
 
 LEAST_BODY_BYTES = 4 * 2**10
@@ -40,6 +44,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _is_admitted = False
     _waits_for_body = False
     _timer: asyncio.TimerHandle | None = None
+    _websocket: Route | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         # asyncio switches Nagle's delay off only for sockets that were made with IPPROTO_TCP, which those of
@@ -62,15 +67,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._is_admitted = False
             self._gateway.connections.leave(self._address)
         if self._is_answering:
-            self._tell_disconnect(cast("Scope", self.cycle.scope))
+            tell_disconnect(cast("Scope", self.cycle.scope))
         super().connection_lost(exc)
-
-    def _tell_disconnect(self, scope: Scope) -> None:
-        leave = scope.get(ON_DISCONNECT)
-        if leave is None:
-            scope[ON_DISCONNECT] = HAS_LEFT
-        else:
-            leave()
 
     def data_received(self, data: bytes) -> None:
         if self._is_deaf:
@@ -106,6 +104,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.scope["authority"] = authority_of(self.url)  # type: ignore[typeddict-unknown-key]
         cast("Scope", self.scope)[ON_DISCONNECT] = None  # another one
         self._is_in_body, self._body_bytes = True, 0
+        self._websocket = self._asked_websocket() if self.parser.should_upgrade() else None
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -113,6 +112,29 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._stop_waiting()
         super().on_message_complete()
+
+    def _asked_websocket(self) -> Route | None:
+        """What a WebSocket would be for, if it can be opened here and now; what it can't is answered over HTTP."""
+        is_get = self.parser.get_method() == b"GET" and self.parser.get_http_version() == "1.1"
+        if not is_get or self._is_answering or self._get_upgrade() != b"websocket":
+            return None
+        return self._gateway.websocket_route(self.url.partition(b"?")[0])
+
+    def _should_upgrade(self) -> bool:
+        """uvicorn asks for each part of a request that would upgrade."""
+        return self._websocket is not None
+
+    def handle_websocket_upgrade(self) -> None:
+        """The connection goes on as a WebSocket, and stays counted."""
+        assert self._websocket is not None
+        self._stop_waiting()
+        self.connections.discard(self)
+        path, _, query = self.url.partition(b"?")
+        scope: Scope = {**self.scope, "path": unquote(path.decode("latin-1")), "raw_path": path, "query_string": query}
+        gateway = self._gateway
+        socket = WebSocket(scope, self._server, self.server_state)
+        socket.on_shutdown, socket.on_lost = gateway.leave, partial(gateway.connections.leave, self._address)
+        socket.open(self.transport, partial(gateway.serve_websocket, self._websocket))
 
     def send_400_response(self, msg: str) -> None:
         """What uvicorn says when the parser stops."""

@@ -371,7 +371,8 @@ class Exchange:
     def _own_headers(self) -> Headers:
         last = self._last
         done = last.outcome if last is not None else Outcome()
-        is_unread = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
+        is_too_much = last is not None and isinstance(last.problem, LimitExceeded)  # more than is ever read
+        is_unread = is_too_much or self._incoming.is_passed_on
         headers = [
             replay_header(done, self._state.store_health, is_unread=is_unread),
             (b"x-thoughtline-request", self.id.encode()),

@@ -11,7 +11,7 @@ import logging
 import msgspec
 
 from thoughtline.gateway.admin.request_answers import RequestView
-from thoughtline.stores import Note, Store
+from thoughtline.stores import Note, Store, is_shared
 from thoughtline.stores.packing import Packer
 from thoughtline.values.errors import ThoughtlineError
 
@@ -21,8 +21,6 @@ NAMESPACE = "requests"
 KEPT_SECONDS = 24 * 3600.0
 PER_NOTE = 32
 NOTES = 8
-_SHARED = ("redis", "rediss", "postgresql", "postgres")
-"""Stores that processes of several machines share, by the scheme of their address."""
 
 _decoder = msgspec.json.Decoder(list[RequestView])
 
@@ -32,7 +30,7 @@ class Replicas:
 
     def __init__(self, name: str, store_url: str, keys: tuple[str | None, str | None]) -> None:
         self._name = name
-        self._packer = Packer(*keys) if store_url.partition(":")[0] in _SHARED else None
+        self._packer = Packer(*keys) if is_shared(store_url) else None
         self._page: list[RequestView] = []
         self._number = 0
         self.told = 0

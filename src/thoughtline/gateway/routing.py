@@ -21,7 +21,8 @@ Action = Literal["generate", "count_tokens", "models", "passthrough"]
 
 
 class Route(NamedTuple):
-    """`path` is what stands behind the provider's name. `model` and `is_streaming` where the address says them."""
+    """`path` is what stands behind the provider's name. `model`, `is_streaming` and `place` where the address says
+    them: the last is a place on Vertex."""
 
     action: Action
     format: FormatName | None
@@ -29,6 +30,7 @@ class Route(NamedTuple):
     path: str
     model: str = ""
     is_streaming: bool = False
+    place: str = ""
 
 
 def route_of(method: str, path: str, providers: Container[str]) -> Route:
@@ -53,6 +55,7 @@ def _route(method: str, path: str, provider: str | None) -> Route:
                     path=path,
                     model=unquote(found.model),
                     is_streaming=found.is_streaming,
+                    place=found.place,
                 )
     if method == "GET" and _lists_models(segments):
         return Route("models", None, provider, path)

@@ -138,12 +138,12 @@ def goodbye(totals: Totals, seconds: float) -> tuple[str, str]:
 
 
 def server_config(app: Gateway | Callable[[], Gateway]) -> uvicorn.Config:
-    """uvicorn as we use it: no websockets, no headers of its own, nothing in its log but what is broken."""
+    """uvicorn as we use it: no websockets of its own, no headers, nothing in its log but what is broken."""
     return uvicorn.Config(
         app,
         factory=not isinstance(app, Gateway),
         http=BoundedProtocol,
-        ws="none",
+        ws="none",  # `protocol.py` takes them over
         interface="asgi3",
         proxy_headers=False,  # whoever sends X-Forwarded-For would choose its own tenant
         lifespan="on",

@@ -1,5 +1,7 @@
 """What the workers of one start count together: a file in the directory that they share, gone when they are.
 
+That is where the store is of one machine; on a shared one `fleet_counts.py` counts.
+
 A request is a row of a ring as long as the limit: the row to be written over is the request that came so many before,
 and if that was less than a minute ago it is one too many. A worker writes how many streams it holds under its own
 process number; one that was killed is known by that and no longer counted.

@@ -16,6 +16,7 @@ from thoughtline.gateway.caching import BoundedCache
 from thoughtline.gateway.choosing import ChoiceKey, Choices
 from thoughtline.gateway.disconnect import Abandoned
 from thoughtline.gateway.door import Head
+from thoughtline.gateway.fleet import Fleet
 from thoughtline.gateway.guard import Guard
 from thoughtline.gateway.journal import Journal
 from thoughtline.gateway.limits import KeyLimits
@@ -32,7 +33,8 @@ from thoughtline.lessons import Lessons
 from thoughtline.opening import contract_book
 from thoughtline.replayer import Replayer
 from thoughtline.settings import Settings
-from thoughtline.stores import Clock, LayeredStore, Store
+from thoughtline.stores import Clock, LayeredStore, Store, channel_at, is_shared
+from thoughtline.stores.packing import Packer
 from thoughtline.working import InThreads
 
 
@@ -51,7 +53,7 @@ class Caches:
         self.visitors: BoundedCache[Head, Visitor] = BoundedCache()
         self.choices: BoundedCache[ChoiceKey, Choices] = BoundedCache()
         self.accounts: BoundedCache[str, str] = BoundedCache()
-        self.addresses: BoundedCache[tuple[str, str, str, str, bool, bool], str] = BoundedCache()
+        self.addresses: BoundedCache[tuple[str, str, str, str, bool, bool, str], str] = BoundedCache()
 
 
 class State(NamedTuple):
@@ -74,7 +76,7 @@ class State(NamedTuple):
     loaded: Settings
     shared: SettingsPatch
     metrics: Metrics
-    bus: Bus
+    bus: Bus | Fleet
     models: ModelLists
     signals: Signals
     health: TargetHealth
@@ -111,34 +113,53 @@ def make_state(
     """All of it, from settings and an open store. Without a token the management addresses are closed."""
     book = contract_book(settings, lessons := Lessons(store, clock))
     journal.measure(metrics := Metrics())
-    together, work = Path(settings.bus_directory) if settings.bus_directory else None, InThreads()
+    bus, limits = _joined(settings, store, journal, health=(health := TargetHealth()), clock=clock)
     return State(
         settings,
         store,
         lessons,
         book=book,
+        work=(work := InThreads()),
         replayer=Replayer(store, lessons, book, clock, work=work, remembered_bytes=settings.replay.remembered_bytes),
         memory=Memory(store, clock),
         upstreams=Upstreams(),
         keys=keys,
         journal=journal,
-        limits=KeyLimits(SharedCounts(together) if together else None),
+        limits=limits,
         admin_token=admin_token or settings.server.admin_token,
         loaded=settings,
         shared=SettingsPatch(),
         metrics=metrics,
-        bus=(bus := Bus(settings.bus_directory, journal, store.counters)),
+        bus=bus,
         models=ModelLists(clock),
         signals=Signals(asyncio.Event(), asyncio.Event()),
-        health=TargetHealth(),
-        guard=Guard(login_code, together),
+        health=health,
+        guard=Guard(login_code, _together(settings)),
         late=LateSaves(),
-        work=work,
         abandoned=Abandoned(),
         recent=Recent(settings, bus.name),
         caches=Caches(),
         clock=clock,
     )
+
+
+def _together(settings: Settings) -> Path | None:
+    """The directory that the workers of one start share."""
+    return Path(settings.bus_directory) if settings.bus_directory else None
+
+
+def _joined(
+    settings: Settings, store: Store, journal: Journal, *, health: TargetHealth, clock: Clock
+) -> tuple[Bus | Fleet, KeyLimits]:
+    """How this process hears the others, and what it counts with them: by a shared store, else by a directory."""
+    if not is_shared(settings.store_url):
+        together = _together(settings)
+        limits = KeyLimits(SharedCounts(together) if together else None)
+        return Bus(settings.bus_directory, journal, store.counters), limits
+    kept, channel = settings.store, channel_at(settings.store_url, settings.store)
+    packer = Packer(kept.encryption_key, kept.previous_encryption_key)
+    fleet = Fleet(channel, packer, journal, counters=store.counters, health=health, clock=clock)
+    return fleet, KeyLimits(fleet.key_counts)
 
 
 def with_settings(state: State, settings: Settings) -> State:

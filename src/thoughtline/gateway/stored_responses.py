@@ -46,22 +46,27 @@ async def unfolded(store: Store, tenant: str, body: bytes, work: Work = at_once)
         # Otherwise whoever translates it says what is wrong.
         return body if spelled is None else await unfolded(store, tenant, spelled, work)
     if b"item_reference" in bytes(request.get("input", _NOTHING)):
-        request["input"] = Raw(array(await _looked_up(store, tenant, await work(partial(_input_of, request)), work)))
+        request["input"] = Raw(array(await _looked_up(store, tenant, await work(partial(input_of, request)), work)))
         body = await work(partial(set_members, body, [("input", bytes(request["input"]))]))
     previous = request.get("previous_response_id", _NOTHING)
     if not is_given(previous):
         return body
-    name = _name(previous)
+    name = name_of(previous)
     earlier = await _kept(store, tenant, name)
     if earlier is None:
-        raise Declined(
-            400,
-            "previous_response_not_found",
-            f"Previous response with id {name[:100]!r} not found.",
-            "Send the whole conversation in `input`.",
-        )
-    whole = array((*earlier, *_input_of(request)))
+        raise not_found(name)
+    whole = array((*earlier, *input_of(request)))
     return set_members(body, [("input", whole), ("previous_response_id", None)])
+
+
+def not_found(name: str) -> Declined:
+    """In OpenAI's words: Codex then sends its conversation whole."""
+    return Declined(
+        400,
+        "previous_response_not_found",
+        f"Previous response with id {name[:100]!r} not found.",
+        "Send the whole conversation in `input`.",
+    )
 
 
 async def keep(store: Store, made: Provenance, request: bytes, answer: bytes, now: float) -> None:
@@ -71,7 +76,7 @@ async def keep(store: Store, made: Provenance, request: bytes, answer: bytes, no
         if bytes(given.get("store", _NOTHING)) == b"false" or not is_given(response.get("id", _NOTHING)):
             return
         output = elements(response.get("output", Raw(b"[]")))
-        conversation = (*_input_of(given), *output)
+        conversation = (*input_of(given), *output)
         names = [_id_of(one) for one in output]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return
@@ -79,7 +84,7 @@ async def keep(store: Store, made: Provenance, request: bytes, answer: bytes, no
     if len(whole) > MAX_BYTES:
         return
     item = Unknown(KIND, Raw(object_of([("input", whole)])))
-    own = _name(response["id"])
+    own = name_of(response["id"])
     key = _key(own)
     keys = (key, *(_key(name) for name in names if own in name))  # an id of ours, and so the only one of its name
     record = Record(RecordId(digest(key.encode() + whole).hex()), made, (item,), keys, now)
@@ -152,14 +157,14 @@ def _decoded(one: Raw) -> _Element:
         return _Element()
 
 
-def _input_of(request: dict[str, Raw]) -> list[Raw]:
+def input_of(request: dict[str, Raw]) -> list[Raw]:
     given = request.get("input", _NOTHING)
     if is_array(given):
         return elements(given)
     return [Raw(object_of([("role", b'"user"'), ("content", given)]))] if is_given(given) else []
 
 
-def _name(raw: Raw) -> str:
+def name_of(raw: Raw) -> str:
     try:
         return msgspec.json.decode(raw, type=str)
     except msgspec.DecodeError:

@@ -66,7 +66,7 @@ def line_of(
         store=so_far.store,
         late=relay.saving.late if relay else 0,
         code=so_far.code,
-        note=(relay.note if relay else "") or ("unread" if last and last.problem else ""),
+        note=(relay.note if relay else "") or ("unread" if (last and last.problem) or incoming.is_passed_on else ""),
     )
 
 

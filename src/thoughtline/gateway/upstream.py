@@ -21,6 +21,7 @@ from pyreqwest.response import Response
 
 from thoughtline.catalogue import Provider, Timeouts
 from thoughtline.gateway.neighbours import Neighbours
+from thoughtline.gateway.signing import Signers
 from thoughtline.values.errors import Declined
 
 _IDLE_SECONDS = 90.0
@@ -196,6 +197,7 @@ class Upstreams:
     def __init__(self) -> None:
         self._pools: defaultdict[Timeouts, list[_Pool]] = defaultdict(list)
         self.neighbours = Neighbours()
+        self.signers = Signers()
         self._left_alone = LeftAlone()
 
     async def send(

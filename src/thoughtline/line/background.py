@@ -1,6 +1,7 @@
 """A loop in a thread of its own, one in each process: stores live there, whoever asks from wherever.
 
-Made when it is first needed, and again in a process that was forked off.
+Made when it is first needed, and again in a process that was forked off. Most of what is asked for needs no waiting:
+whoever asks then does it in their own thread, in the loop's place.
 """
 
 from __future__ import annotations
@@ -9,9 +10,13 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
+
+from thoughtline.line.shared_loop import SharedLoop
 
 Result = TypeVar("Result")
 
@@ -21,7 +26,7 @@ class _Process:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.loop: asyncio.AbstractEventLoop | None = None
+        self.loop: SharedLoop | None = None
 
 
 _process = _Process()
@@ -49,34 +54,85 @@ def leave_behind(thing: object) -> None:
     _left_behind.append(thing)
 
 
-def _loop() -> asyncio.AbstractEventLoop:
+def _loop() -> SharedLoop:
     process = _process
     if process.loop is None:
         with process.lock:
             if process.loop is None:
-                loop = asyncio.new_event_loop()
+                loop = SharedLoop()
                 threading.Thread(target=loop.run_forever, name="thoughtline", daemon=True).start()
                 process.loop = loop
     return process.loop
 
 
-def submit(work: Coroutine[Any, Any, Result]) -> Future[Result]:
-    """Have it done there."""
-    return asyncio.run_coroutine_threadsafe(work, _loop())
+def run(work: Coroutine[Any, Any, Result]) -> Future[Result]:
+    """Have it done: here, as far as it goes without waiting, unless somebody else is at it; the rest on the loop."""
+    loop, done = _loop(), Future[Result]()
+    if not loop.do_here(partial(_start, loop, work, done)):
+        loop.call_soon_threadsafe(_start, loop, work, done)
+    return done
+
+
+def tell(what: Callable[[], None]) -> None:
+    """Have something counted there."""
+    _loop().call_soon_threadsafe(what)
+
+
+def _start(loop: SharedLoop, work: Coroutine[Any, Any, Result], done: Future[Result]) -> asyncio.Task[Result]:
+    """Whoever stops waiting stops nothing else."""
+    task = loop.create_task(work)
+    task.add_done_callback(partial(_pass_on, done))
+    return task
+
+
+def _pass_on(done: Future[Result], task: asyncio.Task[Result]) -> None:
+    if task.cancelled():
+        done.set_exception(RuntimeError("stopped"))
+    elif (problem := task.exception()) is not None:
+        done.set_exception(problem)
+    else:
+        done.set_result(task.result())
 
 
 async def wait_for(done: Future[Result]) -> Result:
     """Its result, for code on a loop of asyncio or trio."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return await _wait_on_trio(done)
-    return await asyncio.wrap_future(done)
+    await is_done(done)
+    return done.result()
 
 
-async def _wait_on_trio(done: Future[Result]) -> Result:
+async def is_done(done: Future[Any], seconds: float | None = None) -> bool:
+    """Whether it is, after so long at most."""
+    if not done.done():
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            await _wait_on_trio(done, seconds)
+        else:
+            await _wait_on_asyncio(done, seconds, loop)
+    return done.done()
+
+
+async def _wait_on_asyncio(done: Future[Any], seconds: float | None, loop: asyncio.AbstractEventLoop) -> None:
+    over = asyncio.Event()
+
+    def tell_asyncio(_: object) -> None:
+        with suppress(RuntimeError):  # nobody waits any longer, and the loop is closed
+            loop.call_soon_threadsafe(over.set)
+
+    done.add_done_callback(tell_asyncio)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await over.wait()
+
+
+async def _wait_on_trio(done: Future[Any], seconds: float | None) -> None:
     trio = sys.modules["trio"]
     token, over = trio.lowlevel.current_trio_token(), trio.Event()
-    done.add_done_callback(lambda _: token.run_sync_soon(over.set))
-    await over.wait()
-    return done.result()
+
+    def tell_trio(_: object) -> None:
+        with suppress(trio.RunFinishedError):
+            token.run_sync_soon(over.set)
+
+    done.add_done_callback(tell_trio)
+    with trio.move_on_after(float("inf") if seconds is None else seconds):
+        await over.wait()

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from thoughtline.credentials import account_of, credentials_of, tenant_of
+from thoughtline.credentials import account_of, credentials_of, is_signed, tenant_of
 from thoughtline.formats.weighing import check_weight
-from thoughtline.line.background import leave_behind, lock, submit, wait_for
+from thoughtline.line.background import leave_behind, lock, run, wait_for
 from thoughtline.line.clients import http_clients
 from thoughtline.line.engine import Engine, LineReport
 from thoughtline.line.exchange import AsyncExchange, SyncExchange
@@ -32,9 +32,6 @@ from thoughtline.watching import log_problem
 
 Headers: TypeAlias = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]
 Client = TypeVar("Client")
-
-_SIGNED = b"AWS4-"
-"""How a signature over a request begins that is made by Amazon's rules: whoever changes the body breaks it."""
 
 _MOST_SERVERS = 1024
 
@@ -81,14 +78,22 @@ class ReplayLine:
 
     async def begin(self, method: str, url: str, headers: Headers, body: bytes) -> AsyncExchange:
         """A request that is about to be sent. What is no request of a known format goes out as it came."""
-        asked = self._asked(method, url, headers, body)
+        return await self.begin_at(_address_of(method, url), url, headers=headers, body=body)
+
+    def begin_sync(self, method: str, url: str, headers: Headers, body: bytes) -> SyncExchange:
+        """The same for code without a loop."""
+        return self.begin_at_sync(_address_of(method, url), url, headers=headers, body=body)
+
+    async def begin_at(self, address: AskedAddress | None, url: str, *, headers: Headers, body: bytes) -> AsyncExchange:
+        """A request whose address was read already."""
+        asked = self._asked(address, url, headers, body)
         if asked is None:
             return AsyncExchange(self._engine, body, None)
         return await self.begin_for(asked.destination, asked.identity, body, address=asked.address)
 
-    def begin_sync(self, method: str, url: str, headers: Headers, body: bytes) -> SyncExchange:
+    def begin_at_sync(self, address: AskedAddress | None, url: str, *, headers: Headers, body: bytes) -> SyncExchange:
         """The same for code without a loop."""
-        asked = self._asked(method, url, headers, body)
+        asked = self._asked(address, url, headers, body)
         if asked is None:
             return SyncExchange(self._engine, body, None)
         return self.begin_for_sync(asked.destination, asked.identity, body, address=asked.address)
@@ -99,7 +104,7 @@ class ReplayLine:
         """A request of which you know yourself where it goes and whose it is."""
         engine = self._engine
         try:
-            prepared = await wait_for(submit(engine.prepare(body, destination, identity)))
+            prepared = await wait_for(run(engine.prepare(body, destination, identity)))
         except Exception as problem:
             log_problem("a request could not be prepared", problem)
             return AsyncExchange(engine, body, None)
@@ -111,17 +116,18 @@ class ReplayLine:
         """The same for code without a loop."""
         engine = self._engine
         try:
-            prepared = submit(engine.prepare(body, destination, identity)).result()
+            prepared = run(engine.prepare(body, destination, identity)).result()
         except Exception as problem:
             log_problem("a request could not be prepared", problem)
             return SyncExchange(engine, body, None)
         return SyncExchange(engine, body, prepared, address)
 
-    def _asked(self, method: str, url: str, headers: Headers, body: bytes) -> _Asked | None:
+    def _asked(self, address: AskedAddress | None, url: str, headers: Headers, body: bytes) -> _Asked | None:
+        if address is None:
+            return None
         try:
-            address = read_address(method, url)
             given = _lowered(headers)
-            if address is None or b"content-encoding" in given or given.get(b"authorization", b"").startswith(_SIGNED):
+            if b"content-encoding" in given or is_signed(given):
                 return None
             return self._recognised(address, url.partition("?")[2], given, body)
         except Exception as problem:
@@ -199,9 +205,20 @@ class ReplayLine:
         Seals are removed. What was thought goes along as text where the model takes that, else as a checkpoint. What
         the history lost is looked for in the store, for the line's tenant or for whoever holds `key`.
         """
+        return self._translating(messages, to, format=format, key=key).result()
+
+    async def atranslate_history(
+        self, messages: Sequence[Any], *, to: str, format: FormatName | None = None, key: str = ""
+    ) -> dict[str, Any]:
+        """The same for code on a loop."""
+        return await wait_for(self._translating(messages, to, format=format, key=key))
+
+    def _translating(
+        self, messages: Sequence[Any], to: str, *, format: FormatName | None, key: str
+    ) -> Future[dict[str, Any]]:
         destination = destination_of(to, self._settings.providers, format)
         who = Identity(self._tenant or tenant_of(key), _session.get() or None)
-        return submit(self._engine.translate(body_of(messages), destination, who)).result()
+        return run(self._engine.translate(body_of(messages), destination, who))
 
     # --- its life -----------------------------------------------------------------------------------------------------
 
@@ -222,18 +239,18 @@ class ReplayLine:
     def _closing(self) -> Future[None] | None:
         with lock():
             made, self._made = self._made, None
-        return submit(made[1].close()) if made is not None and made[0] == os.getpid() else None
+        return run(made[1].close()) if made is not None and made[0] == os.getpid() else None
 
     def __enter__(self) -> ReplayLine:
         """Raises if the store can't be opened."""
-        submit(self._engine.open()).result()
+        run(self._engine.open()).result()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> ReplayLine:
-        await wait_for(submit(self._engine.open()))
+        await wait_for(run(self._engine.open()))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -251,6 +268,13 @@ def remember(client: Client, line: ReplayLine | None = None) -> Client:
                 _default.append(ReplayLine())
             line = _default[0]
     return line.remember(client)
+
+
+def _address_of(method: str, url: str) -> AskedAddress | None:
+    try:
+        return read_address(method, url)
+    except ValueError:  # no address at all
+        return None
 
 
 def _lowered(headers: Headers) -> dict[bytes, bytes]:

@@ -58,9 +58,10 @@ class Engine:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.hold_seconds = settings.replay.hold_ms / 1000
         self._opening: asyncio.Task[_Open] | None = None
         self._work = InThreads()
-        self._saves: set[asyncio.Task[None]] = set()
+        self._saves: set[asyncio.Task[Any]] = set()
         self._refreshed_at = 0.0
         self._counts: dict[str, int] = {}
         self._problem = ""
@@ -125,26 +126,22 @@ class Engine:
             await (await self._ready()).keep_lessons(prepared)
 
     async def save(self, records: Sequence[Record]) -> None:
-        """Save, and wait for it as long as a turn's end is held. What takes longer goes on behind.
-
-        Who closes a line while it is being answered does not want the rest.
-        """
-        if self._is_closed:
+        """Who closes a line while it is being answered does not want the rest."""
+        task = asyncio.current_task()
+        if self._is_closed or task is None:
             return
-        task = asyncio.ensure_future(self._save(records))
         self._saves.add(task)
-        task.add_done_callback(self._saves.discard)
-        await asyncio.wait([task], timeout=self.settings.replay.hold_ms / 1000)
-        if not task.done():
-            self._count(late=1)
-
-    async def _save(self, records: Sequence[Record]) -> None:
         try:
             saved = await (await self._ready()).save(records, learns=self.settings.replay.learn)
+            self._count(saved=len(records) if saved is not None else 0)
         except Exception as problem:
             log_problem("a turn could not be remembered", problem)
-            return
-        self._count(saved=len(records) if saved is not None else 0)
+        finally:
+            self._saves.discard(task)
+
+    def count_late(self) -> None:
+        """A turn's end was shown before the turn was saved; that goes on behind."""
+        self._count(late=1)
 
     async def translate(self, body: bytes, to: Destination, who: Identity) -> dict[str, Any]:
         """The members of a request that hold a history which another model takes."""

@@ -14,12 +14,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Coroutine, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
 
 from msgspec.structs import replace
 
-from thoughtline.line.background import submit, wait_for
+from thoughtline.line.background import is_done, run, tell, wait_for
 from thoughtline.line.engine import Engine
 from thoughtline.line.reading import AnswerReader
 from thoughtline.outgoing import AskedAddress
@@ -164,7 +164,7 @@ class AsyncExchange(ExchangeState):
     async def heal(self, status: int, answer: bytes) -> bool:
         """Whether a refusal was about reasoning, and `body` is now another, to be sent again. Twice at most."""
         try:
-            return await wait_for(submit(self._heal(status, answer)))
+            return await wait_for(run(self._heal(status, answer)))
         except Exception as problem:
             return _not_healed(problem)
 
@@ -177,11 +177,8 @@ class AsyncExchange(ExchangeState):
         await self._save(self._last())
 
     async def _save(self, records: tuple[Record, ...]) -> None:
-        if records:
-            try:
-                await wait_for(submit(self._engine.save(records)))
-            except Exception as problem:
-                log_problem("a turn could not be remembered", problem)
+        if records and not await is_done(run(self._engine.save(records)), self._engine.hold_seconds):
+            tell(self._engine.count_late)
 
 
 class SyncExchange(ExchangeState):
@@ -189,7 +186,7 @@ class SyncExchange(ExchangeState):
 
     def heal(self, status: int, answer: bytes) -> bool:
         try:
-            return submit(self._heal(status, answer)).result()
+            return run(self._heal(status, answer)).result()
         except Exception as problem:
             return _not_healed(problem)
 
@@ -200,11 +197,8 @@ class SyncExchange(ExchangeState):
         self._save(self._last())
 
     def _save(self, records: tuple[Record, ...]) -> None:
-        if records:
-            try:
-                submit(self._engine.save(records)).result()
-            except Exception as problem:
-                log_problem("a turn could not be remembered", problem)
+        if records and wait([run(self._engine.save(records))], self._engine.hold_seconds).not_done:
+            tell(self._engine.count_late)
 
 
 def _not_healed(problem: Exception) -> bool:
@@ -214,7 +208,7 @@ def _not_healed(problem: Exception) -> bool:
 
 def _in_background(work: Coroutine[Any, Any, None]) -> None:
     try:
-        submit(work).add_done_callback(_log_failure)
+        run(work).add_done_callback(_log_failure)
     except RuntimeError:  # the interpreter is on its way out
         work.close()
 

@@ -7,11 +7,12 @@ takes as its own stays where it was; the rest stands in a checkpoint, as the gat
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from thoughtline.auditing import guess_format
 from thoughtline.catalogue import Provider
@@ -29,7 +30,7 @@ from thoughtline.stores import Store
 from thoughtline.translation import translate_request
 from thoughtline.values.destination import Destination
 from thoughtline.values.identity import Identity
-from thoughtline.values.items import REASONING_KINDS
+from thoughtline.values.items import REASONING_KINDS, Item, ReasoningText, Text, ToolCall, is_reasoning
 from thoughtline.values.records import Record
 from thoughtline.values.turns import Candidate, Finish, FormatName, Provenance, Reply, Transcript
 
@@ -62,8 +63,9 @@ async def translated(
     transcript = wire.bodies.decode_request(body, wire.dialect)
     of_all, contract = settings.continuity, replayer.contract_for(to)
     terms = Terms(of_all.mode, of_all.count, of_all.max_chars, after_compaction=False)
-    request = translate_request(transcript, to.format, contract, to.model, who)
     brought = _records(transcript, who)
+    transcript = _unsealed(transcript) if wire.name == to.format else transcript
+    request = translate_request(transcript, to.format, contract, to.model, who)
     carried = Carried((*brought, *request.records), request.findings, request.call_ids)
     prepared = await replayer.prepare_decoded(
         request.transcript,
@@ -87,6 +89,23 @@ def _records(transcript: Transcript, who: Identity) -> tuple[Record, ...]:
             reply = Reply(transcript.format, (Candidate(turn, 0, Finish("stop", "stop")),), b"")
             found += capture(before, reply, made, time.time())
     return tuple(found)
+
+
+def _unsealed(transcript: Transcript) -> Transcript:
+    """Without what was sealed in it: many speak a format, and a history does not say who sealed it. What one provider
+    sealed another refuses; what the line itself has heard of the new one comes from the store."""
+    for at, turn in enumerate(transcript.turns):
+        if any(map(is_reasoning, turn.items)):
+            transcript = transcript.with_items(at, tuple(_open_items(turn.items)))
+    return transcript
+
+
+def _open_items(items: tuple[Item, ...]) -> Iterator[Item]:
+    for item in items:
+        if isinstance(item, (Text, ToolCall)):
+            yield replace(item, seal=None)
+        elif not is_reasoning(item) or (isinstance(item, ReasoningText) and not item.signature):
+            yield item
 
 
 def _history(prepared: Prepared) -> dict[str, Any]:

@@ -94,13 +94,17 @@ class _Transport:
             return request
         size = str(len(body)).encode()
         headers = [(name, size if name.lower() == b"content-length" else value) for name, value in kept]
-        return self.library.Request(
-            request.method, request.url, headers=headers, content=body, extensions=request.extensions
+        stream = self.library.ByteStream(body)
+        changed = self.library.Request(
+            request.method, request.url, headers=headers, stream=stream, extensions=request.extensions
         )
+        changed.read()  # whoever looks at its content finds it
+        return changed
 
     def _answer(self, exchange: ExchangeState, response: Any) -> bool:
         """Put our header on the answer, and read it on its way to the caller. Whether it was read already."""
-        response.headers.update(exchange.headers)
+        for name, value in exchange.headers.items():
+            response.headers[name] = value
         if response.is_stream_consumed:
             plain = {"content-type": response.headers.get("content-type", "")}
             if exchange.answer(response.status_code, plain):
@@ -138,10 +142,12 @@ class _Refusal:
 
 class _SyncTransport(_Transport):
     def handle_request(self, request: Any) -> Any:
-        if read_address(request.method, str(request.url)) is None:
+        url = str(request.url)
+        address = read_address(request.method, url)
+        if address is None:
             return self._inner.handle_request(request)
         body = request.read()
-        exchange = self._line.begin_sync(request.method, str(request.url), request.headers.raw, body)
+        exchange = self._line.begin_at_sync(address, url, headers=request.headers.raw, body=body)
         response = self._inner.handle_request(self._with_body(request, exchange.body))
         if response.status_code >= 400 and exchange.is_healable:
             response = self._healed(request, exchange, response)
@@ -177,10 +183,12 @@ class _SyncTransport(_Transport):
 
 class _AsyncTransport(_Transport):
     async def handle_async_request(self, request: Any) -> Any:
-        if read_address(request.method, str(request.url)) is None:
+        url = str(request.url)
+        address = read_address(request.method, url)
+        if address is None:
             return await self._inner.handle_async_request(request)
         body = await request.aread()
-        exchange = await self._line.begin(request.method, str(request.url), request.headers.raw, body)
+        exchange = await self._line.begin_at(address, url, headers=request.headers.raw, body=body)
         response = await self._inner.handle_async_request(self._with_body(request, exchange.body))
         if response.status_code >= 400 and exchange.is_healable:
             response = await self._healed(request, exchange, response)

@@ -17,6 +17,7 @@ from thoughtline.providers import (
     azure,
     bedrock,
     cerebras,
+    code_assist,
     cohere,
     copilot,
     deepinfra,
@@ -40,6 +41,7 @@ from thoughtline.providers import (
     sambanova,
     siliconflow,
     together,
+    vertex,
     vllm,
     xai,
 )
@@ -47,6 +49,7 @@ from thoughtline.providers.anthropic import ANTHROPIC as ANTHROPIC
 from thoughtline.providers.azure import AZURE_RESPONSES as AZURE_RESPONSES
 from thoughtline.providers.bedrock import BEDROCK_CLAUDE as BEDROCK_CLAUDE
 from thoughtline.providers.bedrock import BEDROCK_PLAIN as BEDROCK_PLAIN
+from thoughtline.providers.code_assist import ANTIGRAVITY_CLAUDE as ANTIGRAVITY_CLAUDE
 from thoughtline.providers.cohere import COHERE as COHERE
 from thoughtline.providers.contract import Contract as Contract
 from thoughtline.providers.contract import Kind as Kind
@@ -68,6 +71,7 @@ from thoughtline.providers.dialects import Dialect as Dialect
 from thoughtline.providers.dialects import written_in as written_in
 from thoughtline.providers.gemini import GEMINI as GEMINI
 from thoughtline.providers.gemini import GOOGLE_CHAT as GOOGLE_CHAT
+from thoughtline.providers.gemini import INTERACTIONS as INTERACTIONS
 from thoughtline.providers.glm import GLM as GLM
 from thoughtline.providers.kimi import KIMI as KIMI
 from thoughtline.providers.kimi import KIMI_ANTHROPIC as KIMI_ANTHROPIC
@@ -97,7 +101,18 @@ from thoughtline.values.turns import FormatName
 # providers' own documentation, the international ones where there are several, in 2026-11.
 PROVIDERS: tuple[ProviderRow, ...] = (
     *(deepseek.ROW, kimi.ROW, mimo.ROW, glm.ROW, minimax.ROW, qwen.ROW),
-    *(anthropic.ROW, openai.ROW, azure.ROW, gemini.ROW, xai.ROW, openrouter.ROW, openrouter.VERCEL),
+    *(
+        anthropic.ROW,
+        openai.ROW,
+        azure.ROW,
+        vertex.ROW,
+        code_assist.CODE_ASSIST,
+        code_assist.ANTIGRAVITY,
+        gemini.ROW,
+        xai.ROW,
+        openrouter.ROW,
+        openrouter.VERCEL,
+    ),
     *(mistral.ROW, groq.ROW, cerebras.ROW, fireworks.ROW, together.ROW, siliconflow.ROW),
     *(nebius.ROW, deepinfra.ROW, sambanova.ROW, cohere.ROW, perplexity.ROW, bedrock.ROW),
     *(ollama.ROW, vllm.ROW, lmstudio.ROW, copilot.ROW, opencode_go.ROW),

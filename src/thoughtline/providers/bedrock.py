@@ -1,4 +1,7 @@
-"""AWS Bedrock's Converse API: Anthropic's rules for Claude, none for most others, and reasoning of two is refused."""
+"""AWS Bedrock: Anthropic's rules for Claude, none for most others, and reasoning of two is refused.
+
+InvokeModel is read for Claude alone: what is asked in its words, whatever the name (an ARN tells none), is Claude.
+"""
 
 from __future__ import annotations
 
@@ -69,6 +72,10 @@ _PREFIX = (
 )
 
 
+def _on_invoke(claude: Contract) -> Contract:
+    return replace(claude, format="bedrock_invoke")
+
+
 def _on_converse(claude: Contract) -> Contract:
     return replace(claude, format="bedrock_converse", dialect=BEDROCK_CLAUDE, tools=FUNCTIONS_ONLY)
 
@@ -104,15 +111,15 @@ ROW = ProviderRow(
     models=r"amazon\.nova|nova-(2|pro|lite|micro|premier)",
     # With a Bedrock API key: a request signed for another host can't be passed on. Another region: another base_url.
     base_url="https://bedrock-runtime.us-east-1.amazonaws.com",
-    formats=("bedrock_converse",),
-    owns="bedrock_converse",
+    formats=("bedrock_converse", "bedrock_invoke"),
+    owns=("bedrock_converse", "bedrock_invoke"),
     rules="makers",
     rows=(
-        ModelRow(models=BOUND_MODELS, contracts=(_on_converse(BOUND),)),
-        ModelRow(models=ADAPTIVE_MODELS, contracts=(_on_converse(ADAPTIVE),)),
-        ModelRow(models="claude", contracts=(_CLAUDE,)),
+        ModelRow(models=BOUND_MODELS, contracts=(_on_converse(BOUND), _on_invoke(BOUND))),
+        ModelRow(models=ADAPTIVE_MODELS, contracts=(_on_converse(ADAPTIVE), _on_invoke(ADAPTIVE))),
+        ModelRow(models="claude", contracts=(_CLAUDE, _on_invoke(CLAUDE))),
         ModelRow(models=r"nova|deepseek[-_. ]?r1", contracts=(_FORBIDDEN,)),
-        ModelRow(contracts=(_PLAIN,)),
+        ModelRow(contracts=(_PLAIN, _on_invoke(CLAUDE))),
     ),
     wants_back="by contract",  # Nova and DeepSeek refuse reasoning there, Claude demands it
     has_documented_field=False,

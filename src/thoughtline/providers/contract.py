@@ -69,7 +69,8 @@ class Contract(Struct, frozen=True, gc=False):
     `may_seal`: nobody lists the server, so seals of a client's may be its own. `drops`: members that it refuses.
     `knobs` are how thinking is switched, the first that fits the model. `answers` are what the provider says to those
     who break the contract. `when_split` is the dialect of a request that asks for `reasoning_split`. `refuses_empty`:
-    an empty text does not pass, not even for a turn that had no reasoning.
+    an empty text does not pass, not even for a turn that had no reasoning. `refuses_unsigned`: nor does thinking that
+    nobody signed.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Contract(Struct, frozen=True, gc=False):
     forces_no_tool_while_thinking: bool = False
     refuses_other_fields: bool = False
     refuses_empty: bool = False
+    refuses_unsigned: bool = False
     when_split: Dialect | None = None
 
     def thinks(self, transcript: Transcript) -> bool:

@@ -2,16 +2,19 @@
 
 from msgspec.structs import replace
 
-from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.contract import Contract, Source, unverified
 from thoughtline.providers.dialects import Dialect
-from thoughtline.providers.knobs import Knob
+from thoughtline.providers.knobs import ALWAYS_THINKS, Knob
 from thoughtline.providers.refusals import says
 from thoughtline.providers.row import THINKING_TOKENS, ModelRow, ProviderRow
-from thoughtline.values.items import GOOGLE_GEMINI_V1
+from thoughtline.values.items import GOOGLE_GEMINI_V1, GOOGLE_INTERACTIONS_V1
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, Effort
 
 GEMINI = Dialect("gemini", "native", GOOGLE_GEMINI_V1)
+INTERACTIONS = Dialect("gemini_interactions", "native", GOOGLE_INTERACTIONS_V1)
 GOOGLE_CHAT = Dialect("google_chat", "google_extra", GOOGLE_GEMINI_V1)
+
+MODELS_2 = r"gemini-[12]\b|gemini-(1|2)\.|gemini-(pro|ultra)$"
 
 _PAGE = "https://ai.google.dev/gemini-api/docs/thought-signatures"
 
@@ -63,7 +66,7 @@ _REFUSALS = (
 _NEVER_THOUGHT = Knob(r"gemini-(1|2\.0|2-0)", "no_knob")
 _EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high")
 
-_NATIVE = Contract(
+NATIVE = Contract(
     "gemini",
     "authenticity",
     GEMINI,
@@ -83,8 +86,8 @@ _NATIVE = Contract(
     ),
     answers=(_MISSING_AT, _CORRUPTED),
 )
-_NATIVE_2 = replace(
-    _NATIVE,
+NATIVE_2 = replace(
+    NATIVE,
     name="gemini-2.5",
     kind="advisory",
     scope="nowhere",
@@ -100,7 +103,7 @@ _NATIVE_2 = replace(
     answers=(),
 )
 _CHAT = replace(
-    _NATIVE,
+    NATIVE,
     name="gemini-chat",
     dialect=GOOGLE_CHAT,
     source=Source(_PAGE, "2026-11-16", "extra_content.google.thought_signature on the first call"),
@@ -108,29 +111,42 @@ _CHAT = replace(
     tools=FUNCTIONS_ONLY,
     knobs=(_NEVER_THOUGHT, Knob("", "reasoning_effort", _EFFORTS)),
 )
+_INTERACTIONS = replace(
+    NATIVE,
+    name="gemini-interactions",
+    dialect=INTERACTIONS,
+    scope="calls_after_user",
+    source=unverified("Interactions without state: a thought goes back before the call it led to; no refusal is known"),
+    ladder=(),
+    format="gemini_interactions",
+    tools=ALL_TOOLS,
+    knobs=(ALWAYS_THINKS,),
+    answers=(),
+)
+_INTERACTIONS_2 = replace(_INTERACTIONS, name="gemini-2.5-interactions", kind="advisory", scope="nowhere")
 _CHAT_2 = replace(_CHAT, kind="advisory", scope="nowhere", ladder=())
 
 ROW = ProviderRow(
     name="gemini",
     traced_as="gcp.gemini",
-    aliases=("google", "vertex"),
+    aliases=("google",),
     hosts=r"(googleapis\.com|google\.dev)$",
     models="gemini",
     base_url="https://generativelanguage.googleapis.com",
-    formats=("gemini_generate", "openai_chat"),
+    formats=("gemini_generate", "openai_chat", "gemini_interactions"),
     bases={"openai_chat": "https://generativelanguage.googleapis.com/v1beta/openai"},
     auth="x-goog-api-key",
-    owns="gemini_generate",
+    owns=("gemini_generate",),
     rules="own",
     rows=(
         ModelRow(
-            models=r"gemini-[12]\b|gemini-(1|2)\.|gemini-(pro|ultra)$",
-            contracts=(_NATIVE_2, _CHAT_2),
-            elsewhere=(),
+            models=MODELS_2,
+            contracts=(NATIVE_2, _CHAT_2, _INTERACTIONS_2),
+            elsewhere=(_INTERACTIONS_2,),
         ),
         ModelRow(
-            contracts=(_NATIVE, _CHAT),
-            elsewhere=(_CHAT,),
+            contracts=(NATIVE, _CHAT, _INTERACTIONS),
+            elsewhere=(_CHAT, _INTERACTIONS),
         ),
     ),
     wants_back="always",
@@ -141,8 +157,8 @@ ROW = ProviderRow(
         (r"gemini-([3-9]|[1-9]\d)", {"thinkingLevel": "high"}),
         ("", {"thinkingBudget": THINKING_TOKENS}),
     ),
-    makes=(GOOGLE_GEMINI_V1,),
-    guests={"anthropic": "anthropic_messages"},  # Vertex serves Claude as Anthropic does.
+    makes=(GOOGLE_GEMINI_V1, GOOGLE_INTERACTIONS_V1),
+    holds=("interactions",),
     example_model="gemini-3-pro-preview",
     refusals=_REFUSALS,
 )

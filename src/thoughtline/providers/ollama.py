@@ -29,7 +29,7 @@ ROW = ProviderRow(
     base_url="http://127.0.0.1:11434",
     formats=("ollama_chat", "openai_chat", "openai_responses", "anthropic_messages"),
     auth="none",
-    owns="ollama_chat",
+    owns=("ollama_chat",),
     rules="makers",
     rows=(ModelRow(contracts=(_NATIVE,)),),
     dialect=REASONING,

@@ -38,6 +38,9 @@ RuleCode = Literal[
     "checkpoint-withheld",
     "untranslatable",
     "unopened",
+    "held-state",
+    "signed-request",
+    "signed-elsewhere",
 ]
 Rule: TypeAlias = (
     # A provider never says `reordered`, `truncated` or `sentinel`: it says `altered` or `foreign`.

@@ -14,8 +14,8 @@ from thoughtline.values.items import ReasoningFormat
 from thoughtline.values.options import ALL_TOOLS, FUNCTIONS_ONLY, ToolRange
 from thoughtline.values.turns import FormatName
 
-AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "none"]
-Held = Literal["threads", "conversations"]
+AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "api-key", "query", "aws", "none"]
+Held = Literal["threads", "conversations", "interactions"]
 Rules = Literal[
     "own",  # it makes its models, or has one rule for all that it serves
     "makers",  # it serves models of others, and their rules hold
@@ -88,12 +88,13 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     whose reasoning its models make. `is_lenient`: no refusal is known of it, so nothing is made up on a miss.
     `has_documented_field`: which member has reasoning is written down; others say so in their answers.
     `responses_tools` are those that it takes in OpenAI's Responses format, None where it is as OpenAI's;
-    `messages_tools` in Anthropic's, where that is known of the host and not of its models. `owns`: a format in which
-    its contracts hold wherever it is spoken. `guests` are makers whose models it serves in a format of theirs. `holds`
-    is what it keeps of a conversation for clients that send only what is new. `has_websocket`: its Responses API can be
-    asked over one. `most_output`: how many tokens its older
-    models write, by a part of their names. `relays`: it passes on what makers say. `traced_as`: what OpenTelemetry
-    calls it, where that is another name (its registry of `gen_ai.provider.name`, read 2026-11-16).
+    `messages_tools` in Anthropic's, where that is known of the host and not of its models. `owns`: formats in which
+    its contracts hold wherever they are spoken. `guests` are makers whose models it serves in a format of theirs, and
+    no others in that. `is_located`: its addresses name a project and a location, which says the host too (Vertex).
+    `holds` is what it keeps of a conversation for clients that send only what is new. `has_websocket`: its
+    Responses API can be asked over one. `most_output`: how many tokens its older models write, by a part of their
+    names. `relays`: it passes on what makers say. `traced_as`: what
+    OpenTelemetry calls it, where that is another name (its registry of `gen_ai.provider.name`, read 2026-11-16).
     """
 
     name: str
@@ -118,8 +119,9 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     may_seal: bool = False
     responses_tools: ToolRange | None = NOT_OPENAIS
     messages_tools: ToolRange | None = None
-    owns: FormatName | None = None
+    owns: tuple[FormatName, ...] = ()
     guests: dict[str, FormatName] = {}
+    is_located: bool = False
     holds: tuple[Held, ...] = ()
     has_websocket: bool = False
     example_model: str = ""

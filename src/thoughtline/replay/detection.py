@@ -31,7 +31,7 @@ def resolve(target: Destination) -> Contract:
 
 
 def _found(host: ProviderRow, model: str, format: FormatName) -> Contract:
-    owner = next((row for row in providers.PROVIDERS if row.owns == format), None)
+    owner = next((row for row in providers.PROVIDERS if format in row.owns), None)
     if owner is not None:
         return owner.row_for(model, format) or UNKNOWN
     own = host.row_for(model, format)

@@ -102,7 +102,8 @@ class Draft(TurnPlans):
 
     @property
     def _refuses_unsigned(self) -> bool:
-        return self._contract.takes == "own" and "unsigned_refused" in self._wire.quirks
+        refuses = self._contract.refuses_unsigned or "unsigned_refused" in self._wire.quirks
+        return self._contract.takes == "own" and refuses
 
     def _parted(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         """Items that lost a partner: where they pair by names, without those."""

@@ -29,7 +29,7 @@ def place_of(format: FormatName, turn: Turn, item: int | None = None, field: str
     """Where a turn stands in its request, or one of its items, or a member of it."""
     wire = FORMATS[format]
     at = turn.at + (item or 0 if "items_are_elements" in wire.quirks else 0)
-    place = f"/{wire.list_member}/{at}"
+    place = f"{wire.list_place}/{at}"
     if wire.item_member and item is not None:
         place += f"/{wire.item_member}/{item}"
     return f"{place}/{field}" if field else place

@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from thoughtline.formats import FORMATS
-from thoughtline.formats.json_text import member_spans
+from thoughtline.formats.json_text import member_spans, span_at
 from thoughtline.formats.weighing import MAX_TURNS, Weight, weight_of
 from thoughtline.providers import Contract, Rung
 from thoughtline.replay.keys import Standing, frame_of
@@ -203,10 +203,15 @@ def still_holds(looked_up: list[tuple[Key, str | None]], found: Found) -> bool:
 
 def list_span(body: bytes, format: FormatName) -> Span | None:
     """Where the conversation's list stands, behind its bracket; None if it is no list, or there are several."""
-    lists = [member for member in member_spans(body) if member.key == FORMATS[format].list_member]
-    if len(lists) != 1 or body[lists[0].value_start : lists[0].value_start + 1] != b"[":
+    wire = FORMATS[format]
+    outer = span_at(body, (wire.inside,)) if wire.inside else (0, len(body))
+    if outer is None:
         return None
-    return lists[0].value_start + 1, lists[0].end
+    request = body[outer[0] : outer[1]]
+    lists = [member for member in member_spans(request) if member.key == wire.list_member]
+    if len(lists) != 1 or request[lists[0].value_start : lists[0].value_start + 1] != b"[":
+        return None
+    return outer[0] + lists[0].value_start + 1, outer[0] + lists[0].end
 
 
 _LISTS = {name: re.compile(rb'"%b"\s*:\s*\[' % wire.list_member.encode()) for name, wire in FORMATS.items()}

@@ -63,7 +63,7 @@ def _is_unknown(step: ModelStep, found: Found) -> bool:
 def segments_of(worked: Worked) -> list[Segment] | None:
     """One up to each model step, but for one that stands first; None where what was sent has other turns."""
     needed, turns = worked.needed, worked.transcript.turns
-    as_sent, body = _as_sent(worked), worked.transcript.body
+    as_sent, body = _as_sent(worked), worked.transcript.whole
     sent_at = worked.listed if worked.sent is body else list_span(worked.sent, as_sent.format)
     if sent_at is None or len(as_sent.turns) != len(turns):
         return None

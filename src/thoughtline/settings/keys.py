@@ -97,7 +97,12 @@ PROVIDER = (
         "its key, or several; without one, or with an empty one, the caller's own credential goes up",
         "api_keys",
     ),
-    Key("auth", one_of(get_args(AuthStyle)), "how the key is shown"),
+    Key(
+        "auth",
+        one_of(get_args(AuthStyle)),
+        "how the key is shown; `aws` signs each request: `api_key` is then `ACCESS_KEY_ID:SECRET_ACCESS_KEY`, "
+        "`profile:NAME` or `chain`, where AWS's own tools look",
+    ),
     Key("streams_only", FLAG, "it answers only streams; whole answers are put together from one"),
     Key("websocket", FLAG, "clients that come over WebSocket have one to its Responses API; on for openai, azure, xai"),
     Key("continuity", CONTINUITY_WORDS, "checkpoints for its models, over `[continuity]`, below `[continuity.models]`"),

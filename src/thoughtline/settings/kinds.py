@@ -25,6 +25,10 @@ _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connec
 """Headers that are the gateway's to set: they say how a message is framed (RFC 9110, 7.6.1)."""
 
 
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[1-9][0-9]{0,4})?")
+"""RFC 6454, 6.1. Applications built on browsers have schemes of their own."""
+
+
 class Kind(NamedTuple):
     """`expected` completes the sentence "expected …"; `words` are all there are, where there are not too many."""
 
@@ -159,6 +163,16 @@ def _hosts(value: object, is_text: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if name))
 
 
+def _origins(value: object, is_text: bool) -> tuple[str, ...]:
+    """As browsers name them: a scheme, a host in lower case, a port if it is not the usual one, and nothing else."""
+    said = value.split(",") if is_text and isinstance(value, str) else msgspec.convert(value, list[str])
+    found = [name.strip().rstrip("/").lower() for name in said]
+    if not all(_ORIGIN.fullmatch(name) for name in found):
+        raise ValueError
+    usual = {"http": ":80", "https": ":443"}
+    return tuple(dict.fromkeys(name.removesuffix(usual.get(name.partition(":")[0], "/")) for name in found))
+
+
 def _weights(value: object, is_text: bool) -> tuple[int, ...]:
     found = msgspec.convert(value, tuple[int, ...])
     if any(weight < 1 for weight in found):
@@ -178,12 +192,14 @@ KEYS = Kind("a key, or a list of keys", _keys)
 PATH = Kind('a path, such as "/chat/completions"', _path)
 TEXTS = Kind("a list of texts", _texts)
 HOSTS = Kind('a list of names of hosts without ports, such as ["gateway.example"]', _hosts)
+ORIGINS = Kind('a list of origins, each by itself, such as ["https://app.example"]; there is no "*"', _origins)
 WEIGHTS = Kind("a list of whole numbers from 1", _weights)
 NAMED: dict[str, Kind] = {
     "text": TEXT,
     "secret": SECRET,
     "token": TOKEN,
     "hosts": HOSTS,
+    "origins": ORIGINS,
     "url": URL,
     "duration": DURATION,
     "size": SIZE,

@@ -26,6 +26,7 @@ ANY_CLIENT = tuple(name for name, wire in FORMATS.items() if "signed_requests" n
 """What clients speak, and so what a server that nobody knows is taken to speak."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_AWS_KEY = re.compile(r"chain|profile:\S.*|[A-Z0-9]{16,128}:[^:\s]{16,256}(:\S+)?")
 
 
 def read_providers(table: Table, problems: Problems) -> dict[str, Provider]:
@@ -66,7 +67,7 @@ def _read_provider(path: str, name: str, table: Table, problems: Problems) -> Pr
         bases={face: base for face, base in (_faces(row, values) | bases).items() if face in formats},
         paths={face: below for face, below in (row.paths | paths).items() if face in formats},
         auth=_auth(row, values),
-        api_keys=given(values, "api_keys", row.api_keys),
+        api_keys=_keys(path, row, values, table=table, problems=problems),
         headers=row.headers | _headers(path, table, problems),
         timeouts=_timeouts(path, table, row.timeouts, problems),
         contract=given(values, "contract", row.contract),
@@ -91,6 +92,17 @@ def _auth(row: Provider, values: dict[str, object]) -> str:
     if "auth" not in values and row.auth == "none" and values.get("api_keys"):
         return "bearer"
     return given(values, "auth", row.auth)
+
+
+def _keys(path: str, row: Provider, values: dict[str, object], *, table: Table, problems: Problems) -> tuple[str, ...]:
+    """Its keys. What signs with AWS credentials has some whether or not settings name them."""
+    keys: tuple[str, ...] = given(values, "api_keys", row.api_keys)
+    if _auth(row, values) != "aws":
+        return keys
+    if not all(_AWS_KEY.fullmatch(key) for key in keys):
+        remedy = "ACCESS_KEY_ID:SECRET_ACCESS_KEY, or profile:NAME, or chain"
+        problems.add(table.place, f"{path}.api_key", "these are no AWS credentials", remedy)
+    return keys or ("chain",)
 
 
 def _by_format(path: str, table: Table, name: str, kind: Kind, problems: Problems) -> dict[FormatName, str]:

@@ -62,6 +62,10 @@ class ServerSettings(Struct, frozen=True, rename="camel", forbid_unknown_fields=
             "hosts",
         ),
     ] = ()
+    cors: Annotated[
+        tuple[str, ...],
+        setting("websites whose pages may read answers, each by its origin; none if none are listed", "origins"),
+    ] = ()
     open_metrics: Annotated[bool, setting("answer `/metrics` without the admin token, whoever asks")] = False
     upstream: Annotated[
         str | None,

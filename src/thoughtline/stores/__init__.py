@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from urllib.parse import parse_qs
 
 from thoughtline.stores.base import (
+    Channel,
     Clock,
     Deletion,
     Entry,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from thoughtline.stores.sqlite import Synchronous
 
 __all__ = [
+    "Channel",
     "Clock",
     "Deletion",
     "Entry",
@@ -60,16 +62,19 @@ __all__ = [
     "Stats",
     "Store",
     "StoreSettings",
+    "channel_at",
     "decode_duration",
     "decode_size",
     "default_url",
     "durable_store",
     "is_in_memory",
+    "is_shared",
     "keys_from_environment",
     "open_store",
 ]
 
 Maker: TypeAlias = Callable[[str, StoreSettings, Clock, Packer], Store]
+ChannelMaker: TypeAlias = Callable[[str, StoreSettings], Channel]
 
 
 def _sqlite(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
@@ -79,7 +84,9 @@ def _sqlite(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> 
     if len(path) < 2 or not path.startswith("/") or options or synchronous not in ("normal", "full"):
         raise StoreRefused("a SQLite address is sqlite:///path, or sqlite:///path?synchronous=full")
     module = import_module("thoughtline.stores.sqlite")
-    return cast(Store, module.SqliteStore(Path(path[1:]), settings, clock, packer, cast("Synchronous", synchronous)))
+    return cast(
+        Store, module.SqliteStore(Path(path[1:]).absolute(), settings, clock, packer, cast("Synchronous", synchronous))
+    )
 
 
 def _redis(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
@@ -88,6 +95,16 @@ def _redis(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> S
 
 def _postgres(url: str, settings: StoreSettings, clock: Clock, packer: Packer) -> Store:
     return cast(Store, _driver("postgres", "asyncpg").PostgresStore(url, settings, clock, packer))
+
+
+def _redis_channel(url: str, settings: StoreSettings) -> Channel:
+    module = import_module("thoughtline.stores.redis_channel")
+    return cast(Channel, module.RedisChannel(url, settings))
+
+
+def _postgres_channel(url: str, settings: StoreSettings) -> Channel:
+    module = import_module("thoughtline.stores.postgres_channel")
+    return cast(Channel, module.PostgresChannel(url, settings))
 
 
 DURABLE: dict[str, Maker] = {
@@ -100,10 +117,29 @@ DURABLE: dict[str, Maker] = {
 }
 """Durable stores by the scheme of their address."""
 
+CHANNELS: dict[str, ChannelMaker] = {
+    "redis": _redis_channel,
+    "rediss": _redis_channel,
+    "redis-cluster": _redis_channel,
+    "postgresql": _postgres_channel,
+    "postgres": _postgres_channel,
+}
+"""Those that processes of several machines share, and by which they can talk."""
+
 
 def is_in_memory(url: str) -> bool:
     """Whether a store at this address keeps nothing beyond its process."""
     return url.startswith("memory:")
+
+
+def is_shared(url: str) -> bool:
+    """Whether processes of several machines can share the store at this address."""
+    return url.partition(":")[0] in CHANNELS
+
+
+def channel_at(url: str, settings: StoreSettings) -> Channel:
+    """How processes that share the store at this address talk, not yet open."""
+    return CHANNELS[url.partition(":")[0]](url, settings)
 
 
 async def open_store(url: str, settings: StoreSettings | None = None, clock: Clock = time.time) -> Store:

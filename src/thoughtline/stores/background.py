@@ -56,15 +56,30 @@ class Periodic:
 
 
 class Cleaner(Periodic):
-    """Cleaning, as often as the settings say, and at once when much was written since the last time that was so."""
+    """Cleaning, as often as the settings say, and at once when much was written since the last time that was so.
 
-    def __init__(self, clean: Callable[[], Awaitable[object]], settings: StoreSettings) -> None:
-        super().__init__(clean, lambda: settings.clean_seconds)
+    `in_turn` is how it is done where nothing hurries, if that is another way.
+    """
+
+    def __init__(
+        self,
+        clean: Callable[[], Awaitable[object]],
+        settings: StoreSettings,
+        in_turn: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        super().__init__(self._clean, lambda: settings.clean_seconds)
+        self._clean_now, self._clean_in_turn = clean, in_turn or clean
         self._room = settings.max_bytes / EARLY
         self._written = 0
+        self._is_early = False
+
+    async def _clean(self) -> None:
+        is_early, self._is_early = self._is_early, False
+        await (self._clean_now if is_early else self._clean_in_turn)()
 
     def note_written(self, size: int) -> None:
         self._written += size
         if self._written > self._room:
             self._written = 0
+            self._is_early = True
             self.wake()

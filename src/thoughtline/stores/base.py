@@ -239,6 +239,34 @@ class Store(Protocol):
         """Finish what was begun, and let go."""
 
 
+class Channel(Protocol):
+    """What processes that share a store tell each other: heard by all who follow the topic, its sender too; not kept.
+
+    Every method may raise `StoreUnavailable`; whoever opens it again has missed what was said meanwhile.
+    """
+
+    max_bytes: int
+    """Of one message."""
+
+    async def open(self) -> None:
+        """Connect, in place of a connection that there was."""
+
+    async def follow(self, topic: str) -> None:
+        """Hear of a topic from now on."""
+
+    async def leave(self, topic: str) -> None:
+        """No longer."""
+
+    async def publish(self, topic: str, message: bytes) -> None:
+        """Tell everybody who follows a topic."""
+
+    async def next(self) -> tuple[str, bytes]:
+        """The next message, and its topic."""
+
+    async def close(self) -> None:
+        """Let go. Raises nothing."""
+
+
 def period(now: float, ttl_seconds: float) -> int:
     return int(now / max(ttl_seconds * PERIOD, 0.001))
 

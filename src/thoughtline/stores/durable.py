@@ -33,6 +33,9 @@ from thoughtline.values.records import Key, Record
 MAX_COUNTED = 1000
 """Tenants of which it is known how much has changed for them. Beyond, all are asked for again."""
 
+CLEANING_SECONDS = 600.0
+"""How long others wait for one that cleans. One that was killed meanwhile has left nothing but some work."""
+
 PageRow: TypeAlias = tuple[str, bytes, float, bytes]
 """A record in a page: the cursor that asks for those after it, its identity, the end of its life, its packed bytes."""
 
@@ -47,7 +50,7 @@ class DurableStore(ABC):
         self._settings = settings
         self._clock = clock
         self._packer = packer
-        self._cleaner = Cleaner(self.clean, settings)
+        self._cleaner = Cleaner(self.clean, settings, in_turn=self.clean_in_turn)
         self._cleaning = asyncio.Lock()
         self._counted: dict[str, tuple[float, int]] = {}
 
@@ -104,6 +107,19 @@ class DurableStore(ABC):
         async with self._cleaning:
             self._counted.clear()
             return await self._clean(self._clock())
+
+    async def clean_in_turn(self) -> int:
+        """In the background: what one process has cleaned, others that share the store need not look at again."""
+        if not await self._take_turn(self._clock(), CLEANING_SECONDS, if_free=True):
+            return 0
+        try:
+            return await self.clean()
+        finally:
+            await self._take_turn(self._clock(), self._settings.clean_seconds / 2, if_free=False)
+
+    async def _take_turn(self, now: float, seconds: float, *, if_free: bool) -> bool:
+        """Nobody else cleans by turns for so long. Whether it was free, where only that will do."""
+        return True
 
     @abstractmethod
     async def open(self) -> None: ...

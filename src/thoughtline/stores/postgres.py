@@ -6,6 +6,7 @@ A save is one call of a function in the database, a look-up of many keys one que
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
@@ -63,6 +64,10 @@ _DELETE = """WITH gone AS (DELETE FROM thoughtline.records WHERE seq IN
     pointers AS (DELETE FROM thoughtline.lookups l USING gone, generate_series(0, length(gone.digests) / 16 - 1) AS part
         WHERE l.record = gone.seq AND l.digest = substring(gone.digests FROM part * 16 + 1 FOR 16))
     SELECT count(*) FROM gone"""
+
+_TAKE_TURN = """INSERT INTO thoughtline.facts AS f VALUES ('cleaned until', $1)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+    WHERE convert_from(f.value, 'UTF8')::float8 <= $2 RETURNING true"""
 
 _HELD = "SELECT coalesce(sum(size), 0) FROM thoughtline.records"
 
@@ -176,6 +181,15 @@ class PostgresStore(DurableStore):
         if gone:
             await self._run_in(_forget_empty_scopes)
         return gone
+
+    async def clean_in_turn(self) -> int:
+        """What this process knows of uses is its own to write."""
+        await self._run_in(self._flush)
+        return await super().clean_in_turn()
+
+    async def _take_turn(self, now: float, seconds: float, *, if_free: bool) -> bool:
+        until, free_at = repr(now + seconds).encode(), now if if_free else math.inf
+        return await self._run("fetchval", _TAKE_TURN, until, free_at) is not None
 
     async def put_note(self, note: Note) -> None:
         values = (note.namespace, note.key, note.value, note.expires_at)

@@ -68,6 +68,7 @@ TENANTS = "thoughtline:tenants"
 DELETIONS = "thoughtline:deletions"
 LAYOUT = "thoughtline:layout"
 KEY_CHECK = "thoughtline:key-check"
+CLEANING = "thoughtline:cleaning"
 NOTES = "thoughtline:notes:"
 
 
@@ -186,6 +187,11 @@ class RedisStore(DurableStore):
         await self._run([("ZREMRANGEBYSCORE", DELETIONS, "-inf", repr(now - DELETION_KEPT_SECONDS))])
         return gone + await self._evict(tenants)
 
+    async def _take_turn(self, now: float, seconds: float, *, if_free: bool) -> bool:
+        condition = ("NX",) if if_free else ()
+        (taken,) = await self._run([("SET", CLEANING, 1, "PX", _milliseconds(seconds), *condition)])
+        return taken is not None
+
     async def put_note(self, note: Note) -> None:
         await self._run([("HSET", NOTES + note.namespace, note.key, msgspec.json.encode(note))])
 
@@ -203,7 +209,7 @@ class RedisStore(DurableStore):
 
     @property
     def _ttl_ms(self) -> int:
-        return max(1, int(self._settings.ttl_seconds * 1000))
+        return _milliseconds(self._settings.ttl_seconds)
 
     async def _all_notes(self, namespace: str) -> list[Note]:
         (values,) = await self._run([("HVALS", NOTES + namespace)])
@@ -333,6 +339,10 @@ class RedisStore(DurableStore):
 
 def _unavailable(error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"redis: {type(error).__name__}: {error}")
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, int(seconds * 1000))
 
 
 def _prefix(tenant: str) -> str:

@@ -24,6 +24,7 @@ from thoughtline.translation.envelopes import NO_SEALER, Place, Sealer, letters_
 from thoughtline.translation.runs import Placed
 from thoughtline.translation.tools import NO_NAMES, ToolNames, without_tools
 from thoughtline.values.digests import digest
+from thoughtline.values.errors import Untranslatable
 from thoughtline.values.identity import Identity
 from thoughtline.values.items import REASONING_KINDS, Item, Seal, Text, ToolCall
 from thoughtline.values.options import MissingTools, Options
@@ -68,12 +69,15 @@ def translate_request(
     if transcript.format == to:
         options = client.options.decode_options(transcript.body).options
         return TranslatedRequest(transcript, (), ids, replace(options, model=model, is_streaming=streams))
+    if "untranslated" in client.quirks | FORMATS[to].quirks:
+        remedy = f"ask in {to}, or a provider that speaks {client.name}"
+        raise Untranslatable(f"{client.name} is not translated to {to}", "", remedy)
     target = Target(to, contract, model, is_streaming=streams, missing_tools=missing_tools)
     asked = asked_for(transcript.body, client, target)
     conversation = translate_turns(transcript, to, contract, sealer, asked.offered.names)
     asked = asked.offering(without_tools(asked.offered, asked.read, FORMATS[to], conversation.turns), target)
     marks = (*_cache_marks(transcript, to), *_history_notes(transcript))
-    draft = Transcript(to, conversation.turns, asked.body, is_reshaped=True)
+    draft = Transcript(to, conversation.turns, asked.body, model=model, is_reshaped=True)
     bodies = FORMATS[to].bodies
     final = bodies.decode_request(bodies.encode_request(draft, contract.dialect), contract.dialect)
     final = _with_made_ids(replace(final, model=model, is_streaming=streams), draft)

@@ -11,7 +11,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Meta
 
-KindName: TypeAlias = Literal["", "text", "secret", "token", "hosts", "url", "duration", "size", "texts", "weights"]
+KindName: TypeAlias = Literal[
+    "", "text", "secret", "token", "hosts", "origins", "url", "duration", "size", "texts", "weights"
+]
 """What may stand there, where the type alone doesn't say."""
 
 

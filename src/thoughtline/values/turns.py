@@ -16,7 +16,15 @@ from thoughtline.values.items import NO_RAW, Item, Role
 from thoughtline.values.notes import NO_NOTES, Notes
 
 FormatName = Literal[
-    "openai_chat", "openai_responses", "anthropic_messages", "gemini_generate", "ollama_chat", "bedrock_converse"
+    "openai_chat",
+    "openai_responses",
+    "anthropic_messages",
+    "gemini_generate",
+    "gemini_code_assist",
+    "gemini_interactions",
+    "ollama_chat",
+    "bedrock_converse",
+    "bedrock_invoke",
 ]
 """The names of the formats that clients and providers speak; what each means is its `Wire`."""
 
@@ -82,7 +90,7 @@ class Transcript(Struct, frozen=True, gc=False):
 
     `is_stored` is what the request says of keeping the answer at the provider (Responses' `store`), `includes` what it
     asks for beyond the answer. `has_lone_surrogates`: they are spelled otherwise here, see
-    `formats/lone_surrogates.py`.
+    `formats/lone_surrogates.py`. `around`: what stood before and behind it, where it came inside of another body.
     """
 
     format: FormatName
@@ -98,6 +106,13 @@ class Transcript(Struct, frozen=True, gc=False):
     is_reshaped: bool = False
     drops_system: bool = False
     has_lone_surrogates: bool = False
+    around: tuple[bytes, bytes] | None = None
+
+    @property
+    def whole(self) -> bytes:
+        """The body with what stood around it."""
+        head, tail = self.around or (b"", b"")
+        return head + self.body + tail if head else self.body
 
     @property
     def has_tools(self) -> bool:

@@ -72,6 +72,16 @@ def _spelling(exchange: SimExchange) -> Spelling:
     return ANTHROPIC_BOUND if exchange.profile == "bound" else ANTHROPIC
 
 
+def vertex_members(exchange: SimExchange) -> Iterator[str]:
+    """Vertex: the address names the model, and the body whose version it is of."""
+    if "model" in exchange.body:
+        yield "model: Extra inputs are not permitted"
+    if not exchange.body.get("anthropic_version"):  # Claude Code 2.1 names `vertex-2023-10-16`, the SDK 2.8 a day
+        yield "anthropic_version: Field required"
+    if ("streamRawPredict" in exchange.request.path) != (exchange.body.get("stream") is True):
+        yield "stream: does not go with the method"
+
+
 # minting
 
 
@@ -303,13 +313,16 @@ def starts_with_thinking(exchange: SimExchange) -> Iterator[str]:
     blocks = blocks_of(turn[0].raw)
     found = string(blocks[0].get("type")) if blocks else "text"
     if found not in THINKING:
-        yield (
-            f"messages.{turn[0].index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
-            f"`{found}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block "
-            "(preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking "
-            "blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our "
-            f"documentation at {DOCS}"
-        )
+        yield expected_thinking(turn[0].index, found)
+
+
+def expected_thinking(message: int, found: str) -> str:
+    return (
+        f"messages.{message}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When "
+        "`thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost "
+        "set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. "
+        f"To avoid this requirement, disable `thinking`. Please consult our documentation at {DOCS}"
+    )
 
 
 def no_thinking_when_off(exchange: SimExchange) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Bedrock Converse: Claude's rules in Amazon's clothes, and models that want no reasoning back (contracts.md §8)."""
+"""Bedrock: Claude's rules in Amazon's clothes, and models that want no reasoning back (contracts.md §8)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from thoughtline_sim.exchange import Rule, SimExchange
 from thoughtline_sim.pieces import Thought
 from thoughtline_sim.reading import JsonObject, as_object, objects
 from thoughtline_sim.rules import anthropic, asking
+from thoughtline_sim.rules.signed import signature_holds
 from thoughtline_sim.values import ModelAnswer
 from thoughtline_sim.wires import messages
 from thoughtline_sim.wires.converse import claude_message, is_claude
@@ -52,6 +53,16 @@ def no_prefill(exchange: SimExchange) -> Iterator[str]:
     is_prefilled = bool(exchange.history) and exchange.history[-1].role == "assistant"
     if is_prefilled and any(name in exchange.model for name in _NO_PREFILL):
         yield "This model does not support assistant message prefill. The conversation must end with a user message."
+
+
+def invoke_members(exchange: SimExchange) -> Iterator[str]:
+    """InvokeModel: the address says the model and whether to stream, the body whose version it is of."""
+    again = ", please reformat your input and try again."
+    for name in ("model", "stream"):
+        if name in exchange.body:
+            yield f"Malformed input request: #: extraneous key [{name}] is not permitted{again}"
+    if "anthropic_version" not in exchange.body:
+        yield f"Malformed input request: #: required key [anthropic_version] not found{again}"
 
 
 def as_messages(exchange: SimExchange) -> SimExchange:
@@ -99,7 +110,18 @@ STYLE = messages.MessagesStyle(
     lambda digits, name, number: f"tooluse_{digest(digits, str(number))[:22]}",
     lambda digits: f"msg_bdrk_01{digits[:22]}",
 )
+INVOKE_STYLE = STYLE._replace(thinking=anthropic.sign, pieces=anthropic.pieces_for)
+INVOKE_RULES: tuple[Rule, ...] = (
+    signature_holds,
+    invoke_members,
+    no_prefill,
+    asking.claude_tool_kinds,
+    asking.claude_sampling,
+    asking.claude_results,
+    *anthropic.RULES,
+)
 RULES: tuple[Rule, ...] = (
+    signature_holds,
     takes_no_reasoning,
     text_not_null,
     takes_no_signature,

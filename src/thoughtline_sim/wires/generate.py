@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import assert_never
 
 from thoughtline_sim.exchange import SimExchange, WireFormat
@@ -117,7 +117,12 @@ def offer(body: JsonObject) -> OfferedTools:
 
 
 def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
-    content = {"parts": list(_parts(exchange, answer)), "role": "model"}
+    return response_of(answer, parts(exchange, answer))
+
+
+def response_of(answer: ModelAnswer, parts: Iterable[JsonObject]) -> JsonObject:
+    """A response of these parts."""
+    content = {"parts": list(parts), "role": "model"}
     return {
         "candidates": [{"content": content, "finishReason": _STOPS[answer.finish], "index": 0}],
         "usageMetadata": {
@@ -131,7 +136,7 @@ def _write(exchange: SimExchange, answer: ModelAnswer) -> JsonObject:
     }
 
 
-def _parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
+def parts(exchange: SimExchange, answer: ModelAnswer) -> Iterator[JsonObject]:
     """Summaries if asked for; the signature on the first call of the step, or on the last text where there is none."""
     shows = either(thinking_config(exchange), "includeThoughts", "include_thoughts") is True
     signs = signs_answer(exchange, answer)
@@ -175,7 +180,12 @@ def _call_part(exchange: SimExchange, answer: ModelAnswer, call: CallTool, numbe
 
 
 def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
-    bodies = [compact(chunk) for chunk in _chunks(whole, chunk_chars)]
+    return framed(exchange, chunks(whole, chunk_chars))
+
+
+def framed(exchange: SimExchange, partial: Iterable[JsonObject]) -> list[bytes]:
+    """Partial responses as events, or as one array."""
+    bodies = [compact(chunk) for chunk in partial]
     if is_sse(exchange):
         return [b"data: " + body + b"\r\n\r\n" for body in bodies]
     opening = [(b"[" if number == 0 else b",\r\n") + body for number, body in enumerate(bodies)]
@@ -191,7 +201,7 @@ def is_array(exchange: SimExchange) -> bool:
     return exchange.is_streaming and not is_sse(exchange)
 
 
-def _chunks(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+def chunks(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
     """Each chunk is a partial response; a signature comes with its part, on text as a trailing empty one (recorded)."""
     candidate = whole["candidates"][0]
     tail = {key: value for key, value in whole.items() if key != "candidates"}
@@ -200,7 +210,10 @@ def _chunks(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
         for piece in _split(part, chunk_chars):
             content = {"parts": [piece], "role": "model"}
             yield {"candidates": [{"content": content, "index": 0}], **tail}
-        if "text" in part and "thoughtSignature" in part:
+        if part.get("thought") is True and "thoughtSignature" in part:
+            signed = {"parts": [{**part, "text": ""}], "role": "model"}
+            yield {"candidates": [{"content": signed, "index": 0}], **tail}
+        elif "text" in part and "thoughtSignature" in part:
             last = [{"text": "", "thoughtSignature": part["thoughtSignature"]}]
     closing = {**candidate, "content": {"parts": last, "role": "model"}}
     yield {"candidates": [closing], **tail}

@@ -172,13 +172,14 @@ def arguments_of(call: CallTool | Hosted) -> Json:
 def _frames(exchange: SimExchange, whole: JsonObject, chunk_chars: int) -> list[bytes]:
     """Spaces of varying number before the last brace, as the genuine API pads its lines (recorded)."""
     frames = []
-    for number, event in enumerate(_events(whole, chunk_chars)):
+    for number, event in enumerate(events_of(whole, chunk_chars)):
         padded = compact(event)[:-1] + b" " * (number * 7 % 13) + b"}"
         frames.append(b"event: " + event["type"].encode() + b"\ndata: " + padded + b"\n\n")
     return frames
 
 
-def _events(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+def events_of(whole: JsonObject, chunk_chars: int) -> Iterator[JsonObject]:
+    """The events of a stream."""
     begun: JsonObject = {"content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
     yield {"type": "message_start", "message": {**whole, **begun}}
     for index, block in enumerate(whole["content"]):

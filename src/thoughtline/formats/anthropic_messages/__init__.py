@@ -12,7 +12,7 @@ from thoughtline.formats.anthropic_messages.stream_encoder import StreamEncoder
 from thoughtline.formats.anthropic_messages.texts import TEXTS
 from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.json_text import encode
-from thoughtline.formats.paths import by_tail, versioned
+from thoughtline.formats.paths import ClientPath, PublishedMethods, by_tail, versioned
 from thoughtline.formats.thinking import without
 from thoughtline.formats.wire import (
     ErrorCodec,
@@ -29,6 +29,21 @@ from thoughtline.values.errors import ErrorReply
 from thoughtline.values.items import Text
 
 _CALL_IDS = IdRule(re.compile(r"[a-zA-Z0-9_-]{1,64}"), is_unique=True)
+
+_OWN_PATH = by_tail(("generate", "messages"), ("count_tokens", "messages/count_tokens"))
+_PUBLISHED = PublishedMethods(
+    "anthropic",
+    generate="rawPredict",
+    stream="streamRawPredict",
+    counting="rawPredict",
+    counted="count-tokens",
+    version="vertex-2023-10-16",
+)
+
+
+def _client_path(segments: list[str]) -> ClientPath | None:
+    return _OWN_PATH(segments) or _PUBLISHED.find(segments)
+
 
 # Anthropic docs, Errors.
 _TYPES = {
@@ -75,14 +90,16 @@ WIRE = Wire(
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",
     stream_query="",
+    inside="",
     list_member="messages",
     item_member="content",
     message=MessagePlace((), "assistant", "content"),
     system="blocks",
     telling_members=("anthropic_version", "max_tokens_to_sample"),
     telling_words=(b'"tool_use"', b'"tool_result"', b'"redacted_thinking"', b'"tool_use_id"'),
-    client_path=by_tail(("generate", "messages"), ("count_tokens", "messages/count_tokens")),
+    client_path=_client_path,
     upstream_path=lambda base, model, is_streaming: versioned(base, "v1", "/messages"),
+    published=_PUBLISHED,
     count_path=lambda base, model: versioned(base, "v1", "/messages/count_tokens"),
     count_member="input_tokens",
     version="v1",
@@ -118,6 +135,7 @@ WIRE = Wire(
         title="message threads",
         code="thread_unsupported_request",
         remedy="Send the full conversation without `thread`.",
+        goes_on=lambda thread: b'"continue"' in bytes(thread),
     ),
     quirks=frozenset({"claude_finishes", "max_tokens_needed", "not_last", "unsigned_refused", "usual_tier"}),
 )

@@ -7,7 +7,7 @@ from msgspec import Raw, Struct
 
 from thoughtline.formats.anthropic_messages.blocks import KNOWN_BLOCKS, decode_block
 from thoughtline.formats.anthropic_messages.usage import FINISH, USAGE, together
-from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
+from thoughtline.formats.framing import MAX_EVENT_BYTES, Framing, ServerSentEvents
 from thoughtline.formats.json_text import (
     NULL,
     array,
@@ -129,8 +129,10 @@ def _joined(known: dict[str, Raw], key: str, pieces: list[str]) -> bytes:
 class StreamDecoder(PayloadStreamDecoder):
     """Bytes of a Messages stream in, events out."""
 
-    def __init__(self, dialect: Dialect = ANTHROPIC, limit: int = MAX_EVENT_BYTES) -> None:
-        super().__init__(ServerSentEvents(limit))
+    def __init__(
+        self, dialect: Dialect = ANTHROPIC, limit: int = MAX_EVENT_BYTES, framing: Framing | None = None
+    ) -> None:
+        super().__init__(framing or ServerSentEvents(limit))
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._count = 0

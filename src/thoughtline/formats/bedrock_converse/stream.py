@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
-from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, EventStream
+from thoughtline.formats.aws_event_stream import MAX_MESSAGE_BYTES, NamedEvents
 from thoughtline.formats.bedrock_converse.blocks import ReasoningMember, ToolUse, decode_block, unwrap
 from thoughtline.formats.bedrock_converse.notes import cited_block
 from thoughtline.formats.bedrock_converse.usage import FINISH, USAGE
-from thoughtline.formats.framing import Frame
 from thoughtline.formats.json_text import NULL, array, encode, is_given, is_json, object_of, set_members
 from thoughtline.formats.streaming import IndexOrder, PayloadStreamDecoder
 from thoughtline.providers import BEDROCK_CLAUDE, Dialect
@@ -88,23 +86,6 @@ class _Event(Struct, gc=False, rename="camel"):
 _decode_event = msgspec.json.Decoder(_Event).decode
 
 
-class _NamedPayloads(EventStream):
-    """Binary messages as objects with one member named after the event."""
-
-    def feed(self, data: bytes) -> list[Frame]:
-        return [replace(frame, payload=_named(frame)) for frame in super().feed(data)]
-
-
-def _named(frame: Frame) -> bytes:
-    headers = frame.headers
-    kind = headers.get(":message-type", "event")
-    if kind == "event":
-        return object_of([(headers.get(":event-type", ""), frame.payload or b"{}")])
-    name = headers.get(":exception-type") or headers.get(":error-code") or kind
-    payload = frame.payload or encode(headers.get(":error-message", ""))
-    return object_of([("exception", object_of([(name, payload)]))])
-
-
 class _Draft(Struct):
     """A block that grows."""
 
@@ -150,7 +131,7 @@ class StreamDecoder(PayloadStreamDecoder):
     """Bytes of a Converse stream in, events out."""
 
     def __init__(self, dialect: Dialect = BEDROCK_CLAUDE, limit: int = MAX_MESSAGE_BYTES) -> None:
-        super().__init__(_NamedPayloads(limit))
+        super().__init__(NamedEvents(limit))
         self._dialect = dialect
         self._drafts: dict[int, _Draft] = {}
         self._order = IndexOrder()

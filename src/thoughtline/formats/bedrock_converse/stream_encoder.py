@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Raw
 
-from thoughtline.formats.aws_event_stream import encode_message
+from thoughtline.formats.aws_event_stream import encode_event, encode_exception
 from thoughtline.formats.bedrock_converse.blocks import encode_block, wrap
 from thoughtline.formats.bedrock_converse.notes import citations_of
 from thoughtline.formats.bedrock_converse.usage import FINISH, encode_usage
@@ -34,7 +33,7 @@ class StreamEncoder(EventEncoder):
         self._cursor = BlockCursor()
 
     def _start(self, event: Started) -> bytes:
-        return _event("messageStart", b'{"role":"assistant"}')
+        return encode_event("messageStart", b'{"role":"assistant"}')
 
     def _text(self, event: TextDelta) -> bytes:
         return self._enter(event.choice, event.position) + self._grow({"text": event.text})
@@ -44,19 +43,13 @@ class StreamEncoder(EventEncoder):
 
     def _turn_done(self, event: TurnDone) -> bytes:
         closing = object_of([("stopReason", FINISH.encode(event.finish))])
-        return self._leave() + (_event("messageStop", closing) if event.finish else b"")
+        return self._leave() + (encode_event("messageStop", closing) if event.finish else b"")
 
     def _report(self, usage: Usage) -> bytes:
-        return _event("metadata", object_of([("usage", encode_usage(usage))]))
+        return encode_event("metadata", object_of([("usage", encode_usage(usage))]))
 
     def _fail(self, error: Raw) -> bytes:
-        """An error by the name it came with, or as a fault of the service."""
-        named = msgspec.json.decode(error)
-        name, body = "internalServerException", bytes(error)
-        if isinstance(named, dict) and len(named) == 1 and str(next(iter(named))).endswith("Exception"):
-            name, body = next(iter(named)), encode(next(iter(named.values())))
-        headers = {":exception-type": name, ":content-type": "application/json", ":message-type": "exception"}
-        return encode_message(headers, body)
+        return encode_exception(error)
 
     def finish(self) -> bytes:
         """A Converse stream has no end mark."""
@@ -70,18 +63,18 @@ class StreamEncoder(EventEncoder):
         return left
 
     def _grow(self, delta: object) -> bytes:
-        return _event("contentBlockDelta", encode({"contentBlockIndex": self._cursor.index, "delta": delta}))
+        return encode_event("contentBlockDelta", encode({"contentBlockIndex": self._cursor.index, "delta": delta}))
 
     def _leave(self) -> bytes:
         index = self._cursor.leave()
-        return b"" if index is None else _event("contentBlockStop", encode({"contentBlockIndex": index}))
+        return b"" if index is None else encode_event("contentBlockStop", encode({"contentBlockIndex": index}))
 
     def _call(self, event: CallDelta) -> bytes:
         said = b""
         if not self._cursor.is_at(event.position):
             said = self._enter(event.choice, event.position)
             start = {"toolUse": {"toolUseId": event.id or "", "name": event.name or ""}}
-            said += _event("contentBlockStart", encode({"contentBlockIndex": self._cursor.index, "start": start}))
+            said += encode_event("contentBlockStart", encode({"contentBlockIndex": self._cursor.index, "start": start}))
         return said + (self._grow({"toolUse": {"input": event.arguments}}) if event.arguments else b"")
 
     def _item_done(self, event: ItemDone) -> bytes:
@@ -113,8 +106,3 @@ class StreamEncoder(EventEncoder):
                 return self._call(CallDelta(choice, position, item.arguments, item.id, item.name))
             case _:
                 raise EncodeError(f"a Converse stream can't hold a {type(item).__name__}")
-
-
-def _event(name: str, payload: bytes) -> bytes:
-    headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
-    return encode_message(headers, payload)

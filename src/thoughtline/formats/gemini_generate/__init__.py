@@ -6,48 +6,39 @@ Reasoning is a part with `thought: true`, or a signature beside the payload of a
 import re
 from urllib.parse import quote
 
-from thoughtline.formats.errors import read_error, word_for
 from thoughtline.formats.gemini_generate import bodies, options
 from thoughtline.formats.gemini_generate.stream import StreamDecoder
 from thoughtline.formats.gemini_generate.stream_encoder import StreamEncoder
 from thoughtline.formats.gemini_generate.texts import TEXTS
-from thoughtline.formats.json_text import encode
-from thoughtline.formats.paths import Action, ClientPath, is_lead, versioned
-from thoughtline.formats.wire import ErrorCodec, IdRule, MessagePlace, ModelList, NotePlace, Wire, body_codec
+from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
+from thoughtline.formats.paths import Action, ClientPath, PublishedMethods, is_lead, versioned
+from thoughtline.formats.wire import IdRule, MessagePlace, NotePlace, Wire, body_codec
 from thoughtline.providers import GEMINI
-from thoughtline.values.errors import ErrorReply
 from thoughtline.values.items import Text
 
 _CALL_IDS = IdRule(re.compile(r".{0,64}", re.DOTALL), is_required=False)
 _COLLECTIONS = ("models", "tunedModels")
-_METHODS: dict[str, tuple[Action, bool]] = {
+METHODS: dict[str, tuple[Action, bool]] = {
     "generateContent": ("generate", False),
     "streamGenerateContent": ("generate", True),
     "countTokens": ("count_tokens", False),
 }
-# google.rpc.Code; 502 as gRPC maps it (grpc/grpc doc/http-grpc-status-mapping.md).
-_STATUSES = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ABORTED",
-    429: "RESOURCE_EXHAUSTED",
-    499: "CANCELLED",
-    500: "INTERNAL",
-    502: "UNAVAILABLE",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
+
+
+_PUBLISHED = PublishedMethods(
+    "google", generate="generateContent", stream="streamGenerateContent", counting="countTokens"
+)
 
 
 def _client_path(segments: list[str]) -> ClientPath | None:
     """`/models/MODEL:METHOD`, where a model's name may have slashes and colons."""
+    if "publishers" in segments:
+        return _PUBLISHED.find(segments)
     at = next((at for at, segment in enumerate(segments) if segment in _COLLECTIONS), len(segments))
     name, colon, method = "/".join(segments[at + 1 :]).rpartition(":")
-    if not colon or method not in _METHODS or not all(name.split("/")) or not is_lead(segments[:at]):
+    if not colon or method not in METHODS or not all(name.split("/")) or not is_lead(segments[:at]):
         return None
-    action, is_streaming = _METHODS[method]
+    action, is_streaming = METHODS[method]
     return ClientPath(segments[:at], action, name, is_streaming, needs_provider=segments[at] == "tunedModels")
 
 
@@ -59,21 +50,6 @@ def _upstream_path(base: str, model: str, method: str) -> str:
     return versioned(base, "v1beta", f"/{collection}/{quote(name, safe='')}:{method}")
 
 
-def _error(error: ErrorReply) -> dict[str, object]:
-    status = word_for(_STATUSES, error.status, client="INVALID_ARGUMENT", server="INTERNAL")
-    written: dict[str, object] = {"code": error.status, "message": error.message, "status": status}
-    if error.is_ours:
-        kind = "type.googleapis.com/google.rpc.ErrorInfo"
-        written["details"] = [{"@type": kind, "reason": error.code, "domain": "thoughtline"}]
-    return written
-
-
-def _models(names: tuple[str, ...]) -> bytes:
-    methods = list(_METHODS)
-    models = [{"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods} for name in names]
-    return encode({"models": models})
-
-
 WIRE = Wire(
     name="gemini_generate",
     dialect=GEMINI,
@@ -82,6 +58,7 @@ WIRE = Wire(
     stream_encoder=StreamEncoder,
     stream_type=b"text/event-stream; charset=utf-8",
     stream_query="alt=sse",
+    inside="",
     list_member="contents",
     item_member="parts",
     message=MessagePlace(("candidates", 0, "content"), "model", "parts"),
@@ -92,13 +69,13 @@ WIRE = Wire(
     upstream_path=lambda base, model, is_streaming: _upstream_path(
         base, model, "streamGenerateContent" if is_streaming else "generateContent"
     ),
+    published=_PUBLISHED,
     count_path=lambda base, model: _upstream_path(base, model, "countTokens"),
     count_member="totalTokens",
     version="v1beta",
     headers=(),
-    # 50 a page if nothing is said.
-    models=ModelList(encode=_models, query="pageSize=1000", path=r"/v1(beta|alpha)", header=b""),
-    errors=ErrorCodec(read_error, _error, lambda error: encode({"error": _error(error)})),
+    models=GOOGLE_MODELS,
+    errors=GOOGLE_ERRORS,
     options=options,
     has_openai_tools=False,
     built_in_tools=frozenset({"web_search"}),

@@ -84,8 +84,12 @@ class _Draft:
         if part.text is not None and call is None and not (part.thought_signature or part.snake_signature):
             self._add_text(part.text, bool(part.thought), raw, events)
             return
+        item = typed_part(part, raw.copy(), self._dialect)
+        if self._is_thought and self._pieces and isinstance(item, ReasoningText) and not item.text:
+            # Claude's at Antigravity: the signature of a thought comes behind it (CLIProxyAPI#570, 2026-11).
+            item, self._pieces = replace(item, text="".join(self._pieces), raw=NO_RAW), []
         self._end_item(events)
-        self._done(typed_part(part, raw.copy(), self._dialect), events)
+        self._done(item, events)
 
     def note(self, noting: Noting) -> None:
         """The notes of a chunk: where the words came from is told of all so far."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from thoughtline.formats.event_encoder import EventEncoder
 from thoughtline.formats.framing import sse
@@ -20,7 +21,7 @@ from thoughtline.values.events import (
     TextDelta,
     TurnDone,
 )
-from thoughtline.values.items import ReasoningText, Text, ToolCall, seal_of
+from thoughtline.values.items import NO_RAW, ReasoningText, Text, ToolCall, seal_of
 from thoughtline.values.notes import NO_NOTES, Notes
 from thoughtline.values.turns import Usage
 
@@ -68,11 +69,10 @@ class StreamEncoder(EventEncoder):
             self._words[event.choice] = self._words.get(event.choice, "") + item.text
         if (event.choice, event.position) not in self._told or isinstance(item, ToolCall):
             return self._part(event.choice, encode_part(item, self._dialect))
-        seal = seal_of(item) if isinstance(item, (Text, ReasoningText)) else None
-        if seal is None:
+        if not isinstance(item, (Text, ReasoningText)) or seal_of(item) is None:
             return b""
         # The text has gone out unsigned; Gemini itself sends the signature in an empty part then.
-        return self._part(event.choice, encode_part(Text("", seal), self._dialect))
+        return self._part(event.choice, encode_part(replace(item, text="", raw=NO_RAW), self._dialect))
 
     def _turn_done(self, event: TurnDone) -> bytes:
         if event.finish is None:
@@ -102,7 +102,11 @@ class StreamEncoder(EventEncoder):
     def _chunk(self, members: list[tuple[str, bytes]]) -> bytes:
         named = [("modelVersion", self._started.model), ("responseId", self._started.id)]
         tail = [(key, encode(value)) for key, value in named if value is not None]
-        return self._frame(object_of([*members, *tail]))
+        return self._frame(self._answer(object_of([*members, *tail])))
+
+    def _answer(self, answer: bytes) -> bytes:
+        """A partial response as it is sent."""
+        return answer
 
     def _frame(self, payload: bytes) -> bytes:
         if self._framing == "sse":

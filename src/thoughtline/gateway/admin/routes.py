@@ -17,7 +17,7 @@ _CALLERS = " for "
 
 
 def routes_view(state: State) -> RoutesView:
-    """As this worker knows them."""
+    """As this process knows them: on a shared store, with what the others found."""
     named = {target for row in state.settings.routes.values() for target in row.targets}
     others = sorted({_target_name(name) for name in state.health.breakers.known} - named)
     return RoutesView(

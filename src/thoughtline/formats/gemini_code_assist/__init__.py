@@ -1,0 +1,54 @@
+"""Code Assist's `v1internal`, which Gemini CLI speaks after a login, and Antigravity: `generateContent` in an envelope.
+
+    {"model": …, "project": …, "request": {"contents": …}}      {"response": {"candidates": …}, "traceId": …}
+
+What is inside is Gemini's own, read and written by its codec. Errors stand in no envelope.
+"""
+
+from msgspec.structs import replace
+
+from thoughtline.formats import gemini_generate
+from thoughtline.formats.gemini_code_assist import bodies
+from thoughtline.formats.gemini_code_assist.streams import StreamDecoder, StreamEncoder
+from thoughtline.formats.gemini_code_assist.texts import TEXTS
+from thoughtline.formats.gemini_generate import METHODS
+from thoughtline.formats.paths import ClientPath, is_lead
+from thoughtline.formats.wire import MessagePlace, body_codec
+
+_VERSION = "v1internal"
+_GENERATE = gemini_generate.WIRE
+
+
+def _client_path(segments: list[str]) -> ClientPath | None:
+    """`/v1internal:METHOD`: the model stands in the body."""
+    version, _, method = segments[-1].partition(":") if segments else ("", "", "")
+    if version != _VERSION or method not in METHODS or not is_lead(segments[:-1]):
+        return None
+    action, is_streaming = METHODS[method]
+    return ClientPath(segments[:-1], action, is_streaming=is_streaming)
+
+
+def _upstream_path(base: str, method: str) -> str:
+    return f"{base.removesuffix(f'/{_VERSION}')}/{_VERSION}:{method}"
+
+
+WIRE = replace(
+    _GENERATE,
+    name="gemini_code_assist",
+    bodies=body_codec(bodies, bodies),
+    stream_decoder=StreamDecoder,
+    stream_encoder=StreamEncoder,
+    inside="request",
+    published=None,
+    message=MessagePlace(("response", *_GENERATE.message.path), _GENERATE.message.role, _GENERATE.message.content),
+    telling_members=("request",),
+    client_path=_client_path,
+    upstream_path=lambda base, model, is_streaming: _upstream_path(
+        base, "streamGenerateContent" if is_streaming else "generateContent"
+    ),
+    count_path=lambda base, model: _upstream_path(base, "countTokens"),
+    version=_VERSION,
+    models=_GENERATE.models._replace(path="(?!)"),
+    texts=TEXTS,
+    quirks=(_GENERATE.quirks - {"key_in_query"}) | {"models_elsewhere"},
+)

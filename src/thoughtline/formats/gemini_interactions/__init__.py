@@ -1,0 +1,69 @@
+"""Gemini's Interactions API, as of its revision 2026-05-20: a conversation is a list of steps.
+
+Reasoning is a step of its own, `thought`, whose signature goes back before the call or the words that it led to. With
+`previous_interaction_id` the conversation stays at Google, and a request has only what is new. Passed on in its own
+format alone: no other is translated into it, or it into another.
+"""
+
+import re
+
+from thoughtline.formats.gemini_interactions import bodies, options
+from thoughtline.formats.gemini_interactions.stream import StreamDecoder
+from thoughtline.formats.gemini_interactions.stream_encoder import StreamEncoder
+from thoughtline.formats.gemini_interactions.texts import TEXTS
+from thoughtline.formats.google_shapes import GOOGLE_ERRORS, GOOGLE_MODELS
+from thoughtline.formats.paths import by_tail, versioned
+from thoughtline.formats.wire import HeldConversation, IdRule, MessagePlace, NotePlace, Wire, body_codec
+from thoughtline.providers import INTERACTIONS
+from thoughtline.values.items import Text
+
+_CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL))
+
+WIRE = Wire(
+    name="gemini_interactions",
+    dialect=INTERACTIONS,
+    bodies=body_codec(bodies, bodies),
+    stream_decoder=StreamDecoder,
+    stream_encoder=StreamEncoder,
+    stream_type=b"text/event-stream; charset=utf-8",
+    stream_query="",
+    inside="",
+    list_member="input",
+    item_member="",
+    message=MessagePlace(("steps",), "", ""),
+    system="text",
+    telling_members=("input", "previous_interaction_id", "generation_config", "agent"),
+    telling_words=(b'"user_input"', b'"model_output"', b'"thought"'),
+    client_path=by_tail(("generate", "interactions")),
+    upstream_path=lambda base, model, is_streaming: versioned(base, "v1beta", "/interactions"),
+    published=None,
+    count_path=None,
+    count_member="totalTokens",
+    version="v1beta",
+    headers=(),
+    models=GOOGLE_MODELS._replace(path="(?!)"),
+    errors=GOOGLE_ERRORS,
+    options=options,
+    has_openai_tools=False,
+    built_in_tools=frozenset({"web_search"}),
+    tool_shapes="functions",
+    unasked=options.unasked,
+    call_ids=_CALL_IDS,
+    upstream_call_ids=_CALL_IDS,
+    has_turns_of_blocks=False,
+    has_object_arguments=True,
+    encode_words=Text,
+    texts=TEXTS,
+    notes=NotePlace(),
+    response_prefix="",
+    envelope_slot="none",
+    held=HeldConversation(
+        member="previous_interaction_id",
+        kept_as="interactions",
+        is_usual=True,
+        title="interactions",
+        code="interaction_not_found",
+        remedy="Send all steps of the conversation in `input`, thoughts included.",
+    ),
+    quirks=frozenset({"items_are_elements", "key_in_query", "untranslated"}),
+)

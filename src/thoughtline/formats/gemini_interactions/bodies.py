@@ -1,0 +1,191 @@
+"""Requests and whole responses of the Interactions API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from thoughtline.formats.conversation import encode_conversation, text_member
+from thoughtline.formats.gemini_interactions.steps import (
+    decode_content,
+    decode_step,
+    encode_contents,
+    encode_step,
+    encode_user_step,
+    is_content,
+)
+from thoughtline.formats.gemini_interactions.usage import FINISH, UNENDED, USAGE, encode_usage
+from thoughtline.formats.json_text import (
+    NULL,
+    array,
+    decode,
+    decode_list,
+    encode,
+    is_array,
+    is_given,
+    members,
+    object_of,
+    of_upstream,
+    set_members,
+)
+from thoughtline.formats.thinking import thinking_switch
+from thoughtline.providers import INTERACTIONS, Dialect
+from thoughtline.values.errors import DecodeError
+from thoughtline.values.items import Item, Role, Text
+from thoughtline.values.turns import SYSTEM_MEMBER, Candidate, Reply, Transcript, Turn
+
+
+class _Request(Struct, gc=False):
+    input: Raw = NULL
+    system_instruction: str | None = None
+    model: str = ""
+    stream: bool | None = None
+    tools: list[Raw] | None = None
+    generation_config: Raw = NULL
+    store: bool | None = None
+
+
+class Interaction(Struct, gc=False):
+    """The members of a whole response that we read."""
+
+    steps: list[Raw] | None = None
+    id: str | None = None
+    model: str | None = None
+    status: str | None = None
+    usage: Raw = NULL
+    error: Raw = NULL
+
+
+_request_decoder = msgspec.json.Decoder(_Request)
+interaction_decoder = msgspec.json.Decoder(Interaction)
+_string_decoder = msgspec.json.Decoder(str)
+
+
+def decode_request(body: bytes, dialect: Dialect = INTERACTIONS) -> Transcript:
+    """A request as typed turns: neighbouring steps of the model's are one turn."""
+    request = decode(_request_decoder, body)
+    turns: list[Turn] = []
+    if request.system_instruction is not None:
+        turns.append(Turn("system", (Text(request.system_instruction),), SYSTEM_MEMBER))
+    turns += _decode_input(request.input, dialect)
+    return Transcript(
+        "gemini_interactions",
+        tuple(turns),
+        body,
+        model=request.model,
+        is_streaming=bool(request.stream),
+        tools=tuple(request.tools or ()),
+        thinking=thinking_switch(request.generation_config),
+        is_stored=request.store,
+    )
+
+
+def _decode_input(given: Raw, dialect: Dialect) -> list[Turn]:
+    """A text, one content, or a list of contents or steps."""
+    if is_array(given):
+        return _decode_list(decode_list(given, "/input"), dialect)
+    if bytes(given)[:1] == b'"':
+        return [Turn("user", (Text(decode(_string_decoder, given, "/input")),), 0)]
+    return [Turn("user", (decode_content(given),), 0)] if is_given(given) else []
+
+
+def _decode_list(elements: Sequence[Raw], dialect: Dialect) -> list[Turn]:
+    turns: list[Turn] = []
+    run: list[Item] = []
+    start, speaker, is_open = 0, "", False
+    for at, raw in enumerate(elements):
+        try:
+            role, items = decode_step(raw, dialect)
+        except DecodeError as error:
+            raise error.within(f"/input/{at}") from None
+        is_joined = role == "assistant" or is_content(bytes(raw))
+        if not (is_open and is_joined and role == speaker):
+            if at:
+                turns.append(Turn(_role(speaker), tuple(run), start, at - start))
+            run, start, speaker = [], at, role
+        run += items
+        is_open = is_joined
+    if elements:
+        turns.append(Turn(_role(speaker), tuple(run), start, len(elements) - start))
+    return turns
+
+
+def _role(speaker: str) -> Role:
+    return "assistant" if speaker == "assistant" else "tool" if speaker == "tool" else "user"
+
+
+def encode_request(transcript: Transcript, dialect: Dialect = INTERACTIONS) -> bytes:
+    """The body of a request: unedited turns keep their bytes."""
+
+    def encode_turn(turn: Turn, before: Sequence[bytes]) -> list[bytes]:
+        if turn.role in ("assistant", "tool"):
+            return [encode_step(item, dialect) for item in turn.items]
+        if before and is_content(before[0]):
+            return encode_contents(turn.items)
+        if before and decode_step(Raw(before[0]), dialect)[1] == turn.items:
+            return list(before)
+        return [encode_user_step(turn.items, before[0] if before else None)]
+
+    def encode_system(turn: Turn, before: bytes | None) -> bytes:
+        return encode("".join(item.text for item in turn.items if isinstance(item, Text)))
+
+    alone = _content_member(text_member(transcript, "input"))
+    return encode_conversation(alone, "input", encode_turn, "system_instruction", encode_system)
+
+
+def _content_member(transcript: Transcript) -> Transcript:
+    """A conversation that is one content, and no list: it stays so where it can."""
+    turns = [turn for turn in transcript.turns if turn.at != SYSTEM_MEMBER]
+    is_alone = len(turns) == 1 and turns[0].is_edited and len(turns[0].items) == 1
+    if not is_alone or bytes(members(transcript.body).get("input", NULL))[:1] != b"{":
+        return transcript
+    edited = transcript.with_member("input", encode_contents(turns[0].items)[0])
+    kept = tuple(replace(turn, is_edited=False) if turn is turns[0] else turn for turn in edited.turns)
+    return replace(edited, turns=kept)
+
+
+@of_upstream
+def decode_response(body: bytes, dialect: Dialect = INTERACTIONS) -> Reply:
+    """A whole response, errors included."""
+    first = next(iter(decode_list(body)), body) if is_array(body.lstrip()) else body
+    response = decode(interaction_decoder, first)
+    error = response.error.copy() if is_given(response.error) else None
+    usage = USAGE.decode(response.usage) if is_given(response.usage) else None
+    candidates = () if response.steps is None else (_candidate(response, dialect),)
+    return Reply(
+        "gemini_interactions", candidates, body, id=response.id, model=response.model, usage=usage, error=error
+    )
+
+
+def _candidate(response: Interaction, dialect: Dialect) -> Candidate:
+    items: list[Item] = []
+    for at, raw in enumerate(response.steps or ()):
+        try:
+            items += decode_step(raw, dialect)[1]
+        except DecodeError as problem:
+            raise problem.within(f"/steps/{at}") from None
+    status = None if response.status in UNENDED else response.status
+    return Candidate(Turn("assistant", tuple(items)), 0, FINISH.decode(status))
+
+
+def encode_response(reply: Reply, dialect: Dialect = INTERACTIONS) -> bytes:
+    """The body of a whole response: as it came, but for what was edited."""
+    if reply.body and not reply.is_edited:
+        return reply.body
+    candidate = reply.candidates[0] if reply.candidates else Candidate(Turn("assistant", ()))
+    steps = array([encode_step(item, dialect) for item in candidate.turn.items])
+    if reply.body:
+        return set_members(reply.body, [("steps", steps)])
+    return object_of(
+        [
+            ("id", encode(reply.id or "")),
+            ("object", b'"interaction"'),
+            ("status", FINISH.encode(candidate.finish) if candidate.finish else b'"in_progress"'),
+            ("model", encode(reply.model or "")),
+            ("steps", steps),
+            ("usage", encode_usage(reply.usage) if reply.usage else None),
+        ]
+    )

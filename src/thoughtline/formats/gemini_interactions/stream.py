@@ -1,0 +1,201 @@
+"""Reading streams of interactions: steps that start, grow and stop.
+
+The signature of a thought comes several times, empty first, between pieces of its summary: the last that is none of
+these counts (recorded).
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from thoughtline.formats.framing import MAX_EVENT_BYTES, ServerSentEvents
+from thoughtline.formats.gemini_interactions.bodies import interaction_decoder
+from thoughtline.formats.gemini_interactions.steps import Content, Step, decode_step, step_decoder
+from thoughtline.formats.gemini_interactions.usage import FINISH, USAGE
+from thoughtline.formats.json_text import NULL, decode, decode_kind, is_given, members, set_members
+from thoughtline.formats.streaming import PayloadStreamDecoder
+from thoughtline.providers import INTERACTIONS, Dialect
+from thoughtline.values.errors import LimitExceeded
+from thoughtline.values.events import (
+    CallDelta,
+    Event,
+    Failed,
+    ItemDone,
+    Other,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    TurnDone,
+    UsageReported,
+)
+from thoughtline.values.items import Item, ReasoningText, Text, ToolCall
+
+MAX_STEPS = 10_000
+"""No answer has so many steps; a stream that opens more is not one."""
+
+_KNOWN = ("text", "thought_summary", "thought_signature", "arguments_delta")
+_GROWING = ("thought", "model_output", "function_call")
+
+
+class _Metadata(Struct, gc=False):
+    usage: Raw = NULL
+
+
+class _Event(Struct, gc=False):
+    event_type: str = ""
+    index: int = 0
+    step: Raw = NULL
+    delta: Raw = NULL
+    interaction: Raw = NULL
+    error: Raw = NULL
+    metadata: _Metadata | None = None
+
+
+class _Delta(Struct, gc=False):
+    type: str = ""
+    text: str | None = None
+    content: Content | None = None
+    signature: str | None = None
+    arguments: str | None = None
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+_delta_decoder = msgspec.json.Decoder(_Delta)
+
+
+class _Draft(Struct):
+    """A step that grows: what was announced of it, and what its deltas brought."""
+
+    raw: Raw
+    step: Step
+    pieces: list[str]
+    signature: str = ""
+
+    def item(self, dialect: Dialect, *, is_whole: bool) -> Item:
+        """The step as an item. One that was cut has no signature."""
+        text = "".join(self.pieces)
+        match self.step.type:
+            case "thought":
+                signature = (self.signature or self.step.signature) if is_whole else None
+                return ReasoningText(text, signature or None, dialect.reasoning_format)
+            case "model_output":
+                return Text(text)
+            case "function_call":
+                given = bytes(self.step.arguments)
+                arguments = text or (given.decode() if is_given(self.step.arguments) else "{}")
+                return ToolCall(self.step.name or "", arguments, self.step.id)
+            case _:
+                return decode_step(self.raw, dialect)[1][0]
+
+
+class StreamDecoder(PayloadStreamDecoder):
+    """Bytes of a stream of interactions in, events out."""
+
+    def __init__(self, dialect: Dialect = INTERACTIONS, limit: int = MAX_EVENT_BYTES) -> None:
+        super().__init__(ServerSentEvents(limit))
+        self._dialect = dialect
+        self._drafts: dict[int, _Draft] = {}
+        self._usage = NULL
+        self._is_started = False
+        self._is_ended = False
+
+    def _take(self, payload: bytes, events: list[Event]) -> None:
+        event = _decode_event(payload)
+        if event.metadata is not None and is_given(event.metadata.usage):
+            self._usage = event.metadata.usage.copy()
+        match event.event_type:
+            case "interaction.created":
+                self._start(event.interaction, events)
+            case "step.start":
+                self._open(event, events)
+            case "step.delta":
+                self._grow(event, events)
+            case "step.stop":
+                self._stop(event.index, events)
+            case "interaction.completed":
+                self._end(event.interaction, events)
+            case "error":
+                events.append(Failed(event.error.copy() if is_given(event.error) else Raw(payload)))
+            case _ if is_given(event.error):
+                events.append(Failed(event.error.copy()))
+            case _:
+                events.append(Other(Raw(payload)))
+
+    def _start(self, interaction: Raw, events: list[Event]) -> None:
+        if self._is_started:
+            return
+        self._is_started = True
+        named = decode(interaction_decoder, interaction, "/interaction") if is_given(interaction) else None
+        events.append(Started(named.id if named else None, named.model if named else None))
+
+    def _open(self, event: _Event, events: list[Event]) -> None:
+        if len(self._drafts) >= MAX_STEPS or not 0 <= event.index < MAX_STEPS:
+            raise LimitExceeded(f"more than {MAX_STEPS} steps in one answer")
+        self._start(NULL, events)
+        step = decode_kind(step_decoder, event.step, _GROWING, "/step")
+        draft = _Draft(event.step.copy(), step if isinstance(step, Step) else Step(step), [])
+        self._drafts[event.index] = draft
+        if draft.step.type == "function_call":
+            events.append(CallDelta(0, event.index, "", draft.step.id, draft.step.name))
+
+    def _grow(self, event: _Event, events: list[Event]) -> None:
+        draft = self._drafts.get(event.index)
+        if draft is None:
+            return
+        delta = decode_kind(_delta_decoder, event.delta, _KNOWN, "/delta")
+        if isinstance(delta, str) or delta.type not in _KNOWN:
+            new = [(name, bytes(value)) for name, value in members(event.delta).items() if name != "type"]
+            draft.raw = Raw(set_members(draft.raw, new))
+            return
+        match delta.type:
+            case "thought_signature":
+                draft.signature = delta.signature or draft.signature
+            case "thought_summary":
+                self._add(draft, (delta.content or Content()).text or "", ReasoningDelta, event.index, events)
+            case "text":
+                self._add(draft, delta.text or "", TextDelta, event.index, events)
+            case _:
+                self._add(draft, delta.arguments or "", CallDelta, event.index, events)
+
+    def _add(
+        self,
+        draft: _Draft,
+        text: str,
+        kind: type[ReasoningDelta | TextDelta | CallDelta],
+        index: int,
+        events: list[Event],
+    ) -> None:
+        if text:
+            draft.pieces.append(text)
+            events.append(kind(0, index, text))
+
+    def _stop(self, index: int, events: list[Event], *, is_whole: bool = True) -> None:
+        draft = self._drafts.pop(index, None)
+        if draft is not None:
+            events.append(ItemDone(0, index, draft.item(self._dialect, is_whole=is_whole)))
+
+    def _end(self, interaction: Raw, events: list[Event]) -> None:
+        if self._is_ended or not is_given(interaction):
+            return
+        self._is_ended = True
+        self._start(interaction, events)
+        for index in sorted(self._drafts):
+            self._stop(index, events)
+        whole = decode(interaction_decoder, interaction, "/interaction")
+        self._report(whole.usage if is_given(whole.usage) else self._usage, events)
+        if is_given(whole.error):
+            events.append(Failed(whole.error.copy()))
+        events.append(TurnDone(0, FINISH.decode(whole.status)))
+
+    def _report(self, usage: Raw, events: list[Event]) -> None:
+        if is_given(usage):
+            events.append(UsageReported(USAGE.decode(usage)))
+
+    def _close(self, events: list[Event]) -> None:
+        if self._is_ended or not self._is_started:
+            return
+        for index in sorted(self._drafts):
+            self._stop(index, events, is_whole=False)
+        self._report(self._usage, events)
+        events.append(TurnDone(0, None))

@@ -1,0 +1,69 @@
+"""Pages of other sites in a browser: which may read what the gateway answers to clients, by `cors` in [server].
+
+An origin is listed or it is not; there is no `*`, and no credentials of the browser are taken: a page brings a key of
+its own. Management has no such addresses. It lets pages read, and nobody spend: whose key goes up is `access.py`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from thoughtline.gateway.asgi import Message, Scope, Send, send_json, send_whole
+from thoughtline.gateway.envelopes import envelope
+from thoughtline.gateway.headers import Headers, header_value
+from thoughtline.settings import ServerSettings
+from thoughtline.values.errors import Declined
+
+MAX_AGE_SECONDS = 600
+"""How long a browser may go by a preflight: what is taken off the list is refused after that."""
+
+_METHODS = b"GET, HEAD, POST, PUT, PATCH, DELETE"
+_NAMES = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z, -]{1,4096}")
+_VARY = (b"vary", b"Origin")
+
+
+def allowed_origin(headers: Mapping[bytes, bytes], server: ServerSettings) -> bytes:
+    """The origin of the page that asks, if its pages may read answers; else nothing."""
+    origin = headers.get(b"origin", b"").strip()
+    return origin if origin and origin.decode("latin-1") in server.cors else b""
+
+
+def is_preflight(scope: Scope) -> bool:
+    """Whether a browser asks if a page may ask: without a key, since it never sends one with that."""
+    names = {name for name, _ in scope["headers"]}
+    return scope["method"] == "OPTIONS" and b"origin" in names and b"access-control-request-method" in names
+
+
+async def answer_preflight(scope: Scope, send: Send, server: ServerSettings) -> None:
+    headers = dict(scope["headers"])
+    origin = allowed_origin(headers, server)
+    if not origin:
+        page = header_value(headers[b"origin"][:200].decode("latin-1")).decode("latin-1")
+        refusal = Declined(403, "unknown_origin", f"Pages of {page} may not ask here.", "Add it to cors in [server].")
+        await send_json(send, 403, envelope(refusal, None, ""), [_VARY])
+        return
+    answer: Headers = [
+        (b"access-control-allow-origin", origin),
+        (b"access-control-allow-methods", _METHODS),
+        (b"access-control-max-age", str(MAX_AGE_SECONDS).encode()),
+        (b"vary", b"Origin, Access-Control-Request-Headers"),
+    ]
+    wanted = headers.get(b"access-control-request-headers", b"")
+    if _NAMES.fullmatch(wanted):  # all of them: what goes up is decided elsewhere, and `*` would leave out the key
+        answer.append((b"access-control-allow-headers", wanted))
+    await send_whole(send, 204, answer, b"")
+
+
+def readable(scope: Scope, send: Send, server: ServerSettings) -> Send:
+    """Sends answers that the page which asks may read, if it is listed."""
+    added: Headers = [_VARY]
+    if origin := allowed_origin(dict(scope["headers"]), server):
+        added += [(b"access-control-allow-origin", origin), (b"access-control-expose-headers", b"*")]
+
+    async def send_readable(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *added]}
+        await send(message)
+
+    return send_readable

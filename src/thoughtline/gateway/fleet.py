@@ -1,0 +1,364 @@
+"""What the processes on a shared store tell each other: what keys were asked with, which breakers are open and which
+keys put aside, and their requests while somebody listens.
+
+    FleetCounts, Breakers, KeyRing ── facts, gathered for a moment ──▶ Channel ──▶ the same of every other process
+    Journal ── rows ──▶ Channel ──▶ those at which somebody listens
+
+Nothing waits for anybody, and nothing is kept: a process that comes, or comes back, greets, and every other one tells
+it all that it knows. While the store can't be reached each process goes on with what it knows itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from thoughtline.failover.breakers import Breaker
+from thoughtline.failover.health import TargetHealth
+from thoughtline.gateway.admin.request_answers import RequestRow
+from thoughtline.gateway.bus import MAX_ROWS_WAITING, StoreCounts, StoreTotals, parts_of, worker_name
+from thoughtline.gateway.fleet_counts import AskedFact, FleetCounts, HeldFact
+from thoughtline.gateway.journal import Journal
+from thoughtline.stores import Channel, Clock
+from thoughtline.stores.base import Counters
+from thoughtline.stores.packing import Packer
+from thoughtline.values.errors import StoreError, StoreUnavailable, ThoughtlineError
+from thoughtline.watching import log_problem
+
+log = logging.getLogger(__name__)
+
+NEWS, ROWS = "news", "rows"
+GATHER_SECONDS = 0.1
+FEW = 10
+"""With more others than these, each gathers for longer: what all hear grows with their number, not with its square."""
+
+HEARTBEAT_SECONDS = 5.0
+SILENT_SECONDS = 15.0
+"""Who has said nothing for so long is gone; and who has not even heard itself is cut off."""
+
+FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.5, 5.0
+_HEAD_BYTES = 512
+"""As much as a message has beside its facts or rows, at most."""
+
+
+class BreakerFact(Struct, frozen=True, array_like=True, tag="breaker"):
+    """A breaker that has opened, is being tried, or, without openings, has closed. Times are from now on."""
+
+    target: str
+    failures: int = 0
+    openings: int = 0
+    open_seconds: float = 0.0
+    probe_seconds: float = 0.0
+
+
+class AsideFact(Struct, frozen=True, array_like=True, tag="aside"):
+    """A provider's key is left alone for so long; 0: it is good again. Its name is a digest."""
+
+    name: str
+    seconds: float
+
+
+Fact: TypeAlias = AskedFact | HeldFact | BreakerFact | AsideFact
+
+
+class News(Struct, frozen=True, omit_defaults=True):
+    """A message. `greets` asks the others for all they know; `is_whole`: forget what this one has said before.
+
+    `listens`: somebody follows the requests there. `resets` tells everybody to count anew.
+    """
+
+    worker: str
+    counts: StoreCounts
+    facts: tuple[Fact, ...] = ()
+    greets: bool = False
+    leaves: bool = False
+    is_whole: bool = False
+    listens: bool = False
+    resets: bool = False
+
+
+class Rows(Struct, frozen=True, omit_defaults=True):
+    """Requests of a worker. `lost` ones came before, and are not told."""
+
+    worker: str
+    rows: tuple[RequestRow, ...] = ()
+    lost: int = 0
+
+
+class Fleet:
+    """One process among those that share its store."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        packer: Packer,
+        journal: Journal,
+        *,
+        counters: Counters,
+        health: TargetHealth,
+        clock: Clock,
+    ) -> None:
+        self._channel, self._packer, self._journal = channel, packer, journal
+        self._totals, self._health, self._clock = StoreTotals(counters), health, clock
+        self.name = worker_name()
+        self.key_counts = FleetCounts()
+        self.is_open = False
+        self._task: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._heard_at: dict[str, float] = {}
+        self._listening: set[str] = set()
+        self._targets: set[str] = set()
+        self._keys: set[str] = set()
+        self._rows: list[bytes] = []
+        self._lost = 0
+        self._greets = self._tells_all = self._resets = self._follows_rows = self._is_told = False
+        self._pause = FIRST_PAUSE_SECONDS
+        self._encode = msgspec.json.Encoder().encode
+        self._news, self._row_messages = msgspec.json.Decoder(News), msgspec.json.Decoder(Rows)
+
+    @property
+    def counts(self) -> StoreCounts:
+        """What all processes have counted, as far as they have said."""
+        return self._totals.all
+
+    @property
+    def others(self) -> int:
+        """How many processes there are beside this one."""
+        return len(self._heard_at)
+
+    def open(self) -> None:
+        """Join the others, as soon as that can be, and again whenever the store is back."""
+        self._journal.pass_on(self.tell)
+        self._journal.on_listening = self._wake.set
+        self.key_counts.on_change = self._wake.set
+        self._health.breakers.on_change = self._note_target
+        self._health.keys.on_change = self._note_key
+        self._task = asyncio.ensure_future(self._live())
+
+    async def close(self) -> None:
+        if self._task is None:
+            return
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+        if self.is_open:
+            with contextlib.suppress(StoreError):
+                await self._publish(NEWS, self._encode(News(self.name, StoreCounts(), leaves=True)))
+        self.is_open = False
+        await self._channel.close()
+
+    def say(self) -> None:
+        """Tell what was counted, soon."""
+        self._wake.set()
+
+    def reset_counts(self) -> None:
+        """Count anew, all processes."""
+        self._totals.begin_anew()
+        self._resets = True
+        self._wake.set()
+
+    def tell(self, row: RequestRow) -> None:
+        """Pass a row on, with those of the same moment, to the processes at which somebody listens."""
+        if not self._listening:
+            return
+        row_bytes = self._encode(row)
+        if len(self._rows) >= MAX_ROWS_WAITING or len(row_bytes) > self._most_bytes:
+            self._lost += 1
+        else:
+            self._rows.append(row_bytes)
+        self._wake.set()
+
+    @property
+    def _most_bytes(self) -> int:
+        return self._channel.max_bytes - _HEAD_BYTES
+
+    def _note_target(self, target: str) -> None:
+        self._targets.add(target)
+        self._wake.set()
+
+    def _note_key(self, name: str) -> None:
+        self._keys.add(name)
+        self._wake.set()
+
+    async def _live(self) -> None:
+        while True:
+            try:
+                await self._talk()
+            except StoreError as error:
+                self._go_deaf(error)
+            except Exception as problem:  # whatever it is: who stopped here would count alone for good
+                log_problem("what other replicas say could not be heard", problem)
+                self._go_deaf(problem)
+            await asyncio.sleep(self._pause)
+            self._pause = min(2 * self._pause, LAST_PAUSE_SECONDS)
+
+    async def _talk(self) -> None:
+        """Speak and hear until one of them fails."""
+        await self._channel.open()
+        await self._channel.follow(NEWS)
+        self._follows_rows, self._greets, self._tells_all = False, True, True
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._hear_all())
+                tasks.create_task(self._speak())
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from None
+
+    def _go_deaf(self, problem: Exception) -> None:
+        """Each takes its share of a limit now; breakers and keys stay as they are known."""
+        if self.is_open or not self._is_told:
+            log.warning("replicas can't hear each other, each takes its share of limits: %s", problem)
+        self.is_open, self._is_told = False, True
+        self.key_counts.hear_nobody(1 + self.others)
+
+    async def _hear_all(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(SILENT_SECONDS):
+                    topic, message = await self._channel.next()
+            except TimeoutError:
+                raise StoreUnavailable("nothing was heard, not even our own") from None
+            self._hear(topic, message)
+
+    def _hear(self, topic: str, message: bytes) -> None:
+        try:
+            body = self._packer.unseal(message, topic.encode())
+            if topic == ROWS:
+                told = self._row_messages.decode(body)
+                if told.worker != self.name:
+                    self._journal.hear(told.rows, told.lost)
+            else:
+                self._hear_news(self._news.decode(body))
+        except (msgspec.DecodeError, UnicodeDecodeError, ThoughtlineError):
+            return  # a process of another version, or with another key
+
+    def _hear_news(self, news: News) -> None:
+        if news.worker == self.name:
+            self._come_back()
+            return
+        if news.leaves:
+            self._lose(news.worker)
+            return
+        now = time.monotonic()
+        self._heard_at[news.worker] = now
+        if news.resets:
+            self._totals.begin_anew()
+        self._totals.hear(news.worker, news.counts)
+        if news.is_whole:
+            self.key_counts.forget(news.worker)
+        self.key_counts.hear(news.worker, [one for one in news.facts if isinstance(one, AskedFact | HeldFact)], now)
+        self._adopt(news.facts)
+        (self._listening.add if news.listens else self._listening.discard)(news.worker)
+        self._journal.note_listeners(are_elsewhere=bool(self._listening))
+        if news.greets:
+            self._tells_all = True
+            self._wake.set()
+
+    def _come_back(self) -> None:
+        """What was said came back: the others hear it too."""
+        if not self.is_open:
+            if self._is_told:
+                log.warning("replicas hear each other again")
+            self.is_open, self._pause = True, FIRST_PAUSE_SECONDS
+            self.key_counts.hear_all()
+
+    def _adopt(self, facts: tuple[Fact, ...]) -> None:
+        now = self._clock()
+        for fact in facts:
+            if isinstance(fact, BreakerFact):
+                probe_until = now + fact.probe_seconds if fact.probe_seconds else 0.0
+                told = Breaker(
+                    fact.failures, fact.openings, open_until=now + fact.open_seconds, probe_until=probe_until
+                )
+                self._health.breakers.adopt(fact.target, told)
+            elif isinstance(fact, AsideFact):
+                self._health.keys.adopt(fact.name, now + fact.seconds if fact.seconds else 0.0)
+
+    def _lose(self, worker: str) -> None:
+        self._heard_at.pop(worker, None)
+        self._totals.forget(worker)
+        self.key_counts.lose(worker)
+        self._listening.discard(worker)
+        self._journal.note_listeners(are_elsewhere=bool(self._listening))
+
+    async def _speak(self) -> None:
+        while True:
+            await self._follow_rows()
+            await self._tell_news()
+            await self._tell_rows()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HEARTBEAT_SECONDS):
+                    await self._wake.wait()
+            await asyncio.sleep(GATHER_SECONDS * max(1.0, self.others / FEW))
+            self._wake.clear()
+            self._clean()
+
+    def _clean(self) -> None:
+        now = time.monotonic()
+        self.key_counts.clean(now)
+        for worker in [name for name, at in self._heard_at.items() if at < now - SILENT_SECONDS]:
+            self._lose(worker)
+
+    async def _follow_rows(self) -> None:
+        """Hear others' requests while somebody listens here, and only then."""
+        wants_rows = self._journal.listeners > 0
+        if wants_rows != self._follows_rows:
+            await (self._channel.follow if wants_rows else self._channel.leave)(ROWS)
+            self._follows_rows = wants_rows
+
+    async def _tell_news(self) -> None:
+        is_whole, greets, resets = self._tells_all, self._greets, self._resets
+        facts = self._facts(is_whole=is_whole)
+        self._tells_all = self._greets = self._resets = False
+        for part in parts_of([self._encode(fact) for fact in facts], self._most_bytes):
+            listens = self._journal.listeners > 0
+            news = News(self.name, self._totals.own, greets=greets, is_whole=is_whole, listens=listens, resets=resets)
+            await self._publish(NEWS, _with_list(self._encode(news), b"facts", part))
+            is_whole = greets = resets = False
+
+    async def _tell_rows(self) -> None:
+        rows, self._rows = self._rows, []
+        lost, self._lost = self._lost, 0
+        for part in parts_of(rows, self._most_bytes) if rows or lost else ():
+            await self._publish(ROWS, _with_list(self._encode(Rows(self.name, lost=lost)), b"rows", part))
+            lost = 0
+
+    async def _publish(self, topic: str, body: bytes) -> None:
+        await self._channel.publish(topic, self._packer.seal(body, topic.encode()))
+
+    def _facts(self, *, is_whole: bool) -> list[Fact]:
+        monotonic, now = time.monotonic(), self._clock()
+        targets, names = self._targets, self._keys
+        self._targets, self._keys = set(), set()
+        if is_whole:
+            targets.update(name for name in self._health.breakers.known if self._is_open_or_tried(name, now))
+            names.update(name for name, until in self._health.keys.aside.items() if until > now)
+        counted = self.key_counts.everything(monotonic) if is_whole else self.key_counts.news()
+        breakers = [self._breaker_fact(target, now) for target in targets]
+        aside = [AsideFact(name, max(0.0, self._health.keys.aside.get(name, 0.0) - now)) for name in names]
+        return [*counted, *breakers, *aside]
+
+    def _is_open_or_tried(self, target: str, now: float) -> bool:
+        breaker = self._health.breakers.get(target)
+        return max(breaker.open_until, breaker.probe_until) > now
+
+    def _breaker_fact(self, target: str, now: float) -> BreakerFact:
+        breaker = self._health.breakers.get(target)
+        return BreakerFact(
+            target,
+            breaker.failures,
+            breaker.openings,
+            open_seconds=max(0.0, breaker.open_until - now),
+            probe_seconds=max(0.0, breaker.probe_until - now),
+        )
+
+
+def _with_list(message: bytes, name: bytes, members: list[bytes]) -> bytes:
+    """A message that is an object, with a list of what is encoded already."""
+    return message[:-1] + b',"%b":[%b]}' % (name, b",".join(members)) if members else message

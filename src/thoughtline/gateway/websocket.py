@@ -1,0 +1,275 @@
+"""Responses over a WebSocket: a `response.create` is served as a POST to the same address, events go out as frames.
+
+So all that holds for a POST holds for a frame: who asks, limits, routing, what is restored and captured, the journal.
+What a connection adds is what the latest response was, for requests that bring only what came after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Coroutine
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Raw
+
+from thoughtline.formats.json_text import NULL, is_given
+from thoughtline.gateway.asgi import Message, Receive, Scope, Send
+from thoughtline.gateway.choosing import keys_to_ask_with
+from thoughtline.gateway.disconnect import HAS_LEFT, ON_DISCONNECT, tell_disconnect
+from thoughtline.gateway.door import is_website
+from thoughtline.gateway.envelopes import as_declined, envelope
+from thoughtline.gateway.frames import (
+    Answer,
+    AskedTurn,
+    HeldConversation,
+    error_frame,
+    prewarmed,
+    read_frame,
+    turn_of,
+)
+from thoughtline.gateway.headers import Headers
+from thoughtline.gateway.incoming import Incoming
+from thoughtline.gateway.routing import Route
+from thoughtline.gateway.state import State
+from thoughtline.gateway.stored_responses import not_found
+from thoughtline.gateway.websocket_protocol import WebSocket
+from thoughtline.values.errors import Declined, ThoughtlineError
+from thoughtline.values.turns import FormatName
+from thoughtline.watching import log_problem
+
+IDLE_SECONDS = 900.0
+"""How long a connection may ask for nothing. Codex opens another one when it needs it."""
+
+AGE_SECONDS = 3600.0
+"""As OpenAI has it. A turn that is under way then is finished."""
+
+MOST_HELD_BYTES = 128 * 2**20
+"""What is held of the conversations of all connections. Codex sends a conversation whole when it is no longer known."""
+
+MOST_ERROR_BYTES = 2**20
+Result = TypeVar("Result")
+
+_FORMAT: FormatName = "openai_responses"
+
+
+class HeldConversations:
+    """The latest conversation of each connection; those that were not used for the longest time go first."""
+
+    def __init__(self) -> None:
+        self._held: dict[object, HeldConversation] = {}
+        self._bytes = 0
+
+    def hold(self, owner: object, conversation: HeldConversation) -> None:
+        self.release(owner)
+        self._held[owner] = conversation
+        self._bytes += len(conversation.input)
+        while self._bytes > MOST_HELD_BYTES:
+            self.release(next(iter(self._held)))
+
+    def find(self, owner: object, name: str) -> HeldConversation | None:
+        held = self._held.get(owner)
+        return held if held is not None and held.id == name else None
+
+    def release(self, owner: object) -> None:
+        held = self._held.pop(owner, None)
+        if held is not None:
+            self._bytes -= len(held.input)
+
+
+class Application(Protocol):
+    """Who answers a POST: the gateway."""
+
+    state: State
+    conversations: HeldConversations
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]: ...
+
+
+async def serve(application: Application, route: Route, socket: WebSocket) -> None:
+    """A connection, from its upgrade to its end."""
+    state = application.state
+    try:
+        await _check(state, route, socket.scope)
+    except ThoughtlineError as error:
+        declined = as_declined(error)
+        state.journal.say("websocket refused", declined.code)
+        headers = [(b"content-type", b"application/json")]
+        socket.refuse(declined.status, headers, envelope(declined, _FORMAT, ""))
+        return
+    if not socket.accept():
+        return
+    state.metrics.websocket(1)
+    connection = Connection(application, socket)
+    try:
+        await connection.run()
+    finally:
+        state.metrics.websocket(-1)
+        application.conversations.release(connection)
+
+
+async def _check(state: State, route: Route, scope: Scope) -> None:
+    """Who may open one: whoever may ask. No page of another site, which would read the answers: a browser lets it."""
+    headers = dict(scope["headers"])
+    query = scope["query_string"].decode("latin-1")
+    incoming = Incoming(state._replace(tracing=None), scope, _nothing, route=route, headers=headers, query=query)
+    incoming.caller = incoming.admitted()
+    if is_website(headers):
+        raise Declined(403, "cross_site", "A website may not open a websocket here.", "Ask from its server, or POST.")
+    name = route.provider or state.settings.default_provider
+    if name is not None:
+        await keys_to_ask_with(incoming, state.settings.providers[name])
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+class Connection:
+    """One client, and one turn of it at a time."""
+
+    def __init__(self, application: Application, socket: WebSocket) -> None:
+        self._application = application
+        self._socket = socket
+        self._opened = asyncio.get_running_loop().time()
+        self._has_left = False
+        self._turn_scope: Scope | None = None
+        socket.on_disconnect = self._leave
+
+    async def run(self) -> None:
+        """One frame after the other, until the client leaves, or it is time."""
+        socket, now = self._socket, asyncio.get_running_loop().time
+        ends = self._opened + AGE_SECONDS
+        while now() < ends:
+            try:
+                text = await socket.receive(min(ends, now() + IDLE_SECONDS))
+            except TimeoutError:
+                if now() < ends:
+                    socket.close(1000, "idle")
+                    return
+                break
+            if text is None:
+                socket.close(1001, "the server stops")
+                return
+            turn = await self._told(self._read(text))
+            del text  # what was asked does not stay while it is answered
+            if turn is not None:
+                await self._told(self._ask(turn))
+        await self._tell(_too_old())
+        socket.close(1000, "websocket_connection_limit_reached")
+
+    async def _told(self, work: Coroutine[Any, Any, Result]) -> Result | None:
+        """Whatever goes wrong is told in a frame, and the connection stays."""
+        try:
+            return await work
+        except ThoughtlineError as error:
+            await self._tell(as_declined(error))
+        except Exception as error:
+            log_problem("a frame failed", error)
+            await self._tell(Declined(500, "internal", "Something went wrong here.", "The log says where."))
+        return None
+
+    async def _read(self, text: bytes) -> AskedTurn | None:
+        """What a frame asks for; None if it has its answer."""
+        conversations, work = self._application.conversations, self._application.state.replayer.work_for(text)
+        frame = await work(partial(read_frame, text))
+        lane = frame.members.get("stream_id", NULL)
+        if is_given(lane):
+            refusal = Declined(
+                400, "unsupported_parameter", "Unsupported parameter: stream_id.", "Open a connection each."
+            )
+            await self._tell(refusal, lane)
+            return None
+        earlier = conversations.find(self, frame.previous)
+        turn = await work(partial(turn_of, frame, self._socket.scope["headers"], earlier))
+        if not frame.is_prewarm:
+            return turn
+        if turn.input is None:
+            raise not_found(frame.previous)
+        # Nobody need be asked. The next frame goes on from what this one brought.
+        name = f"resp_prewarm_{random.getrandbits(128):032x}"
+        conversations.hold(self, HeldConversation(name, turn.input))
+        for told in prewarmed(frame, name, time.time()):
+            await self._socket.send(told)
+        return None
+
+    async def _ask(self, turn: AskedTurn) -> None:
+        """A POST to the address of the upgrade."""
+        answer, asked = _AnswerOut(self._socket), turn.input
+        scope = self._turn_scope = {
+            **self._socket.scope,
+            "type": "http",
+            "method": "POST",
+            "headers": turn.headers,
+            ON_DISCONNECT: HAS_LEFT if self._has_left else None,
+        }
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": turn.take_body(), "more_body": False}
+
+        try:
+            await self._application(scope, receive, answer.send)
+        finally:
+            self._turn_scope = None
+        await answer.finish()
+        held = answer.events.conversation(asked) if asked is not None else None
+        if held is not None:
+            self._application.conversations.hold(self, held)
+
+    def _leave(self) -> None:
+        self._has_left = True
+        if self._turn_scope is not None:
+            tell_disconnect(self._turn_scope)
+
+    async def _tell(self, declined: Declined, stream_id: Raw | None = None) -> None:
+        body = envelope(declined, _FORMAT, "")
+        await self._socket.send(error_frame(declined.status, [], body, stream_id))
+
+
+class _AnswerOut:
+    """What an exchange sends, as frames."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self._status = 0
+        self._headers: Headers = []
+        self._is_stream = False
+        self._body = b""
+        self.events = Answer()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status, self._headers = message["status"], message["headers"]
+            given = dict(self._headers)
+            kind = given.get(b"content-type", b"")
+            self._is_stream = self._status == 200 and kind.startswith(b"text/event-stream")
+            return
+        data = message.get("body", b"")
+        if not self._is_stream:
+            self._body = (self._body + data)[:MOST_ERROR_BYTES]
+            return
+        for text in self.events.feed(data):
+            await self._socket.send(text)
+
+    async def finish(self) -> None:
+        """No more will come. A client that has not heard that its turn is over is told."""
+        if self._is_stream:
+            for text in self.events.finish():
+                await self._socket.send(text)
+        if self.events.is_over:
+            return
+        status, body = self._status, self._body
+        if status == 200 or not status:
+            status, body = 502, envelope(_broken_off(), _FORMAT, "")
+        await self._socket.send(error_frame(status, self._headers, body))
+
+
+def _broken_off() -> Declined:
+    return Declined(502, "upstream_failed", "The answer broke off before its end.", "Ask again.")
+
+
+def _too_old() -> Declined:
+    told = f"This connection is older than {AGE_SECONDS / 60:.0f} minutes."
+    return Declined(400, "websocket_connection_limit_reached", told, "Open another one.")

@@ -1,0 +1,69 @@
+"""Google's Code Assist, which Gemini CLI asks after a login, and Antigravity: Gemini's rules, and Claude's for Claude.
+
+Both speak `generateContent` in an envelope. Claude's thinking is a part with a signature there, in base64 once more
+than Anthropic has it, so no other API takes it.
+"""
+
+from msgspec.structs import replace
+
+from thoughtline.providers.anthropic import ADAPTIVE, ADAPTIVE_MODELS, BOUND, BOUND_MODELS, CLAUDE
+from thoughtline.providers.contract import Contract, Source
+from thoughtline.providers.dialects import Dialect
+from thoughtline.providers.gemini import MODELS_2, NATIVE, NATIVE_2
+from thoughtline.providers.knobs import Knob
+from thoughtline.providers.row import ModelRow, ProviderRow
+from thoughtline.values.items import ANTIGRAVITY_CLAUDE_V1, GOOGLE_GEMINI_V1
+
+ANTIGRAVITY_CLAUDE = Dialect("antigravity_claude", "native", ANTIGRAVITY_CLAUDE_V1)
+
+_CLAUDE_SOURCE = Source(
+    "https://github.com/router-for-me/CLIProxyAPI/pull/570",
+    "2026-11-16",
+    "Claude at Antigravity: signatures are checked, no sentinel passes, unsigned thinking is refused",
+)
+
+
+def _gemini(contract: Contract) -> Contract:
+    return replace(contract, name=f"code-assist-{contract.name}", format="gemini_code_assist")
+
+
+def _claude(contract: Contract) -> Contract:
+    return replace(
+        contract,
+        name=f"antigravity-{contract.name}",
+        format="gemini_code_assist",
+        dialect=ANTIGRAVITY_CLAUDE,
+        source=_CLAUDE_SOURCE,
+        refuses_unsigned=True,
+        knobs=(Knob("", "gemini_budget", budgets=(1_024, 64_000), can_be_off=contract.knobs[-1].can_be_off),),
+    )
+
+
+CODE_ASSIST = ProviderRow(
+    name="code-assist",
+    traced_as="gcp.gemini",
+    aliases=("gemini-code-assist", "cloudcode"),
+    hosts=r"^cloudcode-pa\.googleapis\.com$",
+    base_url="https://cloudcode-pa.googleapis.com",
+    formats=("gemini_code_assist",),
+    owns=("gemini_code_assist",),
+    rules="own",
+    rows=(
+        ModelRow(models=BOUND_MODELS, contracts=(_claude(BOUND),)),
+        ModelRow(models=ADAPTIVE_MODELS, contracts=(_claude(ADAPTIVE),)),
+        ModelRow(models="claude", contracts=(_claude(CLAUDE),)),
+        ModelRow(models=MODELS_2, contracts=(_gemini(NATIVE_2),)),
+        ModelRow(contracts=(_gemini(NATIVE),)),
+    ),
+    wants_back="always",
+    makes=(GOOGLE_GEMINI_V1, ANTIGRAVITY_CLAUDE_V1),
+    example_model="gemini-3-pro-preview",
+)
+ANTIGRAVITY = replace(
+    CODE_ASSIST,
+    name="antigravity",
+    aliases=(),
+    hosts=r"cloudcode-pa\.(sandbox\.)?googleapis\.com$",
+    base_url="https://daily-cloudcode-pa.googleapis.com",
+    owns=None,
+)

@@ -1,0 +1,23 @@
+"""Google's Vertex AI: Gemini under Gemini's rules, Claude under Anthropic's, each in its maker's own format.
+
+Whether a signature of the Gemini API is good here, or one of here there, is written nowhere: a provider of its own.
+"""
+
+from thoughtline.providers.gemini import ROW as GEMINI
+from thoughtline.providers.row import ProviderRow
+
+ROW = ProviderRow(
+    name="vertex",
+    traced_as="gcp.vertex_ai",
+    aliases=("vertex-ai", "vertexai"),
+    hosts=r"(^|-|\.)aiplatform(\.\w+\.rep)?\.googleapis\.com$",
+    # The host of `global`; that of any other location follows from its name.
+    base_url="https://aiplatform.googleapis.com",
+    formats=("gemini_generate", "anthropic_messages"),
+    rules="makers",
+    rows=(),
+    asks=(GEMINI.asks[0], ("gemini", GEMINI.asks[-1][1])),
+    guests={"anthropic": "anthropic_messages"},
+    is_located=True,
+    example_model="gemini-3-pro-preview",
+)

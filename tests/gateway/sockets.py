@@ -1,0 +1,166 @@
+"""A client of Responses over a WebSocket, and an upstream for it.
+
+with talking(f"{gateway.url}/openai/v1/responses") as talk:
+    answer = talk.ask(input=[...])
+    talk.ask(input=[...], previous_response_id=answer.id)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from websockets.sync.client import ClientConnection, connect
+
+from tests.gateway.upstreams import Answer, Got, Out, Upstream, upstream
+from tests.gateway.world import Running, running
+from thoughtline.settings import Settings
+
+Json = dict[str, Any]
+
+RESPONSES = "/openai/v1/responses"
+USER = {"role": "user", "content": "Hello"}
+PATIENCE = 30.0
+OVER = ("response.completed", "response.incomplete", "response.failed", "error")
+AUTH = {"authorization": "Bearer a-key"}
+ASKED: Json = {
+    "model": "gpt-5.1",
+    "store": False,
+    "stream": True,
+    "include": ["reasoning.encrypted_content"],
+    "reasoning": {"effort": "high", "summary": "auto"},
+}
+"""As Codex asks."""
+
+
+def text_of(body: Json) -> str:
+    """As Codex writes it: without blanks."""
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+
+
+class Told(NamedTuple):
+    """The events of one answer."""
+
+    events: list[Json]
+
+    @property
+    def last(self) -> Json:
+        return self.events[-1]
+
+    @property
+    def id(self) -> str:
+        return str(self.last["response"]["id"])
+
+    @property
+    def output(self) -> list[Json]:
+        return [event["item"] for event in self.events if event["type"] == "response.output_item.done"]
+
+    @property
+    def said(self) -> str:
+        parts = [part for item in self.output if item["type"] == "message" for part in item["content"]]
+        return "".join(part["text"] for part in parts)
+
+    @property
+    def error(self) -> tuple[int, str]:
+        assert self.last["type"] == "error", self.last
+        return self.last["status"], self.last["error"]["code"]
+
+
+class Talk:
+    """One connection."""
+
+    def __init__(self, connection: ClientConnection, asked: Json) -> None:
+        self.connection = connection
+        self._asked = asked
+
+    def send(self, **body: Any) -> None:
+        self.connection.send(text_of({"type": "response.create", **self._asked, **body}))
+
+    def heard(self) -> Told:
+        """Everything up to the end of an answer."""
+        events: list[Json] = []
+        while not events or events[-1]["type"] not in OVER:
+            events.append(json.loads(self.connection.recv(timeout=PATIENCE)))
+        return Told(events)
+
+    def ask(self, **body: Any) -> Told:
+        self.send(**body)
+        return self.heard()
+
+    def closed(self) -> int:
+        """The code with which the server closes it, when it does; what it still says is left unread."""
+        with contextlib.suppress(Exception):
+            while True:
+                self.connection.recv(timeout=PATIENCE)
+        return self.connection.protocol.close_code or 0
+
+
+@contextlib.contextmanager
+def talking(
+    url: str, headers: Mapping[str, str] = AUTH, trust: ssl.SSLContext | None = None, **asked: Any
+) -> Iterator[Talk]:
+    address, head = url.replace("http", "ws", 1), dict(headers)
+    with connect(address, ssl=trust, additional_headers=head, max_size=None, ping_interval=None) as connection:
+        yield Talk(connection, {**ASKED, **asked})
+
+
+def event(kind: str, **members: Any) -> bytes:
+    return f"event: {kind}\ndata: {text_of({'type': kind, **members})}\n\n".encode()
+
+
+def answered(text: str = "hi", name: str = "resp_1") -> bytes:
+    """A whole answer of Responses."""
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+    response = {"id": name, "object": "response", "status": "completed", "output": [item], "usage": None}
+    return (
+        event("response.created", response={**response, "status": "in_progress", "output": []})
+        + event("response.output_item.done", output_index=0, item=item)
+        + event("response.completed", response=response)
+    )
+
+
+async def say_hi(got: Got, out: Out) -> None:
+    """An upstream of Responses."""
+    await out.stream()
+    await out.chunk(answered())
+    await out.end()
+
+
+@contextlib.contextmanager
+def answering(answer: Answer = say_hi, settings: Settings | None = None) -> Iterator[tuple[Upstream, Running]]:
+    """An upstream that answers so, and a gateway before it."""
+    with upstream(answer) as up, running({"openai": up.url}, settings) as gateway:
+        yield up, gateway
+
+
+class Held:
+    """An upstream that begins, and ends when it is told to."""
+
+    def __init__(self) -> None:
+        self.may_end = threading.Event()
+
+    async def __call__(self, got: Got, out: Out) -> None:
+        await out.stream()
+        whole = answered()
+        first = whole.index(b"\n\n") + 2
+        await out.chunk(whole[:first])
+        await out.until(self.may_end.is_set)
+        await out.chunk(whole[first:])
+        await out.end()
+
+
+def begun(talk: Talk) -> None:
+    talk.send(input=[USER])
+    assert json.loads(talk.connection.recv(timeout=30))["type"] == "response.created"
+
+
+async def left(gateway: Running) -> None:
+    """Returns when nobody is connected any more."""
+    while gateway.app.connections.held:
+        await asyncio.sleep(0.001)

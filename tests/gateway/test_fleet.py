@@ -1,0 +1,311 @@
+"""Two gateways on one Redis, Valkey cluster or PostgreSQL: what one counts and finds out, the other knows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+
+import httpx
+import msgspec
+import pytest
+
+from tests.gateway.managing import TOKEN
+from tests.gateway.teaming import Clock, Team, answer_well, answers, who
+from tests.gateway.test_events import EVENTS, Heard
+from tests.gateway.upstreams import Got, Out, upstream
+from tests.gateway.world import Running, running
+from tests.stores.places import own_database, wipe
+from tests.stores.servers import Valkey
+from thoughtline.catalogue import Provider
+from thoughtline.failover.failures import TargetFailure
+from thoughtline.gateway import fleet
+from thoughtline.gateway.bus import StoreCounts
+from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.gateway.fleet import AsideFact, Fleet, News
+from thoughtline.settings import RouteSettings, ServerSettings, Settings
+from thoughtline.stores import StoreSettings
+from thoughtline.stores.packing import Packer
+
+KEYS = ("key-1", "key-2", "key-3")
+
+
+@pytest.fixture(params=("redis", "cluster", "postgres"))
+def fleet_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every store that is shared by machines, empty."""
+    url = request.getfixturevalue(f"{request.param}_url")
+    if request.param == "cluster":
+        asyncio.run(wipe(url))
+        yield url
+        return
+    with own_database(url) as own:
+        yield own
+
+
+class Replicas:
+    """Gateways with a route `team` to two targets, on one store."""
+
+    def __init__(self, url: str, stack: contextlib.ExitStack) -> None:
+        self._url, self._stack = url, stack
+        self.team, self.clock = Team(), Clock()
+        for name in ("one", "two"):
+            self.team.ups[name] = stack.enter_context(upstream(self.team.answer_of(name)))
+        self.gateways: list[Running] = []
+
+    def start(
+        self, stack: contextlib.ExitStack | None = None, *, takes_keys: bool = False, store: StoreSettings | None = None
+    ) -> Running:
+        rows = {
+            name: Provider(name, self.team.ups[name].url, ("openai_chat",), api_keys=keys)
+            for name, keys in (("one", ("key-of-one",)), ("two", KEYS))
+        }
+        routes = {"team": RouteSettings("team", ("one/m", "two/m"))}
+        server = ServerSettings(admin_token=TOKEN)
+        settings = Settings(providers=rows, routes=routes, server=server, store=store or StoreSettings())
+        started = running({}, settings, self._url, takes_keys=takes_keys, clock=self.clock)
+        gateway = (stack or self._stack).enter_context(started)
+        self.gateways.append(gateway)
+        until(lambda: all(bus_of(one).others == len(self.gateways) - 1 for one in self.gateways))
+        return gateway
+
+
+@contextlib.contextmanager
+def replicas(url: str) -> Iterator[Replicas]:
+    with contextlib.ExitStack() as stack:
+        yield Replicas(url, stack)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Returns when something is so that another process brings about."""
+
+    async def wait() -> None:
+        async with asyncio.timeout(30):
+            while not holds():
+                await asyncio.sleep(0.0005)
+
+    asyncio.run(wait())
+
+
+def bus_of(gateway: Running) -> Fleet:
+    assert isinstance(gateway.state.bus, Fleet)
+    return gateway.state.bus
+
+
+def send(
+    gateway: Running, key: str = "a-key", model: str = "team", words: str = "hello", **more: object
+) -> httpx.Response:
+    body = {"model": model, "messages": [{"role": "user", "content": words}], **more}
+    headers = {"authorization": f"Bearer {key}"}
+    return httpx.post(f"{gateway.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
+
+
+def target(gateway: Running, name: str) -> dict[str, object]:
+    """What `/api/routes` says of a target."""
+    answer = httpx.get(f"{gateway.url}/api/routes", headers={"authorization": f"Bearer {TOKEN}"})
+    return next(one for one in answer.json()["routes"][0]["targets"] if one["name"] == name)
+
+
+def new_key(gateway: Running, requests_per_minute: int | None = None, concurrent_streams: int | None = None) -> str:
+    keys = gateway.state.keys
+    assert isinstance(keys, ClientKeys)
+    limits = {"requests_per_minute": requests_per_minute, "concurrent_streams": concurrent_streams}
+    secret, _ = gateway.wait_for(keys.add("ann", **limits))  # type: ignore[arg-type]  # by name
+    return secret
+
+
+def test_a_limit_is_one_for_all(fleet_url: str) -> None:
+    """What a key asked for at one counts at the other, and at one that comes later."""
+    with replicas(fleet_url) as some:
+        one, other = some.start(takes_keys=True), some.start(takes_keys=True)
+        key = new_key(one, requests_per_minute=3)
+        other.refresh()
+        assert [send(one, key).status_code for _ in range(2)] == [200, 200]
+        until(lambda: _heard(other) == 2)
+        assert [send(other, key).status_code for _ in range(2)] == [200, 429]
+        until(lambda: _heard(one) == 1)
+        refused = send(one, key)
+        assert (refused.status_code, 50 < int(refused.headers["retry-after"]) <= 60) == (429, True)
+        third = some.start(takes_keys=True)
+        until(lambda: _heard(third) == 3)
+        assert send(third, key).status_code == 429
+
+
+def _heard(gateway: Running) -> int:
+    """How many requests of others a gateway knows of."""
+    others = bus_of(gateway).key_counts._others.values()
+    return sum(count for workers in others for taken in workers.values() for _, count in taken.entries)
+
+
+def test_streams_are_counted_by_all(fleet_url: str) -> None:
+    """A stream that is open at one leaves no room at the other; there is room when it ends, and when one goes."""
+    with replicas(fleet_url) as some, contextlib.ExitStack() as leaving:
+        one, other = some.start(takes_keys=True), some.start(takes_keys=True)
+        key = new_key(one, concurrent_streams=1)
+        other.refresh()
+        go_on: list[str] = []
+
+        async def slow(got: Got, out: Out) -> None:
+            await out.stream()
+            await out.chunk(b'data: {"choices":[{"delta":{"content":"first"}}]}\n\n')
+            await out.until(lambda: bool(go_on))
+            await out.chunk(b"data: [DONE]\n\n")
+            await out.end()
+
+        some.team.does["one"] = slow
+        body = {"model": "team", "stream": True, "messages": [{"role": "user", "content": "hello"}]}
+        headers = {"authorization": f"Bearer {key}"}
+        asked = httpx.stream("POST", f"{one.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
+        response = leaving.enter_context(asked)
+        assert response.status_code == 200
+        held = bus_of(other).key_counts._held
+        until(lambda: any(sum(workers.values()) == 1 for workers in held.values()))
+        assert send(other, key, stream=True).json()["error"]["code"] == "too_many_streams"
+        go_on.append("now")
+        response.read()
+        until(lambda: not any(sum(workers.values()) for workers in bus_of(other).key_counts._held.values()))
+        assert send(other, key, stream=True).status_code == 200
+
+
+def test_an_open_breaker_is_open_for_all(fleet_url: str) -> None:
+    """A target that asks one gateway to wait is left alone by the other, and by one that comes later; when a probe of
+    one is answered, it is good for all."""
+    with replicas(fleet_url) as some:
+        one, other = some.start(), some.start()
+        some.team.does["one"] = answers(503, b"{}", ("retry-after", "30"))
+        assert who(send(one)) == "two"
+        until(lambda: other.state.health.breakers.state("one/m", some.clock()) == "open")
+        assert who(send(other)) == "two"
+        assert len(some.team.ups["one"].got) == 1
+        third = some.start()
+        until(lambda: third.state.health.breakers.state("one/m", some.clock()) == "open")
+        assert [target(gateway, "one/m")["breaker"] for gateway in some.gateways] == ["open"] * 3
+        some.clock.now += 31
+        del some.team.does["one"]
+        assert who(send(other, words="a conversation that stays with nobody yet")) == "one"
+        until(lambda: all(not gateway.state.health.breakers.known for gateway in some.gateways))
+        assert [target(gateway, "one/m")["breaker"] for gateway in some.gateways] == ["closed"] * 3
+
+
+def test_a_probe_is_one_for_all(fleet_url: str) -> None:
+    """While one gateway tries a target whose pause is over, the other doesn't."""
+    with replicas(fleet_url) as some:
+        one, other = some.start(), some.start()
+        some.team.does["one"] = answers(503, b"{}", ("retry-after", "30"))
+        send(one)
+        breakers = other.state.health.breakers
+        until(lambda: breakers.state("one/m", some.clock()) == "open")
+        some.clock.now += 31
+        one.loop.call_soon_threadsafe(one.state.health.asked, "one/m", some.clock())
+        until(
+            lambda: breakers.state("one/m", some.clock()) == "half_open" and not breakers.admits("one/m", some.clock())
+        )
+        assert who(send(other)) == "two"
+
+
+def test_a_key_that_was_put_aside_is_for_all(fleet_url: str) -> None:
+    """A provider's key that was rejected at one is not asked with at the other; one that is good again is for all."""
+    with replicas(fleet_url) as some:
+        one, other = some.start(), some.start()
+        rejected: list[str | None] = []
+
+        async def reject(got: Got, out: Out) -> None:
+            rejected.append(got.header("authorization"))
+            await (out.whole(401, b"{}") if len(rejected) == 1 else answer_well("two", got, out))
+
+        some.team.does["two"] = reject
+        assert send(one, model="two/m").status_code == 200
+        until(lambda: len(other.state.health.keys.aside) == 1)
+        for _ in range(3):
+            assert send(other, model="two/m").status_code == 200
+        assert rejected.count(rejected[0]) == 1
+        some.clock.now += 700
+        bad = next(key for key in KEYS if f"Bearer {key}" == rejected[0])
+        one.loop.call_soon_threadsafe(one.state.health.keys.succeeded, "two", bad, "")
+        until(lambda: not other.state.health.keys.aside)
+
+
+def test_an_event_is_heard_at_all(fleet_url: str) -> None:
+    """Who listens at one hears the requests of the other as they go; when nobody listens, nobody tells."""
+    with replicas(fleet_url) as some:
+        one, other = some.start(), some.start()
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        with httpx.stream("GET", other.url + EVENTS, headers=headers, timeout=60) as response:
+            heard = Heard(response)
+            until(lambda: one.state.journal.is_watched)
+            asked = send(one).headers["x-thoughtline-request"]
+            told = [heard.next() for _ in range(3)]
+            assert [name for name, _ in told] == ["begun", "streaming", "done"]
+            assert {data["id"] for _, data in told} == {asked}
+            assert {data["worker"] for _, data in told} == {bus_of(one).name}
+        until(lambda: not one.state.journal.is_watched)
+
+
+def test_what_was_counted_is_of_all(fleet_url: str) -> None:
+    """What the stores were asked is summed up, and begins anew for all."""
+    with replicas(fleet_url) as some:
+        one, other = some.start(), some.start()
+        one.state.store.counters.tell(3, 1)
+        one.loop.call_soon_threadsafe(bus_of(one).say)
+        until(lambda: bus_of(other).counts.hits == 3)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        assert httpx.delete(f"{other.url}/api/cache/reasoning", headers=headers).status_code == 200
+        until(lambda: one.state.store.counters.hits == 0)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_who_goes_takes_its_streams_along(fleet_url: str, is_killed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway that is stopped says so; one that was killed says nothing, and is forgotten after a while."""
+    if is_killed:
+        monkeypatch.setattr(fleet, "HEARTBEAT_SECONDS", 0.2)
+        monkeypatch.setattr(fleet, "SILENT_SECONDS", 1.0)
+    with replicas(fleet_url) as some:
+        stays = bus_of(some.start())
+        with contextlib.ExitStack() as stack:
+            goes = some.start(stack)
+            goes.loop.call_soon_threadsafe(bus_of(goes).key_counts.begin, "k", 5)
+            until(lambda: sum(stays.key_counts._held.get("k", {}).values()) == 1)
+            if is_killed:
+                goes.wait_for(_fall_silent(bus_of(goes)))
+        until(lambda: stays.others == 0)
+        assert sum(stays.key_counts._held.get("k", {}).values()) == 0
+
+
+async def _fall_silent(bus: Fleet) -> None:
+    bus.is_open = False
+    await bus.close()
+
+
+def test_without_the_store_each_takes_its_share(caplog: pytest.LogCaptureFixture) -> None:
+    """The store goes: requests are served, and of a limit each gateway has its part. It comes back: they count together
+    again, also what was let in meanwhile."""
+    server = Valkey()
+    with replicas(server.url) as some:
+        quick = StoreSettings(timeout_seconds=0.2)
+        one, other = some.start(takes_keys=True, store=quick), some.start(takes_keys=True, store=quick)
+        key = new_key(one, requests_per_minute=6)
+        other.refresh()
+        server.stop()
+        until(lambda: not bus_of(one).is_open and not bus_of(other).is_open)
+        assert [send(one, key).status_code for _ in range(4)] == [200, 200, 200, 429]
+        assert [send(other, key).status_code for _ in range(2)] == [200, 200]
+        server.start()
+        until(lambda: _heard(one) == 2 and _heard(other) == 3)
+        assert [send(other, key).status_code for _ in range(2)] == [200, 429]
+    server.remove()
+    told = [record.message for record in caplog.records if record.name == fleet.__name__]
+    assert len([line for line in told if line.startswith("replicas can't hear each other")]) == 2
+    assert told.count("replicas hear each other again") == 2
+
+
+def test_encrypted_as_the_store_is(redis_url: str) -> None:
+    """What is said is sealed with the store's key: nobody else can read it or say it."""
+    with own_database(redis_url) as url, replicas(url) as some:
+        sealed = StoreSettings(encryption_key="a" * 64)
+        one, other = some.start(store=sealed), some.start(store=sealed)
+        stranger = Packer("b" * 64)
+        news = msgspec.json.encode(News("x", StoreCounts(), (AsideFact("two:k", 60.0),)))
+        for message in (stranger.seal(news, b"news"), Packer().seal(news, b"news")[:5], b"", b"\xff"):
+            one.loop.call_soon_threadsafe(bus_of(other)._hear, "news", message)
+        one.loop.call_soon_threadsafe(one.state.health.keys.failed, "two", "key-1", TargetFailure("busy"), some.clock())
+        until(lambda: bool(other.state.health.keys.aside))
+        assert "two:k" not in other.state.health.keys.aside

@@ -1,0 +1,360 @@
+"""Responses over a WebSocket: a frame is served as a POST is; what a connection knows, who may open one, its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from msgspec.structs import replace
+from websockets.exceptions import InvalidStatus
+
+from tests.clients.upstreams import Upstream as Simulator
+from tests.clients.upstreams import start
+from tests.gateway.sockets import (
+    ASKED,
+    AUTH,
+    RESPONSES,
+    USER,
+    Held,
+    answering,
+    begun,
+    left,
+    say_hi,
+    talking,
+    text_of,
+)
+from tests.gateway.upstreams import Got, Out, upstream
+from tests.gateway.world import Running, moved, running
+from tests.sim.faces import HTTP
+from thoughtline.gateway import websocket
+from thoughtline.gateway.client_keys import ClientKeys
+from thoughtline.settings import RouteSettings, Settings
+
+Json = dict[str, Any]
+
+TURNS = 10
+STEPS = [f'think: Step {n}.\nsay: Now {n}.\ncall: weather {{"city": "{n}"}}' for n in range(TURNS - 1)]
+SCRIPT = "Go.\nscript:\n" + "\n---\n".join([*STEPS, "think: Enough.\nsay: It is cold."])
+WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOL = {"type": "function", "name": "weather", "parameters": WEATHER}
+
+
+class Row(NamedTuple):
+    simulator: str
+    model: str
+    profile: str | None = None
+
+
+ROWS = (
+    Row("openai", "gpt-5.1"),
+    Row("deepseek", "deepseek-v4-pro"),
+    Row("kimi", "kimi-k2.6"),
+    Row("anthropic", "claude-opus-5-5", "bound"),
+    Row("gemini", "gemini-3-pro-preview"),
+)
+rows = pytest.mark.parametrize("row", ROWS, ids=[row.simulator for row in ROWS])
+
+
+def results(output: list[Json]) -> list[Json]:
+    """What the tools said to the calls of an answer."""
+    calls = [item for item in output if item["type"] == "function_call"]
+    return [{"type": "function_call_output", "call_id": call["call_id"], "output": "-5"} for call in calls]
+
+
+def by_frames(gateway: Running, row: Row) -> str:
+    """A conversation in which each frame brings what is new alone; what the model said last."""
+    with talking(f"{gateway.url}/{row.simulator}/v1/responses", model=row.model, tools=[TOOL]) as talk:
+        told = talk.ask(input=[{"role": "user", "content": SCRIPT}])
+        while new := results(told.output):
+            told = talk.ask(input=new, previous_response_id=told.id)
+    return told.said
+
+
+def by_posts(gateway: Running, row: Row) -> str:
+    """The same over HTTP, by a client that sends back all that it got."""
+    given: list[Json] = [{"role": "user", "content": SCRIPT}]
+    while True:
+        body = text_of({**ASKED, "model": row.model, "tools": [TOOL], "input": given})
+        lines = HTTP.post(f"{gateway.url}/{row.simulator}/v1/responses", content=body, headers=AUTH).text.splitlines()
+        events = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+        output = [one["item"] for one in events if one["type"] == "response.output_item.done"]
+        given += output + results(output)
+        if not results(output):
+            return str(output[-1]["content"][0]["text"])
+
+
+def bodies_of(row: Row, talk: Callable[[Running, Row], str]) -> tuple[str, list[Json], Simulator]:
+    """What was said last, and what its provider was sent."""
+    simulator = start(row.simulator, row.profile)
+    bodies: list[Json] = []
+    app = simulator.watched.app
+
+    async def noting(scope: Any, receive: Any, send: Any) -> None:
+        async def note() -> Any:
+            message = await receive()
+            if message["type"] == "http.request":
+                bodies.append(json.loads(message["body"]))
+            return message
+
+        await app(scope, note, send)
+
+    simulator.watched.app = noting  # type: ignore[assignment]  # it is only called
+    with running({row.simulator: simulator.url}) as gateway:
+        said = talk(gateway, row)
+    simulator.watched.app = app
+    return said, bodies, simulator
+
+
+@rows
+def test_the_provider_is_asked_as_over_http(row: Row) -> None:
+    """Law: frames that bring only what is new become the very bodies that a POST with everything becomes; and of every
+    turn that is sent again the reasoning is whole."""
+    said, bodies, simulator = bodies_of(row, by_frames)
+    assert said == "It is cold."
+    assert simulator.refusals() == []
+    assert simulator.verdicts() == [["whole"] * before for before in range(TURNS)]
+    said_over_http, over_http, _ = bodies_of(row, by_posts)
+    assert said_over_http == said
+    assert [list(body) for body in bodies] == [list(body) for body in over_http]
+    assert bodies == over_http
+
+
+def test_at_the_root_and_over_routes() -> None:
+    """The model of each frame says whom to ask, as over HTTP."""
+    openai, kimi = start("openai"), start("kimi")
+    settings = Settings(routes={"best": RouteSettings("best", ("kimi/kimi-k2.6",))})
+    with running({"openai": openai.url, "kimi": kimi.url}, settings) as gateway:
+        with talking(f"{gateway.url}/v1/responses") as talk:
+            script = {"role": "user", "content": "Hi.\nscript:\nthink: a\nsay: Hello."}
+            for model in ("openai/gpt-5.1", "kimi/kimi-k2.6", "best"):
+                assert talk.ask(input=[script], model=model).said == "Hello."
+            assert talk.ask(input=[script], model="nobody").error == (404, "unknown_model")
+        assert [line["via"] for line in gateway.lines] == ["", "", "best", ""]
+    assert (len(openai.watched.seen), len(kimi.watched.seen)) == (1, 2)
+
+
+# what a connection knows
+
+
+def test_a_prewarm_asks_nobody_and_is_remembered() -> None:
+    """It has an id, no output, and the next frame goes on from what it brought."""
+    developer = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]}
+    with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
+        warm = talk.ask(input=[developer], generate=False)
+        assert [one["type"] for one in warm.events] == ["response.created", "response.completed"]
+        assert (warm.last["response"]["output"], warm.last["response"]["usage"]["total_tokens"]) == ([], 0)
+        assert up.got == []
+        talk.ask(input=[USER], previous_response_id=warm.id)
+        body = json.loads(up.got[0].body)
+    assert body["input"] == [developer, USER]
+    assert not {"previous_response_id", "generate", "type"} & body.keys()
+
+
+def test_a_prewarm_behind_what_nobody_knows() -> None:
+    with running({}) as gateway, talking(gateway.url + RESPONSES) as talk:
+        warm = talk.ask(input=[], generate=False, previous_response_id="resp_nobody")
+        assert warm.error == (400, "previous_response_not_found")
+
+
+SUMMARY = {"type": "compaction", "encrypted_content": "x"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[SUMMARY, USER], [USER, {"type": "message", "id": "msg_1", "role": "assistant", "content": "hi"}, USER]],
+    ids=["compacted", "whole"],
+)
+def test_what_stands_for_everything_replaces_it(given: list[Json]) -> None:
+    """A compacted conversation, and one that has what it claims to follow: nothing is sent twice."""
+    with answering() as (up, gateway), talking(gateway.url + RESPONSES) as talk:
+        first = talk.ask(input=[USER])
+        talk.ask(input=given, previous_response_id=first.id)
+        body = json.loads(up.got[1].body)
+    assert body["input"] == given
+    assert "previous_response_id" not in body
+
+
+def test_other_ids_are_for_the_store_and_the_provider() -> None:
+    """An id of another connection, of HTTP, of nobody: found in the store, or refused in OpenAI's words."""
+    kimi = start("kimi")
+    script = [{"role": "user", "content": "Hi.\nscript:\nsay: One.\n---\nsay: Two.\n---\nsay: Three."}]
+    with running({"kimi": kimi.url}) as gateway:
+        url = f"{gateway.url}/kimi/v1/responses"
+        with talking(url, model="kimi-k2.6") as talk, talking(url, model="kimi-k2.6") as other:
+            unkept = talk.ask(input=script)
+            kept = talk.ask(input=script, store=True)
+            assert other.ask(input=[USER], previous_response_id=kept.id).said == "Two."
+            assert other.ask(input=[USER], previous_response_id=unkept.id).error == (400, "previous_response_not_found")
+            assert talk.ask(input=[USER], previous_response_id="resp_x").error == (400, "previous_response_not_found")
+            assert talk.ask(input=[USER], previous_response_id=3).error == (400, "bad_previous_response_id")
+        with talking(url, {"authorization": "Bearer another"}, model="kimi-k2.6") as stranger:
+            told = stranger.ask(input=[USER], previous_response_id=kept.id)
+            assert told.error == (400, "previous_response_not_found")
+
+
+def test_a_turn_that_fails_leaves_what_was_known() -> None:
+    """The client may ask again from where it was."""
+    fails = iter((False, True, False))
+
+    async def answer(got: Got, out: Out) -> None:
+        await (out.whole(500, b'{"error":{"message":"no","code":"x"}}') if next(fails) else say_hi(got, out))
+
+    with answering(answer) as (up, gateway), talking(gateway.url + RESPONSES) as talk:
+        first = talk.ask(input=[USER])
+        assert talk.ask(input=[USER], previous_response_id=first.id).error == (500, "x")
+        assert talk.ask(input=[USER], previous_response_id=first.id).said == "hi"
+        assert json.loads(up.got[1].body)["input"] == json.loads(up.got[2].body)["input"]
+
+
+def test_what_is_held_of_all_connections_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who was served longest ago has to send everything again; nothing stays of those who have left."""
+    monkeypatch.setattr(websocket, "MOST_HELD_BYTES", 600)
+    with answering() as (up, gateway):
+        with talking(gateway.url + RESPONSES) as first, talking(gateway.url + RESPONSES) as second:
+            told = first.ask(input=[{"role": "user", "content": "x" * 200}])
+            again = second.ask(input=[{"role": "user", "content": "y" * 200}])
+            second.ask(input=[USER], previous_response_id=again.id)
+            assert json.loads(up.got[2].body)["input"][-1] == USER
+            first.ask(input=[USER], previous_response_id=told.id)
+            assert json.loads(up.got[3].body)["previous_response_id"] == told.id  # for the provider, who may know
+        held = gateway.app.conversations
+        up.wait_until(lambda _: held._bytes == 0)
+
+
+# who may open one
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"origin": "https://evil.example"}, 403, "cross_site"),
+        ({"origin": "null"}, 403, "cross_site"),
+        ({"sec-fetch-site": "cross-site"}, 403, "cross_site"),
+        ({"host": "evil.example"}, 421, "unknown_host"),
+    ],
+)
+def test_no_website_opens_one(headers: dict[str, str], status: int, code: str) -> None:
+    """A browser would let any page read the answers: also one that has a key."""
+    with running({}) as gateway:
+        head = {**AUTH, "connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13", **headers}
+        response = HTTP.get(gateway.url + RESPONSES, headers={**head, "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA=="})
+        assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+        assert [(line["event"], line["detail"]) for line in gateway.lines] == [("websocket refused", code)]
+
+
+def test_pages_of_this_machine_and_editors_may() -> None:
+    with running({}) as gateway:
+        for origin in ("http://localhost:3000", "vscode-file://vscode-app"):
+            with talking(gateway.url + RESPONSES, {**AUTH, "origin": origin}):
+                pass
+
+
+def test_client_keys_at_the_upgrade_and_at_each_frame() -> None:
+    """None, a wrong one, and a provider that the gateway has no key for: over HTTP, before the upgrade. A key that is
+    taken back holds for the next frame."""
+    with upstream(say_hi) as up:
+        row = replace(moved("openai", up.url), api_keys=("sk-provider",))
+        with running({}, Settings(providers={"openai": row}), takes_keys=True) as gateway:
+            keys = gateway.state.keys
+            assert isinstance(keys, ClientKeys)
+            made = gateway.wait_for(keys.add("me"))
+            key = {"authorization": f"Bearer {made.secret}"}
+            for path, headers, status in (
+                (RESPONSES, {}, 401),
+                (RESPONSES, AUTH, 401),
+                ("/kimi/v1/responses", key, 403),
+            ):
+                with pytest.raises(InvalidStatus) as refusal, talking(gateway.url + path, headers):
+                    pass
+                assert refusal.value.response.status_code == status
+            with talking(gateway.url + RESPONSES, key) as talk:
+                assert talk.ask(input=[USER]).said == "hi"
+                gateway.wait_for(keys.revoke(made.key.id))
+                assert talk.ask(input=[USER]).error == (401, "unknown_key")
+        assert up.got[0].header("authorization") == "Bearer sk-provider"
+
+
+def test_limits_hold_for_frames() -> None:
+    """Each is a request of its key; what is beyond is told with the time to wait."""
+    with upstream(say_hi) as up:
+        row = replace(moved("openai", up.url), api_keys=("sk-provider",))
+        with running({}, Settings(providers={"openai": row}), takes_keys=True) as gateway:
+            keys = gateway.state.keys
+            assert isinstance(keys, ClientKeys)
+            made = gateway.wait_for(keys.add("me", requests_per_minute=2))
+            with talking(gateway.url + RESPONSES, {"authorization": f"Bearer {made.secret}"}) as talk:
+                assert [talk.ask(input=[USER]).said for _ in range(2)] == ["hi", "hi"]
+                told = talk.ask(input=[USER])
+                assert told.error == (429, "too_many_requests")
+                assert int(told.last["headers"]["retry-after"]) > 0
+
+
+# its end
+
+
+@pytest.mark.parametrize("politely", [True, False], ids=["close", "reset"])
+def test_who_leaves_in_mid_turn_is_captured_for(politely: bool) -> None:
+    """The answer is read on, and its turn kept."""
+    held = Held()
+    with answering(held) as (_up, gateway):
+        with gateway.listening() as next_line:
+            with talking(gateway.url + RESPONSES) as talk:
+                begun(talk)
+                if not politely:
+                    talk.connection.socket.close()
+            gateway.wait_for(left(gateway))
+            held.may_end.set()
+            line = next_line()
+        assert (line.captured, line.note) == (1, "")
+
+
+def test_who_leaves_before_an_answer_is_not_waited_for() -> None:
+    async def never(got: Got, out: Out) -> None:
+        await out.gone()
+
+    with answering(never) as (up, gateway), gateway.listening() as next_line:
+        with talking(gateway.url + RESPONSES) as talk:
+            talk.send(input=[USER])
+            up.wait_until(lambda up: len(up.got) == 1)
+        assert next_line().code == "client_gone"
+
+
+def test_a_stop_lets_a_turn_finish() -> None:
+    """Who asks for nothing is sent away at once, with 1001; the other when its turn is over."""
+    held = Held()
+    with (
+        answering(held) as (_up, gateway),
+        talking(gateway.url + RESPONSES) as idle,
+        talking(gateway.url + RESPONSES) as talk,
+    ):
+        begun(talk)
+        gateway.server.should_exit = True
+        assert idle.closed() == 1001
+        held.may_end.set()
+        assert talk.heard().said == "hi"
+        assert talk.closed() == 1001
+
+
+def test_who_asks_for_nothing_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket, "IDLE_SECONDS", 0.05)
+    with running({}) as gateway, talking(gateway.url + RESPONSES) as talk:
+        assert talk.closed() == 1000
+
+
+def test_a_connection_that_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told so, in OpenAI's words; a turn that is under way is finished before."""
+    monkeypatch.setattr(websocket, "AGE_SECONDS", 0.05)
+    held = Held()
+    with (
+        answering(held) as (_up, gateway),
+        talking(gateway.url + RESPONSES) as idle,
+        talking(gateway.url + RESPONSES) as talk,
+    ):
+        begun(talk)
+        assert idle.heard().error == (400, "websocket_connection_limit_reached")
+        assert idle.closed() == 1000
+        held.may_end.set()
+        assert talk.heard().said == "hi"
+        assert talk.heard().error == (400, "websocket_connection_limit_reached")

@@ -1,0 +1,170 @@
+"""The loop whose place others take: what is done where, and that nothing is lost between them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.line.asking import HEADERS, PATH, request, whole
+from thoughtline import Line
+from thoughtline.line.background import is_done, run, wait_for
+from thoughtline.line.shared_loop import SharedLoop
+from thoughtline.replayer import Replayer
+
+URL = f"https://api.deepseek.com{PATH}"
+
+
+@pytest.fixture
+def loop() -> Iterator[SharedLoop]:
+    made = SharedLoop()
+    thread = threading.Thread(target=made.run_forever)
+    thread.start()
+    while not made.do_here(lambda: made.create_task(asyncio.sleep(0))):
+        pass  # until it waits for the first time
+    yield made
+    made.call_soon_threadsafe(made.stop)
+    thread.join()
+    made.close()
+
+
+async def here() -> threading.Thread:
+    return threading.current_thread()
+
+
+def test_what_needs_no_waiting_is_done_here(loop: SharedLoop) -> None:
+    """As a task of the loop, in the thread that asks; several steps of it, too."""
+
+    async def steps() -> list[object]:
+        await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            inner = await asyncio.ensure_future(here())
+        return [inner, threading.current_thread(), asyncio.get_running_loop()]
+
+    tasks: list[asyncio.Task[list[object]]] = []
+
+    def begin() -> asyncio.Task[list[object]]:
+        tasks.append(loop.create_task(steps()))
+        return tasks[0]
+
+    assert loop.do_here(begin)
+    me = threading.current_thread()
+    assert tasks[0].result() == [me, me, loop]
+
+
+def test_what_has_to_wait_goes_on_on_the_loop(loop: SharedLoop) -> None:
+    """A timer that is set here wakes it up."""
+    over, where = threading.Event(), list[threading.Thread]()
+
+    async def waits() -> None:
+        where.append(await here())
+        await asyncio.sleep(0.01)
+        where.append(await here())
+        over.set()
+
+    assert loop.do_here(lambda: loop.create_task(waits()))
+    assert over.wait(30)
+    assert where[0] is threading.current_thread() is not where[1]
+
+
+def test_a_timer_that_outlives_its_task_is_kept(loop: SharedLoop) -> None:
+    """The loop slept with nothing to do: it has to be told of what there is now."""
+    over = threading.Event()
+
+    async def sets() -> None:
+        asyncio.get_running_loop().call_later(0.01, over.set)
+
+    assert loop.do_here(lambda: loop.create_task(sets()))
+    assert over.wait(30)
+
+
+async def test_a_task_of_another_loop_is_itself_again(loop: SharedLoop) -> None:
+    """Whoever asks is on a loop of their own, in a task."""
+    own, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert loop.do_here(lambda: loop.create_task(here()))
+    assert (asyncio.get_running_loop(), asyncio.current_task()) == (own, task)
+    async with asyncio.timeout(60):
+        await asyncio.sleep(0)
+
+
+def test_only_one_has_the_place(loop: SharedLoop) -> None:
+    """Who comes second is told so, and whoever asks in the middle of it, too."""
+    seen: list[bool] = []
+
+    async def asks() -> None:
+        seen.append(loop.do_here(lambda: loop.create_task(here())))
+        other = threading.Thread(target=lambda: seen.append(loop.do_here(lambda: loop.create_task(here()))))
+        other.start()
+        other.join()
+
+    assert loop.do_here(lambda: loop.create_task(asks()))
+    assert seen == [False, False]
+
+
+def test_an_interrupt_leaves_the_place(loop: SharedLoop) -> None:
+    """Ctrl-C in the middle of it reaches the caller; what else was due is done by the loop."""
+    over = threading.Event()
+
+    async def interrupted() -> None:
+        asyncio.get_running_loop().call_soon(over.set)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        loop.do_here(lambda: loop.create_task(interrupted()))
+    assert over.wait(30)
+    assert loop.do_here(lambda: loop.create_task(here()))
+
+
+async def test_who_stops_waiting_stops_nothing(line: Line) -> None:
+    """A work goes on when its time is over, and ends."""
+    gate = asyncio.Event()
+    opened = run(_opened(gate))
+    assert not await is_done(opened, 0.01)
+    waiting = asyncio.ensure_future(wait_for(opened))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await wait_for(run(_open(gate)))
+    assert await wait_for(opened)
+
+
+async def _opened(gate: asyncio.Event) -> bool:
+    return await gate.wait()
+
+
+async def _open(gate: asyncio.Event) -> None:
+    gate.set()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_the_end_is_held_for_so_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_async: bool) -> None:
+    """A store that is slow makes nobody wait for more: the turn is saved behind, and counted as late."""
+    config = tmp_path / "thoughtline.toml"
+    config.write_text("[replay]\nhold_ms = 20\n")
+    gate, save = asyncio.Event(), Replayer.save
+
+    async def slowly(*args: object, **more: object) -> object:
+        await gate.wait()
+        return await save(*args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Replayer, "save", slowly)
+
+    async def ask(line: Line) -> None:
+        exchange = await line.begin("POST", URL, HEADERS, request())
+        exchange.read(whole())
+        await exchange.end()
+
+    with Line(f"sqlite:///{tmp_path / 'thoughts.db'}", config=config) as line:
+        if is_async:
+            asyncio.run(ask(line))
+        else:
+            exchange = line.begin_sync("POST", URL, HEADERS, request())
+            exchange.read(whole())
+            exchange.end()
+        run(_open(gate)).result()
+        engine = line._engine
+    assert (engine.report.late, engine.report.saved) == (1, 1)

@@ -1,0 +1,45 @@
+"""Gemini's Interactions API: thoughts missing, changed, of another account; interactions that were not kept."""
+
+from __future__ import annotations
+
+from tests.sim.faces import Dialogue
+from tests.sim.rules.test_gemini import google
+from tests.sim.violations import called, case_of, flipped, other_account
+
+INTERACTIONS = case_of("gemini", "gemini_interactions")
+
+
+def thought_at(dialogue: Dialogue) -> int:
+    return next(at for at, step in enumerate(dialogue.history) if step["type"] == "thought")
+
+
+def test_a_call_without_its_thought() -> None:
+    """Since the last words of the user; a model before Gemini 3 does not mind."""
+    dialogue = called(INTERACTIONS, "missing")
+    del dialogue.history[thought_at(dialogue)]
+    assert dialogue.post().json() == google("Function call is missing a thought signature. Step 2, `weather`.")
+    dialogue.body["model"] = "gemini-2.5-pro"
+    assert dialogue.post().status_code == 200
+
+
+def test_a_signature_that_does_not_open() -> None:
+    """Changed, or of another account."""
+    dialogue = called(INTERACTIONS, "flipped")
+    thought = dialogue.history[thought_at(dialogue)]
+    whole, thought["signature"] = thought["signature"], flipped(thought["signature"])
+    assert dialogue.post().json() == google("Corrupted thought signature.")
+    thought["signature"] = whole
+    assert dialogue.post().status_code == 200
+    other_account(dialogue)
+    assert dialogue.post().json() == google("Corrupted thought signature.")
+
+
+def test_an_interaction_that_was_not_kept() -> None:
+    """`store: false`, or a name that nobody knows: 404. One that was kept goes on from what is new."""
+    for stores, status in ((False, 404), (True, 200)):
+        dialogue = Dialogue(INTERACTIONS, f"kept {stores}", store=stores)
+        dialogue.body["previous_interaction_id"] = dialogue.ask()["id"]
+        dialogue.body["input"] = [dialogue.wire.say("And then?")]
+        assert dialogue.post().status_code == status
+    dialogue.body["previous_interaction_id"] = "v1_nobody"
+    assert dialogue.post().json()["error"]["status"] == "NOT_FOUND"
