@@ -24,7 +24,7 @@ from thoughtline.values.events import Event
 from thoughtline.values.items import Text, ToolResult, Unknown
 from thoughtline.values.notes import NO_NOTES, Notes
 from thoughtline.values.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
-from thoughtline.values.turns import FormatName, Reply, StreamName, Transcript
+from thoughtline.values.turns import FormatName, Reply, Transcript
 
 
 class DecodesStream(Protocol):
@@ -208,19 +208,13 @@ Quirk = Literal[
 """What some formats do and most don't."""
 
 
-class StreamWire(Struct, frozen=True, kw_only=True):
-    """A format that exists as a stream only."""
-
-    name: StreamName
-    dialect: Dialect
-    stream_decoder: Callable[[Dialect], DecodesStream]
-    stream_encoder: Callable[[Dialect], EncodesStream]
-
-
-class Wire(StreamWire, frozen=True, kw_only=True):
+class Wire(Struct, frozen=True, kw_only=True):
     """A format that clients and providers speak. `dialect` is that of a server nobody knows."""
 
     name: FormatName
+    dialect: Dialect
+    stream_decoder: Callable[[Dialect], DecodesStream]
+    stream_encoder: Callable[[Dialect], EncodesStream]
     bodies: BodyCodec
     stream_type: bytes
     stream_query: str
