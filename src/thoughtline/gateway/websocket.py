@@ -108,7 +108,7 @@ async def serve(application: Application, route: Route, socket: WebSocket) -> No
             await connection.run()
     finally:
         state.metrics.websocket(-1)
-        await connection.close()
+        connection.close()
 
 
 async def _check(state: State, route: Route, scope: Scope) -> None:
@@ -221,10 +221,10 @@ class Connection:
         if held is not None:
             self._application.conversations.hold(self, held)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """It is over: nothing is held for it any more."""
         self._application.conversations.release(self)
-        await self._upstream.close()
+        self._upstream.close()
 
     def _leave(self) -> None:
         self._has_left = True
