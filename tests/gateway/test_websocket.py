@@ -262,6 +262,14 @@ def test_pages_of_this_machine_listed_sites_and_editors_may() -> None:
                 pass
 
 
+def test_a_listed_site_may() -> None:
+    """The same list as over HTTP."""
+    with running({}, Settings(server=ServerSettings(cors=("https://app.example",)))) as gateway:
+        headers = {**AUTH, "origin": "https://app.example", "sec-fetch-site": "cross-site"}
+        with talking(gateway.url + RESPONSES, headers):
+            pass
+
+
 def test_client_keys_at_the_upgrade_and_at_each_frame() -> None:
     """None, a wrong one, and a provider that the gateway has no key for: over HTTP, before the upgrade. A key that is
     taken back holds for the next frame."""
