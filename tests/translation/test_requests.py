@@ -102,7 +102,7 @@ def _custom(transcript: Transcript) -> list[ToolCall]:
 @pytest.mark.parametrize("case", [case for case in REQUESTS if case.format.name in BODY_TYPES], ids=case_name)
 def test_hand_made_requests_say_the_same_everywhere(case: WireCase) -> None:
     """To every upstream: the same words and calls, a body that the SDK's types take, the same bytes each time."""
-    bodies = case.wire.bodies
+    bodies = case.format.bodies
     check_pairs(bodies.decode_request(case.bytes_of("request.json") or b"", case.dialect))
 
 
