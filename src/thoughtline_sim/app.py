@@ -88,7 +88,7 @@ def _request(scope: Scope, body: bytes) -> HttpRequest:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
     raw = scope.get("raw_path") or b""
-    return HttpRequest(scope["method"], scope["path"], query, headers, body, raw.decode("latin-1"))
+    return HttpRequest(scope["method"], scope["path"], query, headers, body=body, raw_path=raw.decode("latin-1"))
 
 
 async def _read_body(receive: Receive) -> bytes | None:

@@ -42,7 +42,7 @@ class Watched:
                 self.seen.append(Seen(scope["method"], scope["path"], message["status"]))
             await send(message)
 
-        if self.script and scope["type"] == "http":
+        if self.script and scope["type"] in ("http", "websocket"):
             scope["headers"] = [*scope["headers"], (b"x-sim-script", self.script.encode())]
         await self.app(scope, receive, note)
 

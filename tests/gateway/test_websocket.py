@@ -101,7 +101,8 @@ def bodies_of(row: Row, talk: Callable[[Running, Row], str]) -> tuple[str, list[
         await app(scope, note, send)
 
     simulator.watched.app = noting  # type: ignore[assignment]  # it is only called
-    with running({row.simulator: simulator.url}) as gateway:
+    over_http = replace(moved(row.simulator, simulator.url), websocket=False)
+    with running({}, Settings(providers={row.simulator: over_http})) as gateway:
         said = talk(gateway, row)
     simulator.watched.app = app
     return said, bodies, simulator
@@ -132,7 +133,7 @@ def test_at_the_root_and_over_routes() -> None:
                 assert talk.ask(input=[script], model=model).said == "Hello."
             assert talk.ask(input=[script], model="nobody").error == (404, "unknown_model")
         assert [line["via"] for line in gateway.lines] == ["", "", "best", ""]
-    assert (len(openai.watched.seen), len(kimi.watched.seen)) == (1, 2)
+    assert [len(one.watched.app.simulation.log) for one in (openai, kimi)] == [1, 2]
 
 
 # what a connection knows

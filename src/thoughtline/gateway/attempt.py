@@ -301,20 +301,23 @@ class Attempt:
         self.bytes_up += len(body)
         self.sends += 1
         if self.state.settings.debug.keep_bodies:
-            shown = credentials_of(self.incoming.headers, self.incoming.query)
-            self.sent = kept_bodies(self.incoming.body, body, (*shown, key, self.state.admin_token or ""))
+            self._keep(body, key)
         began = time.perf_counter()
         self.started_at = self.started_at or began
         self._due = asyncio.get_running_loop().time() + provider.timeouts.first_byte
         try:
-            caller = self.incoming.caller.tenant
             response = await held.send(provider, url, headers, body) if held is not None else None
             if response is None:
-                response = await self.state.upstreams.send(provider, method, url, headers, body, caller=caller)
+                caller, ups = self.incoming.caller.tenant, self.state.upstreams
+                response = await ups.send(provider, method, url, headers, body, caller=caller)
             self.status = response.status
             return response
         finally:
             self.upstream_seconds += time.perf_counter() - began
+
+    def _keep(self, body: bytes, key: str) -> None:
+        shown = credentials_of(self.incoming.headers, self.incoming.query)
+        self.sent = kept_bodies(self.incoming.body, body, (*shown, key, self.state.admin_token or ""))
 
     async def _refused(self, response: UpstreamResponse) -> Prepared | None:
         """What to send instead, after a refusal. The first one is kept: it is what the client's own request got."""

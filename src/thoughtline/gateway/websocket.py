@@ -35,6 +35,7 @@ from thoughtline.gateway.incoming import Incoming
 from thoughtline.gateway.routing import Route
 from thoughtline.gateway.state import State
 from thoughtline.gateway.stored_responses import not_found
+from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.values.errors import Declined, ThoughtlineError
 from thoughtline.values.turns import FormatName
@@ -108,6 +109,7 @@ async def serve(application: Application, route: Route, socket: WebSocket) -> No
     finally:
         state.metrics.websocket(-1)
         application.conversations.release(connection)
+        connection.upstream.close()
 
 
 async def _check(state: State, route: Route, scope: Scope) -> None:
@@ -136,6 +138,7 @@ class Connection:
         self._opened = asyncio.get_running_loop().time()
         self._has_left = False
         self._turn_scope: Scope | None = None
+        self.upstream = HeldSocket()
         socket.on_disconnect = self._leave
 
     async def run(self) -> None:
@@ -204,6 +207,7 @@ class Connection:
             "method": "POST",
             "headers": turn.headers,
             ON_DISCONNECT: HAS_LEFT if self._has_left else None,
+            HELD_SOCKET: self.upstream,
         }
 
         async def receive() -> Message:

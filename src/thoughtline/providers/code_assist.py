@@ -65,5 +65,5 @@ ANTIGRAVITY = replace(
     aliases=(),
     hosts=r"cloudcode-pa\.(sandbox\.)?googleapis\.com$",
     base_url="https://daily-cloudcode-pa.googleapis.com",
-    owns=None,
+    owns=(),
 )
