@@ -18,7 +18,7 @@ from msgspec.structs import fields
 
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.cli import parser
-from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill
+from thoughtline.clients import CLIENTS, DEFAULT_URL, Client, address_of, fill, lines_of
 from thoughtline.formats import FORMATS
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.providers import CONTRACTS, DIALECTS, Contract, host_named
@@ -102,7 +102,7 @@ def _client(row: Client) -> str:
     address = address_of(row, DEFAULT_URL)
     fence = {"words": "", "shell": "sh"}
     steps = [
-        f"{step.where}\n\n```{fence.get(step.language, step.language)}\n{fill(step.lines, address).strip()}\n```\n"
+        f"{step.where}\n\n```{fence.get(step.language, step.language)}\n{lines_of(row, step, address)}\n```\n"
         for step in row.steps
     ]
     notes = [f"- {fill(note, address)}" for note in row.notes]

@@ -100,9 +100,6 @@ class Upstream:
         self._change(opened=1)
         try:
             while (got := await _read(reader)) is not None:
-                if got.header("upgrade") == "websocket":  # this is a server of HTTP alone
-                    await Out(reader, writer).whole(426, b"")
-                    break
                 self.got.append(got)
                 self._change()
                 out = Out(reader, writer)

@@ -5,9 +5,9 @@
     stream    bytes ── stream_decoder ──> events ────── stream_encoder ──> bytes
     error     bytes ── read_error ──────> ErrorReply ── write_error ─────> bytes
 
-A format knows typed turns and nothing else: no provider's rules, no other format (`bedrock_invoke` is Anthropic's in
-Amazon's framing). What differs between servers of one
-format is a `Dialect`. Below the formats stand what they share: `wire` (what a format must say of itself), `paths`,
+A format knows typed turns and nothing else: no provider's rules, no other format, unless it is another one's in an
+envelope or framing of its own (`gemini_code_assist`, `bedrock_invoke`). What differs between servers of one format is a
+`Dialect`. Below the formats stand what they share: `wire` (what a format must say of itself), `paths`,
 `errors`, `json_text` (reading JSON with places, splicing it), `conversation` (edited turns back into their body),
 `framing`, `aws_event_stream`, `streaming`, `texts`, `think_tags` and `reasoning_details`.
 """

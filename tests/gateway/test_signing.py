@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +18,9 @@ from msgspec.structs import replace
 from tests.clients.upstreams import Upstream, start
 from tests.gateway.world import Running, moved, running
 from tests.sim.faces import HTTP, WIRES
+from tests.sim.serving import listening
 from thoughtline.credentials import credentials_of, signed_tenant
+from thoughtline.gateway.signing import region_of
 from thoughtline.settings import Settings
 from thoughtline.stores import Filter
 from thoughtline_sim.rules.signed import KEY_ID, SECRET
@@ -144,6 +147,44 @@ def test_chat_is_translated_and_signed(signing: Running) -> None:
     assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.parametrize("key", ["chain", "profile:work"])
+def test_credentials_are_found_where_aws_looks(
+    upstream: Upstream, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the environment, or in a profile; and they stay out of every log, botocore's own too."""
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    with gateway_with(upstream, auth="aws", api_keys=(key,)) as gateway:
+        url = f"{gateway.url}/bedrock{path()}"
+        without = HTTP.post(url, json=BODY)
+        assert (without.status_code, without.json()["reason"]) == (502, "not_signed")
+        if key == "chain":
+            monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
+            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        else:
+            lines = f"[work]\naws_access_key_id = {KEY_ID}\naws_secret_access_key = {SECRET}\n"
+            (tmp_path / "credentials").write_text(lines)
+        with caplog.at_level("DEBUG"):
+            answer = HTTP.post(url, json=BODY)
+        assert answer.status_code == 200, answer.text
+    assert SECRET not in caplog.text
+    assert "Signature:" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("host", "region"),
+    [
+        ("bedrock-runtime.eu-central-1.amazonaws.com", "eu-central-1"),
+        ("bedrock-runtime-fips.us-gov-west-1.amazonaws.com", "us-gov-west-1"),
+        ("vpce-0a1.bedrock-runtime.us-west-2.vpce.amazonaws.com", "us-west-2"),
+        ("127.0.0.1:8080", "us-east-1"),
+    ],
+)
+def test_the_region_is_that_of_the_host(host: str, region: str) -> None:
+    assert region_of(f"https://{host}/model/m/invoke") == region
+
+
 def test_a_claimed_key_id_opens_nobody_elses_memory(signing: Running) -> None:
     """An access key's id is no secret: shown as any other credential it names another tenant."""
     url = f"{signing.url}/bedrock{path()}"
@@ -168,18 +209,29 @@ def test_a_signer_is_known_by_key_and_address() -> None:
     assert signed_tenant([KEY_ID, "token"], "::1") not in names
 
 
-def test_a_signature_is_no_other_providers_business(upstream: Upstream) -> None:
-    """Nor is a session token of AWS."""
-    other = start("deepseek")
-    providers = {"deepseek": moved("deepseek", other.url)}
-    seen: list[dict[bytes, bytes]] = []
-    inner = other.watched.app
+def noted(upstream: Upstream, seen: list[dict[bytes, bytes]]) -> str:
+    """The address of a simulator whose requests' headers are kept."""
 
     async def note(scope: Any, receive: Any, send: Any) -> None:
         seen.append(dict(scope.get("headers", ())))
-        await inner(scope, receive, send)
+        await upstream.watched(scope, receive, send)
 
-    other.watched.app = note  # type: ignore[assignment]
+    return listening(note)
+
+
+def test_a_signed_request_to_any_other_address_keeps_its_signature(upstream: Upstream) -> None:
+    seen: list[dict[bytes, bytes]] = []
+    with running({}, Settings(providers={"bedrock": moved("bedrock", noted(upstream, seen))})) as gateway:
+        request = signed(f"{gateway.url}/bedrock{path('count-tokens')}", b"{}", host="127.0.0.1")
+        HTTP.send(request)
+    assert seen[-1][b"authorization"].decode() == request.headers["authorization"]
+    assert seen[-1][b"accept-encoding"] == b"gzip, deflate, zstd, exi"
+
+
+def test_a_signature_is_no_other_providers_business() -> None:
+    """Nor is a session token of AWS."""
+    seen: list[dict[bytes, bytes]] = []
+    providers = {"deepseek": moved("deepseek", noted(start("deepseek"), seen))}
     with running({}, Settings(providers=providers)) as gateway:
         url = f"{gateway.url}/deepseek{path()}"
         request = signed(url, json.dumps({**BODY, "thinking": {"type": "disabled"}}).encode(), host="127.0.0.1")
