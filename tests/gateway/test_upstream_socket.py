@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 
 from tests.gateway.sockets import RESPONSES, Talk, talking
+from tests.gateway.tls_front import certify
 from tests.gateway.world import Running, running
 from tests.sim.faces import HTTP, NO_STORE, TOOLS
 from tests.sim.serving import listening
@@ -461,6 +464,26 @@ async def test_pings_are_answered() -> None:
         await response.close()
         held.close()
     assert told.endswith(b'{"id":"resp_1"}}\n\n')
+
+
+async def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that nobody vouches for is not spoken with; an authority of the house can be named."""
+    monkeypatch.setattr(upstream_socket, "_tls", upstream_socket._tls.__wrapped__)
+    certify(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+
+    async def say(socket: ServerConnection) -> None:
+        async for _ in socket:
+            await socket.send('{"type":"response.completed","response":{"id":"resp_1"}}')
+
+    async with provider(say, ssl=context) as plain:
+        url = plain.replace("http:", "https:")
+        assert await HeldSocket().send(OPENAI, url, HEADERS, request(user())) is None
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+        held = HeldSocket()
+        assert [event["type"] for event in await answer(held, url, request(user()))] == ["response.completed"]
+        held.close()
 
 
 async def test_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
