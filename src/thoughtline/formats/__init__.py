@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thoughtline.formats import (
-    ai_sdk_ui,
     anthropic_messages,
     bedrock_converse,
     bedrock_invoke,
@@ -28,10 +27,10 @@ from thoughtline.formats import (
     openai_chat,
     openai_responses,
 )
-from thoughtline.formats.wire import BodyCodec, StreamWire, Wire
-from thoughtline.values.turns import FormatName, StreamName
+from thoughtline.formats.wire import BodyCodec, Wire
+from thoughtline.values.turns import FormatName
 
-__all__ = ["FORMATS", "STREAM_FORMATS", "USUAL", "BodyCodec", "StreamWire", "Wire"]
+__all__ = ["FORMATS", "USUAL", "BodyCodec", "Wire"]
 
 _WIRES = (
     openai_chat.WIRE,
@@ -47,9 +46,6 @@ _WIRES = (
 
 FORMATS: Mapping[FormatName, Wire] = {wire.name: wire for wire in _WIRES}
 """Every format that clients and providers speak."""
-
-STREAM_FORMATS: Mapping[StreamName, StreamWire] = {wire.name: wire for wire in (*_WIRES, ai_sdk_ui.WIRE)}
-"""Every format that a stream can be read and written in."""
 
 USUAL: Wire = openai_chat.WIRE
 """The format of whoever says nothing of it."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, urlsplit
 
-Action = Literal["generate", "count_tokens"]
+Action = Literal["generate", "count_tokens", "compact"]
 
 _VERSION = re.compile(r"v[0-9]+(?:(?:beta|alpha)[0-9]*)?")
 _LEAD = re.compile(r"[\w.~-]+")
