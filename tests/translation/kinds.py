@@ -341,6 +341,9 @@ def fate(kind: Kind, number: int, asked: Asked, got: Told) -> str:
 
 MARK = "<!-- made by `python -m tests.translation.kinds`, checked by the tests -->\n"
 END = "<!-- end of kinds -->\n"
+WRAPPED = ("gemini_code_assist", "gemini_interactions", "bedrock_invoke")
+"""They hold what another column says."""
+
 TITLES: dict[FormatName, str] = {
     "openai_responses": "Of a Responses client",
     "anthropic_messages": "Of a Messages client",
@@ -349,7 +352,7 @@ TITLES: dict[FormatName, str] = {
 
 def table(client: FormatName) -> str:
     """One line a kind, one column a server."""
-    columns = OTHERS[client]
+    columns = [to for to in OTHERS[client] if to not in WRAPPED]
     names = [f"`{to}`" if to in FORMATS else to for to in columns]
     lines = [f"| {TITLES[client]} | {' | '.join(names)} |", f"|{'---|' * (len(columns) + 1)}"]
     for kind in KINDS[client]:

@@ -78,6 +78,7 @@ class _Tool(Struct, gc=False):
     format: Raw = NULL
     tools: list[Raw] | None = None
     external_web_access: bool | None = None
+    execution: str | None = None
 
 
 class _Format(Struct, gc=False):
@@ -99,6 +100,7 @@ class _Kind(Struct, gc=False):
     type: str = ""
 
 
+TOOL_SEARCH = "tool_search"
 TOOL_ITEMS = ("additional_tools", "tool_search_output")
 """Elements of a conversation that offer more tools."""
 
@@ -178,6 +180,8 @@ def decode_tool(raw: Raw, place: str, namespace: str | None = None) -> list[Tool
             inner = [(f"{place}/tools/{at}", one) for at, one in enumerate(tool.tools or ())]
             found = [one for where, raw in inner for one in decode_tool(raw, where, tool.name or "")]
             return _introduced(found, tool.name or "", tool.description)
+        case "tool_search" if tool.execution == "client":
+            return [FunctionTool(TOOL_SEARCH, tool.description, given(tool.parameters), is_search=True)]
         case kind:
             is_cached = tool.external_web_access is False
             return [BuiltInTool(_SHARED_BUILT_IN.get(kind, kind), raw, place, is_cached)]
