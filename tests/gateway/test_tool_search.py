@@ -46,7 +46,7 @@ def test_a_search_and_a_call_of_what_it_found(provider: str, profile: str | None
 
         def ask() -> list[Json]:
             body: Json = {"model": model, "input": items, "tools": [SEARCH], "store": False}
-            body["include"] = ["reasoning.encrypted_content"]
+            body |= {"include": ["reasoning.encrypted_content"], "reasoning": {"effort": "high"}}
             if not streams:
                 return [one.to_dict() for one in sdk.responses.create(**body).output]
             events = list(sdk.responses.create(**body, stream=True))
