@@ -52,7 +52,7 @@ class Watched:
                 self.bodies.append(b"".join(body))
             return message
 
-        if self.script and scope["type"] == "http":
+        if self.script and scope["type"] in ("http", "websocket"):
             scope["headers"] = [*scope["headers"], (b"x-sim-script", self.script.encode())]
         await self.app(scope, hear, note)
 

@@ -24,7 +24,7 @@ from thoughtline.values.events import Event
 from thoughtline.values.items import Text, ToolResult, Unknown
 from thoughtline.values.notes import NO_NOTES, Notes
 from thoughtline.values.options import Media, Options, ReadOptions, ResultContent, WrittenOptions, WrittenResult
-from thoughtline.values.turns import FormatName, Reply, StreamName, Transcript
+from thoughtline.values.turns import FormatName, Reply, Transcript
 
 
 class DecodesStream(Protocol):
@@ -190,6 +190,7 @@ Quirk = Literal[
     "one_text",  # a message has one field for all its text and one for all its reasoning
     "seals_on_items",  # signatures stand on calls and text
     "seals_on_request",  # encrypted reasoning comes to those who ask for it
+    "shared_address",  # bodies of others go there too: its own have one of its telling members
     "signed_requests",  # for a host: a server nobody knows is not taken to speak it
     "single_prompt",  # a body with `prompt` is one, and has its system prompt beside it
     "stored_responses",  # an answer has an id by which the next request may name it
@@ -207,19 +208,13 @@ Quirk = Literal[
 """What some formats do and most don't."""
 
 
-class StreamWire(Struct, frozen=True, kw_only=True):
-    """A format that exists as a stream only."""
-
-    name: StreamName
-    dialect: Dialect
-    stream_decoder: Callable[[Dialect], DecodesStream]
-    stream_encoder: Callable[[Dialect], EncodesStream]
-
-
-class Wire(StreamWire, frozen=True, kw_only=True):
+class Wire(Struct, frozen=True, kw_only=True):
     """A format that clients and providers speak. `dialect` is that of a server nobody knows."""
 
     name: FormatName
+    dialect: Dialect
+    stream_decoder: Callable[[Dialect], DecodesStream]
+    stream_encoder: Callable[[Dialect], EncodesStream]
     bodies: BodyCodec
     stream_type: bytes
     stream_query: str

@@ -113,6 +113,7 @@ class Attempt:
     corrections: tuple[Correction, ...] = ()
     notes: NoteChain | None = None
     was_healed = False
+    is_signed = False
     found: tuple[Finding, ...] = ()
     compacts = False
     guess = 0
@@ -132,8 +133,10 @@ class Attempt:
         self.is_generating = route.action == "generate"
         caller, self.is_translated = incoming.caller, target.format != route.format
         signs = caller.is_signed and not key
-        self._is_callers = target.is_callers and caller.key is None and not (signs and self.is_translated)
-        self.is_signed = signs and self._is_callers
+        is_elsewhere = signs and self.is_translated and route.format is not None
+        self._is_callers = target.is_callers and caller.key is None and not is_elsewhere
+        if signs and self._is_callers:
+            self.is_signed = True
         self._credential = incoming.caller.credential if self._is_callers else ""
         endpoint = provider.bases.get(target.format, provider.base_url)
         self.destination = Destination(provider.name, endpoint, target.model, target.format, self._account())
@@ -314,22 +317,22 @@ class Attempt:
         held: HeldSocket | None = None,
     ) -> UpstreamResponse:
         """Up, as it is."""
+        incoming, state, ups = self.incoming, self.state, self.state.upstreams
         if not self._is_callers:
-            received = without_credentials(received, credentials_of(self.incoming.headers, self.incoming.query))
+            received = without_credentials(received, credentials_of(incoming.headers, incoming.query))
             url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)
-        check_what_goes_up(provider.name, url, headers, self.state.admin_token, self.state.keys)
-        if self.incoming.trace is not None:
-            headers = self.incoming.trace.carried(headers, self.destination)
-        if self.incoming.encoding:
-            headers.append(("content-encoding", self.incoming.encoding))
+        check_what_goes_up(provider.name, url, headers, state.admin_token, state.keys)
+        if incoming.trace is not None:
+            headers = incoming.trace.carried(headers, self.destination)
+        headers += [("content-encoding", incoming.encoding)] if incoming.encoding else []
         if key and provider.auth == "aws":
-            headers = await self.state.upstreams.signers.sign(key, method, url, headers=headers, body=body)
+            headers = await ups.signers.sign(key, method, url, headers=headers, body=body)
         self.bytes_up += len(body)
         self.sends += 1
-        if self.state.settings.debug.keep_bodies:
+        if state.settings.debug.keep_bodies:
             self._keep(body, key)
         began = time.perf_counter()
         self.started_at = self.started_at or began
@@ -337,8 +340,7 @@ class Attempt:
         try:
             response = await held.send(provider, url, headers, body) if held is not None else None
             if response is None:
-                caller, ups = self.incoming.caller.tenant, self.state.upstreams
-                response = await ups.send(provider, method, url, headers, body, caller=caller)
+                response = await ups.send(provider, method, url, headers, body, caller=incoming.caller.tenant)
             self.status = response.status
             return response
         finally:

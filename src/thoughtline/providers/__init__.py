@@ -61,7 +61,6 @@ from thoughtline.providers.copilot import COPILOT as COPILOT
 from thoughtline.providers.deepseek import DEEPSEEK as DEEPSEEK
 from thoughtline.providers.deepseek import DEEPSEEK_ANTHROPIC as DEEPSEEK_ANTHROPIC
 from thoughtline.providers.deepseek import DEEPSEEK_RESPONSES as DEEPSEEK_RESPONSES
-from thoughtline.providers.dialects import AI_SDK as AI_SDK
 from thoughtline.providers.dialects import NO_REASONING as NO_REASONING
 from thoughtline.providers.dialects import REASONING as REASONING
 from thoughtline.providers.dialects import REASONING_CONTENT as REASONING_CONTENT

@@ -128,6 +128,7 @@ _CHAT_2 = replace(_CHAT, kind="advisory", scope="nowhere", ladder=())
 
 ROW = ProviderRow(
     name="gemini",
+    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     traced_as="gcp.gemini",
     aliases=("google",),
     hosts=r"(googleapis\.com|google\.dev)$",

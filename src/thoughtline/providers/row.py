@@ -99,6 +99,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     `most_output`: how many tokens its older models write, by a part of their names. `relays`: it passes on what makers
     say. `traced_as`: what OpenTelemetry calls it, where that is another name (its registry of `gen_ai.provider.name`,
     read 2026-11-16).
+    `key_variables`: where its users have its key in the environment, if not in `NAME_API_KEY`.
     """
 
     name: str
@@ -134,6 +135,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     most_output: tuple[tuple[str, int], ...] = ()
     relays: RelayedMaker | None = None
     traced_as: str = ""
+    key_variables: tuple[str, ...] = ()
 
     def row_for(self, model: str, format: FormatName, *, is_maker: bool = True) -> Contract | None:
         """What is demanded for a model; at its maker's, one that no row names goes by the last."""
