@@ -41,10 +41,8 @@ MEMBERS = {
 
 
 def answer_with(blocks: tuple[bytes, ...]) -> bytes:
-    applied = (
-        b'{"applied_edits":[{"type":"clear_thinking_20251015","cleared_thinking_turns":2,"cleared_input_tokens":9}]}'
-    )
-    head = b'{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-8","stop_reason":"tool_use","content":['
+    applied = b'{"applied_edits":[{"type":"clear_thinking_20251015","cleared_thinking_turns":2}]}'
+    head = b'{"id":"msg_1","type":"message","role":"assistant","model":"m","stop_reason":"tool_use","content":['
     return head + b",".join(blocks) + b'],"context_management":' + applied + b',"container":{"id":"container_1"}}'
 
 
