@@ -185,6 +185,7 @@ RESPONSES = (
         members={"context_management": [{"type": "compaction", "compact_threshold": 1000}]},
         words=("compact_threshold",),
     ),
+    Kind("`reasoning.context`", members={"reasoning": {"context": "current_turn"}}, words=("current_turn",)),
 )
 
 MESSAGES = (
@@ -254,6 +255,11 @@ MESSAGES = (
     Kind("`mcp_servers`", members={"mcp_servers": [{"type": "url", "url": "https://MARK", "name": "x"}]}),
     Kind("`fallbacks`", members={"fallbacks": [{"model": "MARK"}]}),
     Kind("`diagnostics`", members={"diagnostics": {"previous_message_id": "msg_MARK"}}),
+    Kind(
+        "`thinking.block_binding`",
+        members={"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}},
+        words=("block_binding",),
+    ),
 )
 
 KINDS: dict[FormatName, tuple[Kind, ...]] = {"openai_responses": RESPONSES, "anthropic_messages": MESSAGES}

@@ -114,7 +114,7 @@ def decode_options(body: bytes) -> ReadOptions:
     """What a Responses request asks for."""
     reader = _Reader(body)
     reader.skip("input", "instructions")
-    text = reader.inner("text")
+    text, reasoning = reader.inner("text"), reader.inner("reasoning")
     tools = decode_tools(reader.elements("tools"), reader.later_tools())
     include = reader.names("include")
     if _LOGPROBS in include:
@@ -126,11 +126,11 @@ def decode_options(body: bytes) -> ReadOptions:
         tools=tools,
         tool_choice=_decode_choice(reader.raw("tool_choice")),
         output=_decode_output(text.take(_Format, "output", "format")),
-        thinking=_decode_thinking(reader),
+        thinking=_decode_thinking(reader, reasoning),
         verbosity=text.take(str, "verbosity"),
         include=tuple(name for name in include if name not in _ASKED_ANYWAY),
     )
-    return reader.done(options, text)
+    return reader.done(options, text, reasoning)
 
 
 class _Reader(Reader):
@@ -214,8 +214,10 @@ def _decode_output(output: _Format | None) -> StructuredOutput | None:
     return StructuredOutput(given(output.schema), output.name, output.description, output.strict)
 
 
-def _decode_thinking(reader: Reader) -> Thinking:
-    inner = reader.inner("reasoning")
+def _decode_thinking(reader: Reader, inner: Reader) -> Thinking:
+    inner.skip("enabled")
+    inner.skip_said("context", b'"all_turns"', b'"auto"')
+    inner.skip_said("mode", b'"standard"')
     switch = reader.switch("reasoning")
     told = inner.take(str, "thinking", "effort")
     shown = inner.take(str, "thinking", "summary") or inner.take(str, "thinking", "generate_summary")
