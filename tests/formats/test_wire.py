@@ -18,7 +18,7 @@ from thoughtline.addresses import address
 from thoughtline.auditing import guess_format
 from thoughtline.catalogue import Provider
 from thoughtline.continuity.injection import inject
-from thoughtline.formats import FORMATS, STREAM_FORMATS, Wire
+from thoughtline.formats import FORMATS, Wire
 from thoughtline.formats.paths import by_tail
 from thoughtline.formats.wire import ErrorCodec, IdRule
 from thoughtline.gateway.envelopes import envelope
@@ -146,7 +146,7 @@ ALLOWED = {
 
 def test_nobody_else_knows_a_format_by_name() -> None:
     """A second table keyed by format has not drifted yet. Providers say which formats they speak."""
-    words = re.compile("|".join(f'"{name}"' for name in STREAM_FORMATS))
+    words = re.compile("|".join(f'"{name}"' for name in FORMATS))
     naming = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if words.search(path.read_text())}
     outside = {name for name in naming if not name.startswith(("formats/", "providers/"))}
     assert outside == ALLOWED.keys()
@@ -155,6 +155,6 @@ def test_nobody_else_knows_a_format_by_name() -> None:
 def test_every_format_is_a_package_and_one_line() -> None:
     """What a new one takes: its package, its name in `FormatName`, its line in the table."""
     table = Path(formats.__file__ or "").read_text()
-    for name in STREAM_FORMATS:
+    for name in FORMATS:
         assert (SOURCE / "formats" / name / "__init__.py").exists()
         assert table.count(f"{name}.WIRE") == 1 + (name == formats.USUAL.name)

@@ -24,10 +24,10 @@ from tests.gateway.sockets import (
     answering,
     begun,
     event,
-    left,
     say_hi,
     talking,
     text_of,
+    until,
 )
 from tests.gateway.test_memory import settled
 from tests.gateway.upstreams import Got, Out
@@ -99,8 +99,9 @@ def test_connections_are_counted() -> None:
             host, port = gateway.url.removeprefix("http://").split(":")
             with socket.create_connection((host, int(port)), timeout=PATIENCE) as third:
                 assert third.recv(65536).startswith(b"HTTP/1.1 503")
-        gateway.wait_for(left(gateway))
-        assert "thoughtline_websockets_open 0.0" in gateway.state.metrics.page().decode()
+        metrics = gateway.state.metrics
+        gateway.wait_for(until(lambda: b"thoughtline_websockets_open 0.0" in metrics.page()))
+        assert gateway.app.connections.held == 0
 
 
 def test_binary_and_large_messages_end_it() -> None:
