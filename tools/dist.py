@@ -94,8 +94,8 @@ def check_names(path: Path) -> Iterator[str]:
 
 def tried(wheel: Path, folder: Path) -> int:
     """In an environment of its own, in an empty folder, with an empty home."""
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    pip = [folder / "venv" / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    pip = [str(folder / "venv" / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, str(wheel)], check=True)
     command = str(folder / "venv" / "bin" / "thoughtline")
     home = folder / "home"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from thoughtline.formats.json_text import encode, members, object_of, set_members
@@ -11,7 +11,7 @@ CountBody: TypeAlias = Callable[[bytes, str], bytes]
 """What is counted of a request for a model."""
 
 
-def only(*names: str) -> CountBody:
+def only(names: Collection[str]) -> CountBody:
     """These members alone: others, which say how to answer, are refused."""
 
     def count_body(body: bytes, model: str) -> bytes:

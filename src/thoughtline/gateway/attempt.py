@@ -317,22 +317,22 @@ class Attempt:
         held: HeldSocket | None = None,
     ) -> UpstreamResponse:
         """Up, as it is."""
+        incoming, state, ups = self.incoming, self.state, self.state.upstreams
         if not self._is_callers:
-            received = without_credentials(received, credentials_of(self.incoming.headers, self.incoming.query))
+            received = without_credentials(received, credentials_of(incoming.headers, incoming.query))
             url = without_query_key(url)
         if key and provider.auth == "query":
             url = with_query_key(url, key)
         headers = request_headers(received, provider, key)
-        check_what_goes_up(provider.name, url, headers, self.state.admin_token, self.state.keys)
-        if self.incoming.trace is not None:
-            headers = self.incoming.trace.carried(headers, self.destination)
-        if self.incoming.encoding:
-            headers.append(("content-encoding", self.incoming.encoding))
+        check_what_goes_up(provider.name, url, headers, state.admin_token, state.keys)
+        if incoming.trace is not None:
+            headers = incoming.trace.carried(headers, self.destination)
+        headers += [("content-encoding", incoming.encoding)] if incoming.encoding else []
         if key and provider.auth == "aws":
-            headers = await self.state.upstreams.signers.sign(key, method, url, headers=headers, body=body)
+            headers = await ups.signers.sign(key, method, url, headers=headers, body=body)
         self.bytes_up += len(body)
         self.sends += 1
-        if self.state.settings.debug.keep_bodies:
+        if state.settings.debug.keep_bodies:
             self._keep(body, key)
         began = time.perf_counter()
         self.started_at = self.started_at or began
@@ -340,8 +340,7 @@ class Attempt:
         try:
             response = await held.send(provider, url, headers, body) if held is not None else None
             if response is None:
-                caller, ups = self.incoming.caller.tenant, self.state.upstreams
-                response = await ups.send(provider, method, url, headers, body, caller=caller)
+                response = await ups.send(provider, method, url, headers, body, caller=incoming.caller.tenant)
             self.status = response.status
             return response
         finally:

@@ -163,7 +163,14 @@ def turn_headers(headers: Headers, metadata: dict[str, Raw]) -> Headers:
         for name, value in headers
         if name not in _OF_THE_UPGRADE and name not in stale and not name.startswith(b"sec-websocket-")
     ]
+    kept += [(name, betas) for name, value in headers if name == b"openai-beta" and (betas := _other_betas(value))]
     return [*kept, *said.items(), (b"content-type", b"application/json"), (b"accept", b"text/event-stream")]
+
+
+def _other_betas(value: bytes) -> bytes:
+    """Without the one that says how the frames are made."""
+    named = [one.strip() for one in value.split(b",")]
+    return b", ".join(one for one in named if not one.startswith(b"responses_websockets="))
 
 
 def _plain(raw: Raw | None) -> bytes:

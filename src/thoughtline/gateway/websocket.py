@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Raw
 
+from thoughtline.formats import FORMATS
 from thoughtline.formats.json_text import NULL, is_given
 from thoughtline.gateway.asgi import Message, Receive, Scope, Send
 from thoughtline.gateway.choosing import keys_to_ask_with
@@ -39,7 +40,6 @@ from thoughtline.gateway.stored_responses import not_found
 from thoughtline.gateway.upstream_socket import HELD_SOCKET, HeldSocket
 from thoughtline.gateway.websocket_protocol import WebSocket
 from thoughtline.values.errors import Declined, ThoughtlineError
-from thoughtline.values.turns import FormatName
 from thoughtline.watching import log_problem
 
 IDLE_SECONDS = 900.0
@@ -54,7 +54,8 @@ MOST_HELD_BYTES = 128 * 2**20
 MOST_ERROR_BYTES = 2**20
 Result = TypeVar("Result")
 
-_FORMAT: FormatName = "openai_responses"
+_FORMAT = next(name for name, wire in FORMATS.items() if "websocket" in wire.quirks)
+"""The one that is spoken over WebSockets."""
 
 
 class HeldConversations:
@@ -108,7 +109,7 @@ async def serve(application: Application, route: Route, socket: WebSocket) -> No
             await connection.run()
     finally:
         state.metrics.websocket(-1)
-        await connection.close()
+        connection.close()
 
 
 async def _check(state: State, route: Route, scope: Scope) -> None:
@@ -221,10 +222,10 @@ class Connection:
         if held is not None:
             self._application.conversations.hold(self, held)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """It is over: nothing is held for it any more."""
         self._application.conversations.release(self)
-        await self._upstream.close()
+        self._upstream.close()
 
     def _leave(self) -> None:
         self._has_left = True

@@ -21,8 +21,10 @@ _CALL_IDS = IdRule(re.compile(r".{1,64}", re.DOTALL), is_unique=True)
 
 # OpenAI's API reference, Get input token counts, read 2026-11.
 _COUNTED = only(
-    *("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls"),
-    *("reasoning", "text", "truncation", "previous_response_id", "conversation"),
+    (
+        *("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls"),
+        *("reasoning", "text", "truncation", "previous_response_id", "conversation"),
+    )
 )
 
 WIRE = Wire(
