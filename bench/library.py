@@ -179,8 +179,8 @@ def main() -> int:
         are_kept = [report_import()]
         print(f"{'':<18}{'bare µs':>10}{'with µs':>12}{'added':>9}{'':>10}{'aim µs':>9}{'functions':>12}{'with':>10}")
         for name, more in (("sync, whole", {}), ("sync, streamed", {"stream": True})):
-            bare, kept = (Call(client, {**asked, **more}) for client in sync)
-            are_kept.append(report(name, {"bare": bare, "with": kept}, count))
+            called = [Call(client, {**asked, **more}) for client in sync]
+            are_kept.append(report(name, {"bare": called[0], "with": called[1]}, count))
         with asyncio.Runner() as runner:
             loose = [openai.AsyncOpenAI(base_url=url, api_key=key) for _ in range(2)]
             line.remember(loose[1])

@@ -110,7 +110,7 @@ async def test_a_stream_that_was_left_is_waited_for_once(callback: Any, monkeypa
         break
     monkeypatch.setattr(thoughtline_litellm.asyncio, "wait", counted)
     call = {"id": "call_x", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
-    turn = [{"role": "assistant", "content": "", "tool_calls": [call]}]
+    turn: list[Any] = [{"role": "assistant", "content": "", "tool_calls": [call]}]
     turn += [{"role": "tool", "tool_call_id": "call_x", "content": RESULT}]
     for opening in ("another question", OPENING, OPENING):
         await ask("openai", upstream.url, "acompletion", [{"role": "user", "content": opening}, *turn])
@@ -126,7 +126,7 @@ async def stream(url: str, opening: str) -> Any:
 @pytest.mark.parametrize("way", ["completion", "acompletion"])
 async def test_tenants_are_virtual_keys(callback: Any, way: Way) -> None:
     """The proxy tells the hash of the key that a client has shown: nobody else's turns are found."""
-    upstream, history = deepseek(), [{"role": "user", "content": OPENING}]
+    upstream, history = deepseek(), list[Any]([{"role": "user", "content": OPENING}])
     message = await ask("openai", upstream.url, way, history, metadata={"user_api_key_hash": "ann"})
     calls = [call.model_dump(include={"id", "type", "function"}) for call in message.tool_calls]
     history.append({"role": "assistant", "content": message.content, "tool_calls": calls})
