@@ -1,6 +1,7 @@
 # Everything a newcomer needs: `make run` and `make test` work in a fresh clone with nothing but Python 3.11.
 
 PYTHON ?= python3
+export PROJECT_URL
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
@@ -9,7 +10,7 @@ PIP := $(BIN)/pip install --disable-pip-version-check
 CLIENTS := .clients/.installed
 SDKS := .venv-sdk/newest/.installed .venv-sdk/before/.installed
 
-.PHONY: run demo test test-clients test-library clients test-browser browser check format docs lock bench clean
+.PHONY: run demo test test-clients test-library clients test-browser browser check format docs dist lock bench clean
 
 # Flags: make run ARGS="--port 9000"
 run: $(RUNS)
@@ -56,6 +57,10 @@ docs: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m bench.codecs
+
+# A release: built, checked, and tried in an empty environment. PROJECT_URL=https://… where the project is published.
+dist: $(RUNS)
+	$(BIN)/python -m tools.dist
 
 # Resolve the dependencies anew. A lock holds versions and hashes, no address. `run.lock` is the part that running needs.
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

@@ -14,7 +14,7 @@ from thoughtline.replay.detection import host_of, resolve
 from thoughtline.values.destination import Destination
 
 NAMES = (
-    "deepseek kimi mimo glm minimax qwen anthropic openai azure code-assist antigravity gemini xai openrouter mistral "
+    "deepseek kimi mimo glm minimax qwen anthropic openai azure vertex code-assist antigravity gemini xai openrouter mistral "
     "groq cerebras fireworks together siliconflow nebius deepinfra sambanova cohere perplexity bedrock ollama vllm "
     "lmstudio copilot opencode-go"
 )

@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from thoughtline.commands.parser import Parser
+from thoughtline.values.errors import ThoughtlineError
 from thoughtline.values.nearest import did_you_mean
 
 INTERRUPTED, UNREAD = 128 + 2, 128 + 13
@@ -82,6 +82,7 @@ def _serve_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_server_options(parser)
     parser.add_argument("--sim", metavar="NAME", help="play the provider, strictly, instead of asking a real one")
+    parser.add_argument("--while-parent-lives", action="store_true", help=argparse.SUPPRESS)  # for `run --serve`
     add_log_options(parser)
 
 
@@ -102,46 +103,27 @@ def _run_demo(chosen: argparse.Namespace) -> int:
 
 
 def _add_connect_arguments(parser: argparse.ArgumentParser) -> None:
-    from thoughtline.clients import DEFAULT_URL
+    from thoughtline.commands import connect
 
-    parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client; without it, all are named")
-    parser.add_argument("--provider", type=_setting, help="whose models it is to use (default: what it is made for)")
-    parser.add_argument("--model", type=_setting, help="the model; without --provider it may be PROVIDER/MODEL")
-    parser.add_argument("--context", type=_tokens, metavar="TOKENS", help="how many tokens the model takes")
-    parser.add_argument("--url", type=_setting, default=DEFAULT_URL, help=f"the gateway (default: {DEFAULT_URL})")
-
-
-def _tokens(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1_000 <= int(text[:12]) <= 100_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens; for example 262144")
-    return int(text)
-
-
-def _setting(text: str) -> str:
-    """A value that can stand in any client's file."""
-    from thoughtline.clients import SETTABLE
-
-    if not SETTABLE.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} can't stand in a settings file")
-    return text
+    connect.add_arguments(parser)
 
 
 def _run_connect(chosen: argparse.Namespace) -> int:
-    from thoughtline import clients
+    from thoughtline.commands import connect
 
-    if chosen.client is None:
-        for each in clients.CLIENTS:
-            print(f"{each.name:16}{each.title}: {', '.join(each.formats)}")
-        return 0
-    client = clients.find(chosen.client)
-    if client is None:
-        near = clients.nearest(chosen.client)
-        remedy = f"did you mean {near}?" if near else "`thoughtline connect` names them all"
-        print(f"thoughtline connect: no client {chosen.client}; {remedy}", file=sys.stderr)
-        return 2
-    address = clients.address_of(client, chosen.url, chosen.provider, model=chosen.model, context=chosen.context)
-    print(clients.instructions(client, address))
-    return 0
+    return connect.run(chosen)
+
+
+def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    from thoughtline.commands import run as run_command
+
+    run_command.add_arguments(parser)
+
+
+def _run_client(chosen: argparse.Namespace) -> int:
+    from thoughtline.commands import run as run_command
+
+    return run_command.run(chosen)
 
 
 def _add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
@@ -243,8 +225,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("serve", "run the gateway", _serve_arguments, _serve),
     Command("demo", "show a session that breaks, and the same one that doesn't", _no_arguments, _run_demo),
     Command("audit", "say what a provider would refuse in a request, where and why", _audit_arguments, _audit),
+    Command("run", "start a client so that it uses the gateway", _add_run_arguments, _run_client),
     Command(
-        "connect", "say what to set in a client, so that it uses the gateway", _add_connect_arguments, _run_connect
+        "connect",
+        "show what to set in a client so that it uses the gateway, or set it",
+        _add_connect_arguments,
+        _run_connect,
     ),
     Command(
         "doctor",
@@ -265,17 +251,18 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
-def parser() -> argparse.ArgumentParser:
-    """The commands and their options; `docs/cli.md` is made from it."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The commands and their options, or those of one command alone; `docs/cli.md` is made from it."""
     root = Parser(
         prog="thoughtline",
         description="Remembers what a model thought and puts it back where the provider wants it.",
     )
     root.add_argument("--version", action="version", version=_version())
-    if COMMANDS:
-        commands = root.add_subparsers(dest="command", metavar="COMMAND")
-        for command in COMMANDS:
-            command.add_arguments(commands.add_parser(command.name, help=command.help, description=command.help))
+    commands = root.add_subparsers(dest="command", metavar="COMMAND")
+    for command in COMMANDS:
+        added = commands.add_parser(command.name, help=command.help, description=command.help)
+        if only in (None, command.name):
+            command.add_arguments(added)
     return root
 
 
@@ -294,8 +281,13 @@ def program() -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the words of a command line say; gives the exit status."""
-    root = parser()
-    chosen = root.parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    named = next((word for word in words if not word.startswith("-")), "")
+    words, behind = _parted(words) if named == "run" else (words, [])
+    root = parser(only=named)
+    chosen = root.parse_args(words)
+    if behind:
+        chosen.arguments = behind
     for command in COMMANDS:
         if command.name == chosen.command:
             return _run(command, chosen)
@@ -303,13 +295,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _parted(words: list[str]) -> tuple[list[str], list[str]]:
+    """What stands before `--` and behind it, which argparse can't take where options may stand between."""
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
+
+
 def _run(command: Command, chosen: argparse.Namespace) -> int:
     """The command's exit status, also where a person stops it, or stops reading what it says."""
-    if getattr(chosen, "config", "not asked for") is None:
-        _warn_of_overlooked_file(chosen)
+    if hasattr(chosen, "config"):
+        _warn_of_settings(chosen)
     try:
         status = command.run(chosen)
         sys.stdout.flush()
+    except ThoughtlineError as error:
+        from thoughtline.commands import failing
+
+        return failing.tell(command.name, error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -318,11 +320,13 @@ def _run(command: Command, chosen: argparse.Namespace) -> int:
     return status
 
 
-def _warn_of_overlooked_file(chosen: argparse.Namespace) -> None:
-    """Of settings in the working directory, which are read only if somebody names them."""
-    from thoughtline.settings import overlooked_file
+def _warn_of_settings(chosen: argparse.Namespace) -> None:
+    """Of variables that set nothing, and of a file in the working directory, which is read only if it is named."""
+    from thoughtline.settings import home_folder, overlooked_file, strange_variables
 
-    file = overlooked_file(os.environ, Path.home())
+    for name, remedy in strange_variables(os.environ).items():
+        print(f"thoughtline: {name} sets nothing; {remedy}", file=sys.stderr)
+    file = overlooked_file(os.environ, home_folder()) if chosen.config is None else None
     if file is not None:
         words = ["thoughtline", chosen.command, *filter(None, [vars(chosen).get("action")])]
         use = " ".join([*words, "--config", f"./{file}"])

@@ -118,10 +118,15 @@ class Trap:
 
 def run(program: Program, arguments: list[str], place: Place, task: Task) -> Outcome:
     """One run to its end, with nothing in its environment but what a test gives it."""
+    return finished([executable_of(program), *arguments], place, _environment(program, place, task))
+
+
+def finished(command: list[str], place: Place, environment: dict[str, str]) -> Outcome:
+    """How a command ended."""
     done = subprocess.run(
-        [executable_of(program), *arguments],
+        command,
         cwd=place.work,
-        env=_environment(program, place, task),
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -147,6 +152,11 @@ def serving(program: Program, arguments: list[str], place: Place, task: Task) ->
 
 
 def _environment(program: Program, place: Place, task: Task) -> dict[str, str]:
+    return environment_of(place) | program.settings(place, task)
+
+
+def environment_of(place: Place) -> dict[str, str]:
+    """What every program needs to live in its place."""
     return {
         "PATH": os.pathsep.join((*_folders_of_node(), os.environ["PATH"])),
         "HOME": str(place.home),
@@ -154,7 +164,6 @@ def _environment(program: Program, place: Place, task: Task) -> dict[str, str]:
         "HTTP_PROXY": place.trap.url,
         "HTTPS_PROXY": place.trap.url,
         "NO_PROXY": "127.0.0.1",
-        **program.settings(place, task),
     }
 
 

@@ -21,6 +21,8 @@ STARTS = (
     "anthropic-bound",
     "openai-openai_responses-gpt-5.1",
     "gemini-gemini_generate-gemini-3-pro",
+    "code-assist-gemini_code_assist-gemini",
+    "gemini-gemini_interactions",
     "ollama-ollama_chat",
     "bedrock-bedrock_converse-us",
 )

@@ -109,7 +109,7 @@ async def test_the_rest_of_a_conversation(recorded: tuple[Recorded, str]) -> Non
     held, opening = HeldSocket(), user()
     first = output(await answer(held, url, request(opening)))
     second = await answer(held, url, request(opening, *first, result(first[-1])))
-    await held.close()
+    held.close()
     whole, delta = app.connections[-1]
     assert whole == {"type": "response.create", **json.loads(request(opening))}
     assert delta["input"] == [result(first[-1])]
@@ -137,7 +137,7 @@ async def test_what_differs_goes_up_whole(recorded: tuple[Recorded, str], items:
     given = [*items(opening, first), result(first[-1])]
     response = await ask(held, url, request(*given, **more))
     await response.close()
-    await held.close()
+    held.close()
     assert app.connections[-1][-1]["input"] == given
     assert "previous_response_id" not in app.connections[-1][-1]
 
@@ -215,7 +215,7 @@ async def test_one_at_a_time(recorded: tuple[Recorded, str]) -> None:
     held = HeldSocket()
     response = await ask(held, url, request(user()))
     assert await held.send(OPENAI, url, HEADERS, request(user())) is None
-    await held.close()
+    held.close()
     assert (await response.read_all(2**20))[1]
     await response.close()
     assert await held.send(OPENAI, url, HEADERS, request(user())) is None
@@ -377,7 +377,7 @@ async def test_error_frames(frame: Json, status: int, headers: Json) -> None:
         assert json.loads((await response.read_all(2**20))[0]) == {"error": frame["error"]}
         assert {name: response.header(name) for name in headers} == headers
         await response.close()
-        await held.close()
+        held.close()
 
 
 async def test_an_error_in_the_middle() -> None:
@@ -392,7 +392,7 @@ async def test_an_error_in_the_middle() -> None:
     async with provider(fail) as url:
         held = HeldSocket()
         events = await answer(held, url, request(user()))
-        await held.close()
+        held.close()
     assert [event["type"] for event in events] == ["response.created", "error"]
 
 
@@ -416,7 +416,7 @@ async def test_what_nobody_asked_for() -> None:
         await answer(held, url, request(user()))
         await said.wait()
         assert [event["type"] for event in await answer(held, url, request(user()))] == ["response.completed"]
-        await held.close()
+        held.close()
     assert opened == 2
 
 
@@ -459,7 +459,7 @@ async def test_pings_are_answered() -> None:
             await heard.wait()
         told = (await response.read_all(2**24))[0]
         await response.close()
-        await held.close()
+        held.close()
     assert told.endswith(b'{"id":"resp_1"}}\n\n')
 
 

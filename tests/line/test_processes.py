@@ -74,3 +74,21 @@ def test_a_program_that_just_ends(tmp_path: Path, way: str) -> None:
         assert done.stderr == b""
         told.append(done.stdout.partition(b",")[0])
     assert told == [b"restored=0", b"restored=1"]
+
+
+async def test_a_program_that_goes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store at a relative address stays in the folder that it was opened in: what is written later, too."""
+    homes = [tmp_path / "first", tmp_path / "second"]
+    for home in homes:
+        home.mkdir()
+    monkeypatch.chdir(homes[0])
+    async with Line("sqlite:///thoughts.db") as line:
+        monkeypatch.chdir(homes[1])
+        exchange = await line.begin("POST", f"https://api.deepseek.com{PATH}", HEADERS, request())
+        exchange.read(whole())
+        await exchange.end()
+    assert list(homes[1].iterdir()) == []
+    monkeypatch.chdir(homes[0])
+    async with Line("sqlite:///thoughts.db") as line:
+        following = await line.begin("POST", f"https://api.deepseek.com{PATH}", HEADERS, NEXT)
+    assert restored(following.body) == [THOUGHT]

@@ -34,6 +34,8 @@ __all__ = [
     "fill",
     "find",
     "instructions",
+    "key_variables",
+    "lines_of",
     "nearest",
     "notes_of",
 ]
@@ -127,9 +129,25 @@ def _context_of(model: str) -> int | None:
 
 def instructions(client: Client, address: Address, key: str = KEY) -> str:
     """The steps to take, and what to know."""
-    steps = [f"{step.where}\n\n{_indented(fill(step.lines, address, key))}\n" for step in client.steps]
+    steps = [f"{step.where}\n\n{_indented(lines_of(client, step, address, key=key))}\n" for step in client.steps]
     notes = [f"- {note}" for note in notes_of(client, address, key)]
     return "\n".join([f"{client.title} through {address.base}\n", *steps, *notes])
+
+
+def lines_of(client: Client, step: SetupStep, address: Address, *, key: str = KEY) -> str:
+    """The lines of a step, filled in, with those that only other providers need where it is one."""
+    is_elsewhere = step.elsewhere and _provider_at(address)[0] != client.provider
+    return fill(
+        f"{step.lines.rstrip()}\n{step.elsewhere.strip()}" if is_elsewhere else step.lines, address, key
+    ).strip()
+
+
+def key_variables(address: Address) -> tuple[str, ...]:
+    """Where the environment may have a key for the gateway or for the provider behind it, the first that is set."""
+    name = _provider_at(address)[0]
+    row = providers.host_named(name)
+    usual = row.key_variables if row is not None else ()
+    return ("THOUGHTLINE_KEY", *(usual or (f"{name.upper().replace('-', '_')}_API_KEY",)))
 
 
 def notes_of(client: Client, address: Address, key: str = KEY) -> list[str]:
@@ -139,14 +157,17 @@ def notes_of(client: Client, address: Address, key: str = KEY) -> list[str]:
 
 def _notes_on(client: Client, address: Address) -> tuple[str, ...]:
     """What to know of the provider that it is pointed at."""
-    named = address.base.rpartition("/")[2]
-    provider, model = (named, address.model) if named in PROVIDERS else _parted(address.model)
+    provider, model = _provider_at(address)
     carrier = resolve(Destination(provider, "", model, format=CHAT)).dialect.carrier
     return (_LISTS,) if CHAT in client.formats and carrier in ("mistral_chunks", "cohere_chunks") else ()
 
 
-def _parted(model: str) -> tuple[str, str]:
-    provider, _, name = model.partition("/")
+def _provider_at(address: Address) -> tuple[str, str]:
+    """A provider and its own name of the model: by the address, else by the model."""
+    named = address.base.rpartition("/")[2]
+    if named in PROVIDERS or "/" not in address.model:
+        return canonical_name(named), address.model
+    provider, _, name = address.model.partition("/")
     return canonical_name(provider), name
 
 

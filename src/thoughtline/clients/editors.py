@@ -61,6 +61,7 @@ VSCODE = Client(
   }
 ]
 """,
+            file="~/.config/Code/User/chatLanguageModels.json",
         ),
     ),
     habit="Writes call ids anew for some models, by report.",
@@ -80,7 +81,7 @@ ZED = Client(
     provider="deepseek",
     steps=(
         SetupStep(
-            "In `settings.json`:",
+            "In `~/.config/zed/settings.json`:",
             "json",
             """
 {
@@ -94,6 +95,7 @@ ZED = Client(
   }
 }
 """,
+            file="~/.config/zed/settings.json",
         ),
         SetupStep(
             "The key in Agent Settings, LLM Providers; or, before Zed starts:",

@@ -17,12 +17,42 @@ CODE_ASSIST: FormatName = "gemini_code_assist"
 SHELL = "In the shell that starts it:"
 
 
+class Passing(NamedTuple):
+    """How `thoughtline run` hands a program the lines of a step while its own file stays as it is.
+
+    `flags`: each value as `name key=value`; `content`: the text in the variable `name`; `path`: a file of its own,
+    which the variable or the flag `name` names.
+    """
+
+    kind: Literal["flags", "content", "path"]
+    name: str
+
+
 class SetupStep(NamedTuple):
-    """Lines, and where they go."""
+    """Lines, and where they go. `file` is the client's own, which `thoughtline connect --write` changes; variables of a
+    shell step go into its `env`. `elsewhere` are lines for other providers than the one the client is made for.
+    `kept` are members at the top of a file that stay if they are there."""
 
     where: str
     language: Language
     lines: str
+    file: str = ""
+    passing: Passing | None = None
+    elsewhere: str = ""
+    kept: tuple[str, ...] = ()
+
+    @property
+    def is_alternative(self) -> bool:
+        """Whether the steps before it do the same."""
+        return self.where.startswith("Or ")
+
+
+class Program(NamedTuple):
+    """What `thoughtline run` starts. `without` are variables that would overrule those that it sets."""
+
+    command: str
+    install: str
+    without: tuple[str, ...] = ()
 
 
 class Client(NamedTuple):
@@ -39,3 +69,4 @@ class Client(NamedTuple):
     notes: tuple[str, ...] = ()
     tried: str = ""
     agents: tuple[str, ...] = ()
+    program: Program | None = None

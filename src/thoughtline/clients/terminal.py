@@ -5,7 +5,18 @@ Settings and habits were seen of the running programs, or read in their makers' 
 
 from __future__ import annotations
 
-from thoughtline.clients.row import CHAT, CODE_ASSIST, GEMINI, MESSAGES, RESPONSES, SHELL, Client, SetupStep
+from thoughtline.clients.row import (
+    CHAT,
+    CODE_ASSIST,
+    GEMINI,
+    MESSAGES,
+    RESPONSES,
+    SHELL,
+    Client,
+    Passing,
+    Program,
+    SetupStep,
+)
 
 CLAUDE_CODE = Client(
     "claude-code",
@@ -23,15 +34,20 @@ export ANTHROPIC_API_KEY=<key>
 export ANTHROPIC_MODEL=<model>
 export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
 """,
+            file="~/.claude/settings.json",
+            elsewhere="""
+export ANTHROPIC_DEFAULT_OPUS_MODEL=<model>
+export ANTHROPIC_DEFAULT_SONNET_MODEL=<model>
+export ANTHROPIC_DEFAULT_HAIKU_MODEL=<model>
+""",
         ),
     ),
     habit="Keeps all thinking, but moves blocks that stood between calls, and drops all of it when the model changes.",
     notes=(
         "No `/v1` in the base. The same names work in the `env` block of `~/.claude/settings.json`.",
         "`ANTHROPIC_AUTH_TOKEN` in place of `ANTHROPIC_API_KEY` sends a bearer token, and needs no approval.",
-        "It also asks for models of its own choice, for titles and checks. Where those don't exist: "
-        "`export ANTHROPIC_DEFAULT_OPUS_MODEL=<model> ANTHROPIC_DEFAULT_SONNET_MODEL=<model> "
-        "ANTHROPIC_DEFAULT_HAIKU_MODEL=<model>`.",
+        "It also asks for models of its own choice, for titles and checks. `ANTHROPIC_DEFAULT_OPUS_MODEL`, "
+        "`ANTHROPIC_DEFAULT_SONNET_MODEL` and `ANTHROPIC_DEFAULT_HAIKU_MODEL` name others where those don't exist.",
         "For a model that it does not know it assumes a context of a million tokens, and compacts too late. "
         "`CLAUDE_CODE_MAX_CONTEXT_TOKENS` says the real size; `--context` puts it here.",
         "`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1` stops telemetry and updates, which go elsewhere.",
@@ -39,6 +55,16 @@ export CLAUDE_CODE_MAX_CONTEXT_TOKENS=<context>
     ),
     tried="2.1.325, by `make test-clients`",
     agents=("claude-cli/", "claude-code/"),
+    program=Program(
+        "claude",
+        "npm install --global @anthropic-ai/claude-code",
+        without=(
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_VERTEX",
+            "CLAUDE_CODE_USE_FOUNDRY",
+        ),
+    ),
 )
 
 CODEX = Client(
@@ -63,6 +89,8 @@ base_url = "<base>/v1"
 env_key = "THOUGHTLINE_KEY"
 wire_api = "responses"
 """,
+            file="~/.codex/config.toml",
+            passing=Passing("flags", "-c"),
         ),
         SetupStep(SHELL, "shell", "export THOUGHTLINE_KEY=<key>"),
     ),
@@ -77,6 +105,7 @@ wire_api = "responses"
     ),
     tried="0.166.0, by `make test-clients`",
     agents=("codex_", "codex-", "codex/"),
+    program=Program("codex", "npm install --global @openai/codex"),
 )
 
 COPILOT_CLI = Client(
@@ -104,6 +133,11 @@ export COPILOT_MODEL=<model>
     ),
     tried="1.0.102, by `make test-clients`",
     agents=("copilot/", "githubcopilotcli/", "copilot-cli/"),
+    program=Program(
+        "copilot",
+        "npm install --global @github/copilot",
+        without=("COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_PROVIDER_WIRE_API"),
+    ),
 )
 
 CLINE = Client(
@@ -113,7 +147,31 @@ CLINE = Client(
     formats=(CHAT, RESPONSES, MESSAGES, GEMINI),
     provider="deepseek",
     steps=(
-        SetupStep("In a shell:", "shell", "cline auth openai -k <key> -m <model> -b <base>/v1"),
+        SetupStep(
+            "In `~/.cline/data/settings/providers.json`:",
+            "json",
+            """
+{
+  "version": 1,
+  "lastUsedProvider": "openai-compatible",
+  "providers": {
+    "openai-compatible": {
+      "settings": {
+        "provider": "openai-compatible",
+        "apiKey": "<key>",
+        "model": "<model>",
+        "baseUrl": "<base>/v1"
+      },
+      "updatedAt": "2026-11-16T00:00:00.000Z",
+      "tokenSource": "manual"
+    }
+  }
+}
+""",
+            file="~/.cline/data/settings/providers.json",
+            passing=Passing("path", "CLINE_PROVIDER_SETTINGS_PATH"),
+        ),
+        SetupStep("Or in a shell:", "shell", "cline auth openai -k <key> -m <model> -b <base>/v1"),
         SetupStep(
             "Or in the settings of the extension:",
             "words",
@@ -132,6 +190,7 @@ Model ID        <model>
     ),
     tried="3.0.65, by `make test-clients`",
     agents=("cline/",),
+    program=Program("cline", "npm install --global cline"),
 )
 
 _OPENCODE_LINES = """
@@ -165,7 +224,13 @@ OPENCODE = Client(
     formats=_OPENCODE_FORMATS,
     provider="deepseek",
     steps=(
-        SetupStep("In `opencode.json` of the project, or `~/.config/opencode/opencode.json`:", "json", _OPENCODE_LINES),
+        SetupStep(
+            "In `~/.config/opencode/opencode.json`, or `opencode.json` of the project:",
+            "json",
+            _OPENCODE_LINES,
+            file="~/.config/opencode/opencode.json",
+            passing=Passing("content", "OPENCODE_CONFIG_CONTENT"),
+        ),
     ),
     habit="Keeps reasoning; after a switch of the model it sends it as visible text.",
     notes=(
@@ -174,6 +239,7 @@ OPENCODE = Client(
     ),
     tried="1.18.33, by `make test-clients`",
     agents=("opencode/",),
+    program=Program("opencode", "npm install --global opencode-ai"),
 )
 
 KILO = Client(
@@ -182,11 +248,20 @@ KILO = Client(
     ("kilo-code", "kilo-cli"),
     formats=_OPENCODE_FORMATS,
     provider="deepseek",
-    steps=(SetupStep("In `kilo.json` of the project:", "json", _OPENCODE_LINES),),
+    steps=(
+        SetupStep(
+            "In `~/.config/kilo/kilo.json`, or `kilo.json` of the project:",
+            "json",
+            _OPENCODE_LINES,
+            file="~/.config/kilo/kilo.json",
+            passing=Passing("content", "KILO_CONFIG_CONTENT"),
+        ),
+    ),
     habit="Keeps reasoning.",
     notes=_OPENCODE_NOTES,
     tried="7.7.9, by hand on 2026-11-15",
     agents=("kilo-code/", "kilocode/", "kilo/"),
+    program=Program("kilo", "npm install --global @kilocode/cli"),
 )
 
 GEMINI_CLI = Client(
@@ -204,9 +279,14 @@ export GOOGLE_GEMINI_BASE_URL=<base>
 export GEMINI_API_KEY=<key>
 export GEMINI_MODEL=<model>
 """,
+            file="~/.gemini/.env",
         ),
         SetupStep(
-            "In `~/.gemini/settings.json`:", "json", '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'
+            "In `~/.gemini/settings.json`:",
+            "json",
+            '{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
+            file="~/.gemini/settings.json",
+            passing=Passing("path", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"),
         ),
     ),
     habit="Keeps signatures and drops thoughts; after `--resume` it sends a sentinel for a signature it once had.",
@@ -219,18 +299,24 @@ export GEMINI_MODEL=<model>
     ),
     tried="0.61.0, by `make test-clients`",
     agents=("geminicli/", "gemini-cli/"),
+    program=Program(
+        "gemini",
+        "npm install --global @google/gemini-cli",
+        without=("GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
+    ),
 )
 
 GEMINI_CLI_LOGIN = Client(
     "gemini-cli-login",
-    "Gemini CLI, logged in with Google",
+    "Gemini CLI with a Google login",
     ("code-assist", "gemini-code-assist"),
     formats=(CODE_ASSIST,),
     provider="code-assist",
-    steps=(SetupStep(SHELL, "shell", "export CODE_ASSIST_ENDPOINT=<base>"),),
+    steps=(SetupStep(SHELL, "shell", "export CODE_ASSIST_ENDPOINT=<base>\nexport GEMINI_MODEL=<model>"),),
     habit="As Gemini CLI; sends thoughts, if it has any, as words that end in `[Thought: true]`.",
     notes=(
         "Log in as ever (`/auth`): your token goes to Google through the gateway, which needs no key of its own.",
+        "A gateway with client keys takes those in place of a login: use one without, on your own machine.",
         "No `/v1internal` in the address. Behind the gateway is Code Assist: use `gemini-cli` for other providers.",
     ),
     tried="0.61.0, by `make test-clients`",
@@ -252,6 +338,7 @@ export OPENAI_API_KEY=<key>
 export OPENAI_MODEL=<model>
 qwen --auth-type openai
 """,
+            file="~/.qwen/.env",
         ),
     ),
     habit="Keeps reasoning, but cuts blanks off its end.",
@@ -262,6 +349,7 @@ qwen --auth-type openai
     ),
     tried="0.24.4, by `make test-clients`; 0.15.10, by hand on 2026-11-15",
     agents=("qwencode/", "qwen-code/"),
+    program=Program("qwen", "npm install --global @qwen-code/qwen-code"),
 )
 
 CONTINUE = Client(
@@ -286,12 +374,16 @@ models:
     apiKey: <key>
     roles: [chat, edit, apply]
 """,
+            file="~/.continue/config.yaml",
+            passing=Passing("path", "--config"),
+            kept=("name", "version", "schema"),
         ),
     ),
     habit="Strips all reasoning.",
     notes=("Without `apiBase` the key goes to OpenAI.",),
     tried="1.5.47, by `make test-clients`",
     agents=("continue/",),
+    program=Program("cn", "npm install --global @continuedev/cli"),
 )
 
 AIDER = Client(
@@ -302,7 +394,17 @@ AIDER = Client(
     provider="deepseek",
     steps=(
         SetupStep(
-            SHELL,
+            "In `~/.aider.conf.yml`:",
+            "yaml",
+            """
+model: openai/<model>
+openai-api-base: <base>/v1
+openai-api-key: <key>
+""",
+            file="~/.aider.conf.yml",
+        ),
+        SetupStep(
+            "Or in the shell that starts it:",
             "shell",
             """
 export OPENAI_API_BASE=<base>/v1
@@ -313,6 +415,7 @@ aider --model openai/<model>
     ),
     habit="Strips reasoning; after a restart it sends some of it as visible text. It calls no tools.",
     agents=("aider/",),
+    program=Program("aider", "python -m pip install aider-install && aider-install"),
 )
 
 PI = Client(
@@ -347,6 +450,7 @@ PI = Client(
   }
 }
 """,
+            file="~/.pi/agent/models.json",
         ),
         SetupStep("Then:", "shell", "pi --provider thoughtline --model <model>"),
     ),

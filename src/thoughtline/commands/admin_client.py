@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import AsyncIterator
-from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
@@ -16,7 +15,7 @@ from thoughtline.addresses import own_url
 from thoughtline.commands.options import add_config_option
 from thoughtline.gateway.admin.answers import Failure
 from thoughtline.gateway.admin_token import admin_token
-from thoughtline.settings import Settings, data_directory
+from thoughtline.settings import Settings, data_directory, home_folder
 from thoughtline.values.errors import Declined
 
 
@@ -40,7 +39,7 @@ class AdminClient:
     @classmethod
     def of(cls, settings: Settings, options: argparse.Namespace) -> AdminClient:
         """The gateway that the options name, else that of the settings."""
-        token = options.token or admin_token(settings, data_directory(os.environ, Path.home()))
+        token = options.token or admin_token(settings, data_directory(os.environ, home_folder()))
         instead = ", or use --store" if hasattr(options, "store") else ""
         return cls(options.url or own_url(settings.server.host, settings.server.port), token, instead)
 

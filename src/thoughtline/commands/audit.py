@@ -14,12 +14,15 @@ from rich.console import Console
 from rich.text import Text
 
 from thoughtline.auditing import audit
+from thoughtline.catalogue import PROVIDERS
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
 from thoughtline.commands.audit_inputs import AuditInput, is_request_id, read_inputs, request_input
 from thoughtline.formats import FORMATS
+from thoughtline.providers import canonical_name
 from thoughtline.replay.findings import Finding
-from thoughtline.settings import Flags, load_settings
-from thoughtline.values.errors import DecodeError, ThoughtlineError
+from thoughtline.settings import Flags, home_folder, load_settings
+from thoughtline.values.errors import Declined, DecodeError, ThoughtlineError
+from thoughtline.values.nearest import did_you_mean
 
 CLEAN, FOUND, UNREADABLE = 0, 1, 2
 
@@ -48,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status: 0 nothing found, 1 findings, 2 it can't be read."""
+    check_provider(options)
     try:
         located = audited(_inputs(options), options)
     except (OSError, ThoughtlineError) as error:
@@ -61,12 +65,22 @@ def run(options: argparse.Namespace) -> int:
     return FOUND if located else CLEAN
 
 
+def check_provider(options: argparse.Namespace) -> None:
+    """Raises for a provider that is neither built in nor in the settings."""
+    if options.provider is None or canonical_name(options.provider) in PROVIDERS:
+        return
+    known = load_settings(options.config, os.environ, Flags(), home_folder()).providers
+    if canonical_name(options.provider) not in known:
+        problem = f"no provider {options.provider};"
+        raise Declined(404, "unknown_provider", problem, did_you_mean(options.provider, known))
+
+
 def _inputs(options: argparse.Namespace) -> list[AuditInput]:
     if options.file == "-":
         return read_inputs(sys.stdin.buffer.read())
     if not is_request_id(options.file):
         return read_inputs(Path(options.file).read_bytes())
-    settings = load_settings(options.config, os.environ, Flags(), Path.home())
+    settings = load_settings(options.config, os.environ, Flags(), home_folder())
     return [asyncio.run(request_input(AdminClient.of(settings, options), options.file))]
 
 

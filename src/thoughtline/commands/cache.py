@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -22,12 +21,12 @@ from thoughtline.commands.options import flags_of
 from thoughtline.gateway.admin.answers import CachePage, CacheStats
 from thoughtline.gateway.admin.cache import as_kept, entry_answer, stats_answer
 from thoughtline.gateway.bus import StoreCounts
-from thoughtline.settings import Settings, load_settings
+from thoughtline.settings import Settings, home_folder, load_settings
 from thoughtline.stores import Filter, Store, durable_store
 from thoughtline.stores.base import MAX_PAGE
-from thoughtline.values.errors import Declined, ThoughtlineError
+from thoughtline.values.errors import Declined
 
-DONE, NOT_FOUND, FAILED = 0, 1, 2
+DONE, NOT_FOUND = 0, 1
 _PATH = "/api/cache/reasoning"
 _FILTERS = ("provider", "model", "session", "tenant", "call")
 _TABLE_WIDTH = 132
@@ -102,12 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Exit status: 0 done, 1 there is nothing of the kind, 2 it can't be done."""
-    try:
-        settings = load_settings(options.config, os.environ, flags_of(options), Path.home())
-        return asyncio.run(_run(settings, options))
-    except ThoughtlineError as error:
-        sys.stderr.write(f"thoughtline cache: {error} {getattr(error, 'remedy', '')}".rstrip() + "\n")
-        return FAILED
+    settings = load_settings(options.config, os.environ, flags_of(options), home_folder())
+    return asyncio.run(_run(settings, options))
 
 
 async def _run(settings: Settings, options: argparse.Namespace) -> int:

@@ -94,10 +94,10 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 def _names(command: str) -> Iterator[str]:
     """Names that a command takes and its parser does not list, for the sake of better errors."""
-    if command == "connect":
+    if command in ("connect", "run"):
         from thoughtline.clients import CLIENTS
 
-        yield from (client.name for client in CLIENTS)
+        yield from (client.name for client in CLIENTS if command == "connect" or client.program)
     elif command == "sim":
         from thoughtline_sim.simulators import SIMULATORS
 

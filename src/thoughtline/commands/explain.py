@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import os
 import sys
-from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from thoughtline.commands.admin_client import AdminClient, add_gateway_options
+from thoughtline.commands.failing import tell
 from thoughtline.commands.options import flags_of
 from thoughtline.gateway.admin.request_answers import (
     AttemptView,
@@ -23,10 +23,10 @@ from thoughtline.gateway.admin.request_answers import (
     RequestView,
     TurnView,
 )
-from thoughtline.settings import load_settings
+from thoughtline.settings import home_folder, load_settings
 from thoughtline.values.errors import ThoughtlineError
 
-DONE, NOT_FOUND, FAILED = 0, 1, 2
+DONE, NOT_FOUND = 0, 1
 _FAILED = ("refused", "failed", "declined")
 _COLOURS = {
     "ok": "green",
@@ -63,12 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Exit status: 0 explained, 1 there is no such request, 2 it can't be done."""
     try:
-        settings = load_settings(options.config, os.environ, flags_of(options), Path.home())
+        settings = load_settings(options.config, os.environ, flags_of(options), home_folder())
         gateway = AdminClient.of(settings, options)
         return asyncio.run(_follow(gateway, options) if options.follow else _explain(gateway, options))
     except ThoughtlineError as error:
-        sys.stderr.write(f"thoughtline explain: {error} {getattr(error, 'remedy', '')}".rstrip() + "\n")
-        return NOT_FOUND if getattr(error, "code", "") == "unknown_request" else FAILED
+        status = tell("explain", error)
+        return NOT_FOUND if getattr(error, "code", "") == "unknown_request" else status
 
 
 async def _explain(gateway: AdminClient, options: argparse.Namespace) -> int:

@@ -30,6 +30,7 @@ from rich.table import Table
 
 from thoughtline.catalogue import ContinuityWord
 from thoughtline.commands.loopback import gateway_before, listening
+from thoughtline.values.nearest import did_you_mean
 from thoughtline_sim.app import simulator_app
 from thoughtline_sim.simulators import SIMULATORS
 
@@ -346,7 +347,8 @@ async def simulated(*targets: str) -> AsyncIterator[EvalPlace]:
     names = list(dict.fromkeys(target.partition("/")[0] for target in targets))
     unknown = [name for name in names if name not in SIMULATORS]
     if unknown:
-        raise Unreadable(f"there is no simulator of {', '.join(unknown)}; give --gateway to ask a real provider")
+        near = did_you_mean(unknown[0], SIMULATORS)
+        raise Unreadable(f"no simulator of {', '.join(unknown)}; {near} (--gateway asks a real provider)")
     async with contextlib.AsyncExitStack() as stack:
         addresses = {}
         for name in names:

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from thoughtline.settings import FILE_NAME, own_files
+from thoughtline.settings import FILE_NAME, home_folder, own_files
 from thoughtline.settings.example import commented_settings
 
 
@@ -23,7 +23,7 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.print:
         sys.stdout.write(text)
         return 0
-    file: Path = chosen.file or own_files(os.environ, Path.home())[0]
+    file: Path = chosen.file or own_files(os.environ, home_folder())[0]
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as opened:

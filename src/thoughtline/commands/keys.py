@@ -13,7 +13,6 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 from rich.console import Console
@@ -22,9 +21,9 @@ from rich.table import Table
 from thoughtline.commands.options import flags_of
 from thoughtline.gateway.client_keys import ClientKey, ClientKeys
 from thoughtline.gateway.key_mark import KeyMark
-from thoughtline.settings import Settings, check_exposure, data_directory, load_settings
+from thoughtline.settings import Settings, check_exposure, data_directory, home_folder, load_settings
 from thoughtline.stores import durable_store
-from thoughtline.values.errors import StoreRefused, ThoughtlineError
+from thoughtline.values.errors import StoreRefused
 
 DONE, NOT_FOUND, FAILED = 0, 1, 2
 _TABLE_WIDTH = 110
@@ -41,12 +40,8 @@ _LAST = (
 
 def run(options: argparse.Namespace) -> int:
     """Exit status: 0 done, 1 there is no such key, 2 it can't be done."""
-    try:
-        settings = load_settings(options.config, os.environ, flags_of(options), Path.home())
-        return asyncio.run(_ACTIONS[options.action](settings, options))
-    except ThoughtlineError as error:
-        sys.stderr.write(f"thoughtline keys: {error}\n")
-        return FAILED
+    settings = load_settings(options.config, os.environ, flags_of(options), home_folder())
+    return asyncio.run(_ACTIONS[options.action](settings, options))
 
 
 @asynccontextmanager
@@ -57,7 +52,7 @@ async def kept_keys(settings: Settings) -> AsyncIterator[ClientKeys]:
     store = durable_store(settings.store_url, settings.store, time.time)
     await store.open()
     try:
-        yield await ClientKeys.load(store, mark=KeyMark(data_directory(os.environ, Path.home())))
+        yield await ClientKeys.load(store, mark=KeyMark(data_directory(os.environ, home_folder())))
     finally:
         await store.close()
 

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import os
 import secrets
-import sys
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,46 +13,45 @@ from rich.console import Console
 from rich.markup import escape
 
 from thoughtline.addresses import server_url
+from thoughtline.clients import DEFAULT_URL, MODELS, Address, key_variables
+from thoughtline.commands.background import end_with_parent
 from thoughtline.commands.options import flags_of, log_options
-from thoughtline.commands.with_sim import RunningSim, start_sim, to_paste, unknown_sim
+from thoughtline.commands.with_sim import RunningSim, check_sim, start_sim, to_paste
 from thoughtline.gateway.admin_token import FILE_NAME, admin_token
 from thoughtline.gateway.checking import check_start
 from thoughtline.gateway.masking import masked_url
 from thoughtline.gateway.serving import ServeOptions, listen, serve
-from thoughtline.settings import Settings, data_directory
-from thoughtline.values.errors import ThoughtlineError
+from thoughtline.settings import Settings, data_directory, home_folder
 
 KEEPS_BODIES = "the last 50 requests are kept in memory with all that was said in them ([debug] keep_bodies)"
 
 
 def run(chosen: argparse.Namespace) -> int:
+    """Raises what keeps it from starting: `cli` says it, in the form that all commands have."""
+    if chosen.while_parent_lives:
+        end_with_parent()
     flags, sim = flags_of(chosen), None
     if chosen.sim:
-        if problem := unknown_sim(chosen.sim):
-            sys.stderr.write(f"thoughtline serve: {problem}\n")
-            return 2
+        check_sim(chosen.sim)
         sim = start_sim(chosen.sim)
         flags = replace(flags, upstream=sim.url, provider=sim.provider)
     options = ServeOptions(chosen.config, flags, log=log_options(chosen))
-    try:
-        settings = options.settings()
-        folder = data_directory(os.environ, Path.home())
-        token = admin_token(settings, folder)
-        asyncio.run(check_start(settings, options.mark))
-        listener = listen(settings)
-    except ThoughtlineError as error:
-        remedy = getattr(error, "remedy", "")
-        sys.stderr.write(f"thoughtline serve: {error} {remedy}\n".replace(" \n", "\n"))
-        return 2
-    host, port = listener.getsockname()[:2]
-    with listener:
-        code = secrets.token_urlsafe(24)
-        if options.log.level != "quiet":
-            console, url = Console(stderr=True), server_url(host, port)
-            show_banner(console, settings, url, code, folder / FILE_NAME)
-            if sim is not None:
-                show_sim(console, url, sim)
-        return 0 if serve(options._replace(admin_token=token, login_code=code), settings, listener) else 1
+    settings = options.settings()
+    folder = data_directory(os.environ, home_folder())
+    token = admin_token(settings, folder)
+    asyncio.run(check_start(settings, options.mark))
+    code = secrets.token_urlsafe(24)
+    with listen(settings) as listener:
+        url = server_url(*listener.getsockname()[:2])
+
+        def on_up() -> None:
+            if options.log.level != "quiet":
+                console = Console(stderr=True)
+                show_banner(console, settings, url, code, folder / FILE_NAME)
+                if sim is not None:
+                    show_sim(console, url, sim)
+
+        return 0 if serve(options._replace(admin_token=token, login_code=code), settings, listener, on_up=on_up) else 1
 
 
 def show_sim(console: Console, url: str, sim: RunningSim) -> None:
@@ -70,30 +68,43 @@ def show_sim(console: Console, url: str, sim: RunningSim) -> None:
 
 
 def show_banner(console: Console, settings: Settings, url: str, code: str, token_file: Path) -> None:
-    """Where it is, what it remembers in, and what to paste into three common clients."""
-    at = url if settings.default_provider else f"{url}/deepseek"
+    """Where it is, what it remembers in, and how three common clients use it."""
     rows = [("listening", f"{url}/PROVIDER, or models named provider/model")]
     if settings.default_provider:
         provider = settings.providers[settings.default_provider]
         rows.append(("default", f"{provider.name} at {provider.base_url}"))
-    # The link is for a person, not for the log of a service, and good once.
-    kept = (
-        "the token is in your settings" if settings.server.admin_token is not None else f"the token is in {token_file}"
-    )
-    if settings.server.admin_token is None and not token_file.exists():
-        kept = "no token could be kept: set THOUGHTLINE_ADMIN_TOKEN"
-    login = f"{url}/login?token={code}   (once)" if console.is_terminal else f"{url}   ({kept})"
     rows += [
         ("store", masked_url(settings.store_url)),
         ("workers", str(settings.server.workers)),
-        ("look", login),
+        ("dashboard", _login(console, settings, url, code=code, token_file=token_file)),
         *([("bodies", KEEPS_BODIES)] if settings.debug.keep_bodies else []),
         ("", ""),
-        ("Claude Code", f"ANTHROPIC_BASE_URL={at} claude"),
-        ("Codex", f'base_url = "{at}/v1", wire_api = "responses"   in ~/.codex/config.toml'),
-        ("OpenAI SDK", f'OpenAI(base_url="{at}/v1")'),
-        ("others", "thoughtline connect CLIENT"),
+        *_ways_in(settings.default_provider or "deepseek", url),
     ]
     console.print("[bold]thoughtline[/bold] remembers what models thought, and puts it back", highlight=False)
     for name, text in rows:
         console.print(f"  [dim]{name:<12}[/dim] {escape(text)}", highlight=False, soft_wrap=True)
+
+
+def _login(console: Console, settings: Settings, url: str, *, code: str, token_file: Path) -> str:
+    """A link for a person, good once; in the log of a service, where the token is."""
+    if console.is_terminal:
+        return f"{url}/login?token={code}   (once)"
+    if settings.server.admin_token is not None:
+        return f"{url}   (the token is in your settings)"
+    if token_file.exists():
+        return f"{url}   (the token is in {token_file})"
+    return f"{url}   (no token could be kept: set THOUGHTLINE_ADMIN_TOKEN)"
+
+
+def _ways_in(provider: str, url: str) -> list[tuple[str, str]]:
+    """Whole lines to paste: address, model and key are all in them."""
+    address = Address(f"{url}/{provider}", MODELS.get(provider, "MODEL"))
+    key = key_variables(address)[1]
+    options = f"--provider {provider}" + (f" --url {url}" if url != DEFAULT_URL else "")
+    return [
+        ("Claude Code", f"thoughtline run claude {options}"),
+        ("Codex", f"thoughtline run codex {options}"),
+        ("OpenAI SDK", f'OpenAI(base_url="{address.base}/v1", api_key=os.environ["{key}"])   model="{address.model}"'),
+        ("others", f"thoughtline connect CLIENT {options}"),
+    ]

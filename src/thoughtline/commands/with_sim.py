@@ -12,6 +12,7 @@ import uvicorn
 
 from thoughtline.catalogue import PROVIDERS
 from thoughtline.providers import canonical_name
+from thoughtline.values.errors import Declined
 from thoughtline.values.nearest import did_you_mean
 from thoughtline_sim.app import KEEP_ALIVE_SECONDS, simulator_app
 from thoughtline_sim.simulators import SIMULATORS
@@ -29,9 +30,10 @@ class RunningSim(NamedTuple):
     model: str
 
 
-def unknown_sim(name: str) -> str:
-    """What to say of a simulator that is none; empty for one that is."""
-    return "" if name in SIMULATORS else f"no simulator {name}; {did_you_mean(name, SIMULATORS)}"
+def check_sim(name: str) -> None:
+    """Raises for a simulator that is none."""
+    if name not in SIMULATORS:
+        raise Declined(404, "unknown_simulator", f"no simulator {name};", did_you_mean(name, SIMULATORS))
 
 
 def start_sim(name: str) -> RunningSim:

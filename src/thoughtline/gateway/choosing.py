@@ -18,6 +18,7 @@ from thoughtline.formats import FORMATS
 from thoughtline.formats.weighing import decode_bounded
 from thoughtline.gateway.access import keys_for
 from thoughtline.gateway.headers import header_value
+from thoughtline.gateway.meant import meant_model, meant_path
 from thoughtline.gateway.plain_content import is_plain
 from thoughtline.gateway.routing import Route
 from thoughtline.providers import canonical_name, host_named, maker_of
@@ -207,11 +208,10 @@ def named_provider(settings: Settings, route: Route) -> Provider:
     """The provider that an address names, or the default."""
     name = route.provider or settings.default_provider
     if name is None:
+        near = meant_path(route.path, settings.providers)
+        how = "Put a provider's name first (/deepseek/…), or start with --upstream to make one the default."
         raise Declined(
-            404,
-            "unknown_path",
-            f"Nothing is at {route.path[:200]}.",
-            "Put a provider's name first (/deepseek/…), or start with --upstream to make one the default.",
+            404, "unknown_path", f"Nothing is at {route.path[:200]}.", f"Did you mean {near}? {how}" if near else how
         )
     return settings.providers[name]
 
@@ -251,9 +251,7 @@ def _unknown(settings: Settings, model: str) -> Declined:
     if not model:
         return Declined(400, "model_missing", "The request names no model.", 'Set "model" to "provider/model".')
     routes = f" or a route ({', '.join(sorted(settings.routes))})" if settings.routes else ""
-    return Declined(
-        404,
-        "unknown_model",
-        f"No provider is known for the model {model[:120]!r}.",
-        f"Write it as provider/model{routes}, or put the provider into the address: /deepseek/v1/…",
-    )
+    near = meant_model(model, settings)
+    how = f"Write it as provider/model{routes}, or put the provider into the address: /deepseek/v1/…"
+    problem = f"No provider is known for the model {model[:120]!r}."
+    return Declined(404, "unknown_model", problem, f"Did you mean {near}? {how}" if near else how)

@@ -30,7 +30,7 @@ from thoughtline.gateway.protocol import BoundedProtocol
 from thoughtline.gateway.state import State, make_state, with_settings
 from thoughtline.gateway.supervisor import Supervisor
 from thoughtline.gateway.tracing import TracesUnavailable, open_tracing
-from thoughtline.settings import Flags, Settings, data_directory, load_settings
+from thoughtline.settings import Flags, Settings, data_directory, home_folder, load_settings
 from thoughtline.stores import open_store
 from thoughtline.terminal import LogOptions, counted, duration
 from thoughtline.values.errors import Declined, ThoughtlineError
@@ -54,11 +54,11 @@ class ServeOptions(NamedTuple):
     log: LogOptions = LogOptions()
 
     def settings(self) -> Settings:
-        return load_settings(self.file, os.environ, self.flags, Path.home())
+        return load_settings(self.file, os.environ, self.flags, home_folder())
 
     @property
     def mark(self) -> KeyMark:
-        return KeyMark(data_directory(os.environ, Path.home()))
+        return KeyMark(data_directory(os.environ, home_folder()))
 
     def journal(self) -> Journal:
         return Journal(standard_log(), style=style_of(self.log))
@@ -67,11 +67,13 @@ class ServeOptions(NamedTuple):
 class OwnProcess(Gateway):
     """The application of a process with settings that were checked. It reads them again on SIGHUP."""
 
-    def __init__(self, options: ServeOptions, settings: Settings) -> None:
+    def __init__(self, options: ServeOptions, settings: Settings, on_up: Callable[[], None] = lambda: None) -> None:
         super().__init__(self._open)
         self._options = options
         self._settings = settings
         self._began = time.monotonic()
+        self._on_up = on_up
+        self.failure: ThoughtlineError | None = None
 
     async def _open(self) -> State:
         settings = self._settings
@@ -88,10 +90,15 @@ class OwnProcess(Gateway):
             return state
 
     async def start(self) -> None:
-        await super().start()
+        try:
+            await super().start()
+        except ThoughtlineError as error:
+            self.failure = error  # the server only knows that there was one
+            raise
         if hasattr(signal, "SIGHUP"):
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.reload)
         _spare_collections()
+        self._on_up()
 
     async def stop(self) -> None:
         await super().stop()
@@ -192,14 +199,19 @@ def listen(settings: Settings) -> socket.socket:
         ) from None
 
 
-def serve(options: ServeOptions, settings: Settings, listener: socket.socket) -> bool:
+def serve(
+    options: ServeOptions, settings: Settings, listener: socket.socket, *, on_up: Callable[[], None] = lambda: None
+) -> bool:
     """Serve, with settings that were checked, until a signal says to stop; running streams may finish.
 
-    Whether it came up at all.
+    Whether it came up at all; `on_up` is called once when it does. Raises why it did not, where that is known.
     """
     if settings.server.workers == 1:
-        server = uvicorn.Server(server_config(OwnProcess(options, settings)))
+        app = OwnProcess(options, settings, on_up)
+        server = uvicorn.Server(server_config(app))
         server.run(sockets=[listener])
+        if app.failure is not None:
+            raise app.failure
         return server.started
     began, journal = time.monotonic(), options.journal()
     with tempfile.TemporaryDirectory(prefix="thoughtline-") as folder:
@@ -210,7 +222,7 @@ def serve(options: ServeOptions, settings: Settings, listener: socket.socket) ->
         shared_counts.make(bus)
         settings = replace(settings, bus_directory=str(bus))
         config, reload = _worker_config(options, settings), partial(_reloaded, options, settings)
-        Supervisor(config, listener, reload, journal).run()
+        Supervisor(config, listener, reload, journal, on_up=on_up).run()
         journal.say(*goodbye(totals_of_workers(counts) - before, time.monotonic() - began))
     return True
 

@@ -48,8 +48,11 @@ class Supervisor(Multiprocess):
         reload: Callable[[], uvicorn.Config],
         journal: Journal,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        on_up: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(config, sockets=[listener])
+        self._on_up: Callable[[], None] | None = on_up
         self._reload = reload
         self._journal = journal
         self._clock = clock
@@ -96,6 +99,9 @@ class Supervisor(Multiprocess):
             return process.is_alive(timeout=self.config.timeout_worker_healthcheck)
         if process.is_ready(timeout=0.1):
             start.is_ready = True
+            if self._on_up is not None:
+                self._on_up()
+                self._on_up = None
             self._journal.say("worker serves", f"{place + 1} of {self.processes_num}")
         return start.is_ready or self._clock() - start.began < START_SECONDS
 

@@ -23,7 +23,7 @@ from thoughtline.line.transports import loaded_library, wrap
 from thoughtline.outgoing import AskedAddress, Server, read_address, server_of
 from thoughtline.replayer import first_model, guess_model
 from thoughtline.sessions import identity_of
-from thoughtline.settings import Flags, load_settings
+from thoughtline.settings import Flags, home_folder, load_settings
 from thoughtline.values.destination import Destination
 from thoughtline.values.errors import LimitExceeded
 from thoughtline.values.identity import Identity
@@ -54,7 +54,7 @@ class ReplayLine:
     """
 
     def __init__(self, store: str | None = None, *, tenant: str = "", config: Path | None = None) -> None:
-        self._settings = load_settings(config, os.environ, Flags(store=store), Path.home())
+        self._settings = load_settings(config, os.environ, Flags(store=store), home_folder())
         configured = self._settings.configured
         rows = self._settings.providers.items()
         self._providers = [row for _, row in sorted(rows, key=lambda pair: pair[0] not in configured)]
@@ -278,8 +278,9 @@ def _address_of(method: str, url: str) -> AskedAddress | None:
 
 
 def _lowered(headers: Headers) -> dict[bytes, bytes]:
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return {_bytes(name).lower(): _bytes(value) for name, value in pairs}
+    if not isinstance(headers, Mapping):
+        return {name.lower(): value for name, value in headers}
+    return {_bytes(name).lower(): _bytes(value) for name, value in headers.items()}
 
 
 def _bytes(text: str | bytes) -> bytes:

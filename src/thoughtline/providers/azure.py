@@ -21,6 +21,7 @@ _RESPONSES = replace(
 
 ROW = ProviderRow(
     name="azure",
+    key_variables=("AZURE_OPENAI_API_KEY",),
     traced_as="azure.ai.openai",
     hosts=r"(openai\.azure\.com|cognitiveservices\.azure\.com)$",
     base_url="",  # https://RESOURCE.openai.azure.com/openai/v1: the resource is the customer's own.

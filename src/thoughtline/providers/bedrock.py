@@ -105,6 +105,7 @@ _FORBIDDEN = replace(
 
 ROW = ProviderRow(
     name="bedrock",
+    key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
     traced_as="aws.bedrock",
     aliases=("aws-bedrock",),
     hosts=r"amazonaws\.com$",

@@ -19,6 +19,7 @@ _CHAT = Contract(
 
 ROW = ProviderRow(
     name="cohere",
+    key_variables=("COHERE_API_KEY", "CO_API_KEY"),
     hosts=r"cohere\.(ai|com)$",
     models="command-|c4ai",
     # Cohere's own SDK takes the host; OpenAI's takes the compatibility API, whose answers OpenAI's clients can read.

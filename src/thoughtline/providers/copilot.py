@@ -23,6 +23,7 @@ _CHAT = Contract(
 
 ROW = ProviderRow(
     name="copilot",
+    key_variables=("COPILOT_API_KEY",),
     aliases=("github-copilot",),
     hosts=r"githubcopilot\.com$",
     base_url="https://api.githubcopilot.com",

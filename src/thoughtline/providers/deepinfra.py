@@ -7,5 +7,6 @@ ROW = open_host(
     r"deepinfra\.com$",
     "https://api.deepinfra.com/v1/openai",
     formats=("openai_chat", "anthropic_messages"),
+    key_variables=("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
     bases={"anthropic_messages": "https://api.deepinfra.com/anthropic"},
 )

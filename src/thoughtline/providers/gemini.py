@@ -128,6 +128,7 @@ _CHAT_2 = replace(_CHAT, kind="advisory", scope="nowhere", ladder=())
 
 ROW = ProviderRow(
     name="gemini",
+    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     traced_as="gcp.gemini",
     aliases=("google",),
     hosts=r"(googleapis\.com|google\.dev)$",
@@ -158,6 +159,7 @@ ROW = ProviderRow(
         ("", {"thinkingBudget": THINKING_TOKENS}),
     ),
     makes=(GOOGLE_GEMINI_V1, GOOGLE_INTERACTIONS_V1),
+    counts=("gemini_generate",),
     holds=("interactions",),
     example_model="gemini-3-pro-preview",
     refusals=_REFUSALS,

@@ -21,6 +21,7 @@ _CHAT = Contract(
 
 ROW = ProviderRow(
     name="glm",
+    key_variables=("ZAI_API_KEY", "ZHIPUAI_API_KEY", "GLM_API_KEY"),
     aliases=("zai", "zhipu", "z-ai"),
     hosts=r"(bigmodel\.cn|z\.ai)$",
     models="glm",

@@ -59,6 +59,7 @@ _MESSAGES = replace(
 
 ROW = ProviderRow(
     name="kimi",
+    key_variables=("MOONSHOT_API_KEY", "KIMI_API_KEY"),
     traced_as="moonshot_ai",
     aliases=("moonshot", "moonshotai"),
     hosts=r"(moonshot\.(cn|ai)|kimi\.com)$",

@@ -43,6 +43,7 @@ _MESSAGES = replace(
 
 ROW = ProviderRow(
     name="mimo",
+    key_variables=("MIMO_API_KEY", "XIAOMI_MIMO_API_KEY"),
     aliases=("xiaomi-mimo", "xiaomi"),
     hosts=r"(mimo\.mi\.com|xiaomimimo\.com)$",
     models=r"mimo[-.]?v?\d",

@@ -8,6 +8,7 @@ ROW = open_host(
     "https://opencode.ai/zen/go/v1",
     formats=("openai_chat", "anthropic_messages"),
     rows=(),
+    key_variables=("OPENCODE_API_KEY",),
     may_seal=True,
     is_lenient=False,
 )

@@ -26,6 +26,7 @@ _CHAT = Contract(
 
 ROW = ProviderRow(
     name="qwen",
+    key_variables=("DASHSCOPE_API_KEY", "QWEN_API_KEY"),
     aliases=("dashscope", "alibaba"),
     hosts=r"aliyuncs\.com$",
     models="qwq|qwen",

@@ -15,12 +15,14 @@ from thoughtline.settings.loading import (
     FILE_VARIABLE,
     check_exposure,
     data_directory,
+    home_folder,
     is_loopback,
     load_settings,
     overlooked_file,
     own_files,
     settings_file,
 )
+from thoughtline.settings.overlay import strange_variables
 from thoughtline.settings.structs import (
     CheckpointCount,
     ContentTable,
@@ -54,9 +56,11 @@ __all__ = [
     "TranslationSettings",
     "check_exposure",
     "data_directory",
+    "home_folder",
     "is_loopback",
     "load_settings",
     "overlooked_file",
     "own_files",
     "settings_file",
+    "strange_variables",
 ]

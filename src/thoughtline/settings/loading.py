@@ -98,6 +98,14 @@ def overlooked_file(environment: Mapping[str, str], home: Path) -> Path | None:
     return here
 
 
+def home_folder() -> Path:
+    """The user's own; where there is none, a place that nothing can be written to."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/nonexistent")  # as Debian has it for users without one
+
+
 def data_directory(environment: Mapping[str, str], home: Path) -> Path:
     """The folder of the embedded store, and of what is kept beside it."""
     return Path(default_url(environment, home).removeprefix("sqlite:///")).parent

@@ -17,6 +17,10 @@ SHORT: dict[str, KeyPath] = {
 """Names of the environment for what is set most."""
 
 
+_OTHERS = ("THOUGHTLINE_CONFIG", "THOUGHTLINE_KEY", "THOUGHTLINE_API_KEY")
+"""The file, and keys that clients show: `clients` names those."""
+
+
 def variable(table: str, name: str) -> str:
     """The name in the environment of any value of a table that is no list and no table."""
     return f"{PREFIX}{table.upper()}__{name.upper()}"
@@ -35,6 +39,18 @@ def lay_environment(tree: Table, environment: Mapping[str, str], problems: Probl
             lay(tree, path, Given(environment[name], name, is_text=True))
         elif path is None and _is_meant_for_us(name):
             problems.add(name, "", "there is no such variable", did_you_mean(name, _known(name)))
+
+
+def strange_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that begin as ours do and mean nothing, each with what to write instead. They may be somebody else's:
+    only those that name a table are errors."""
+    known = [*SHORT, *LONG, *_OTHERS]
+    mine = sorted(name for name in environment if name.startswith(PREFIX))
+    return {
+        name: did_you_mean(name, SHORT)
+        for name in mine
+        if name not in known and _provider_path(name, Table({}, "")) is None and not _is_meant_for_us(name)
+    }
 
 
 def lay(tree: Table, path: KeyPath, value: Given) -> None:

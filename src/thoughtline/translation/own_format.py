@@ -22,6 +22,7 @@ from thoughtline.formats.json_text import (
     object_of,
     set_members,
 )
+from thoughtline.formats.openai_responses.elements import AGENT_MESSAGE, agent_words, encode_message
 from thoughtline.formats.openai_responses.options import TOOL_ITEMS, decode_tools, kind_of
 from thoughtline.providers import Contract
 from thoughtline.replay.findings import Finding
@@ -34,6 +35,7 @@ from thoughtline.translation.tools import (
     wrapped_text,
 )
 from thoughtline.values.errors import DecodeError
+from thoughtline.values.items import Text
 from thoughtline.values.options import BuiltInTool, CustomTool, FunctionTool, MissingTools, ToolRange
 from thoughtline.values.turns import FormatName
 
@@ -168,6 +170,8 @@ class _Responses:
             return self._call(kind, raw)
         if kind in TOOL_ITEMS and not self._takes.takes("tool_search"):
             return None
+        if kind == AGENT_MESSAGE and not self._takes.takes(kind):
+            return self._agent_message(at, raw)
         tool = next((kind.removesuffix(end) for end in _OF_A_TOOL if kind.endswith(end)), "")
         if not tool or self._takes.takes(tool):
             return raw
@@ -175,6 +179,13 @@ class _Responses:
             Finding("untranslatable", f"/input/{at}", f"the upstream knows no {kind}: it is left out", "")
         )
         return None
+
+    def _agent_message(self, at: int, raw: Raw) -> Raw | None:
+        words, is_whole = agent_words(raw)
+        if not is_whole:
+            problem = "what is sealed in an agent's message is not sent: only its maker can read it"
+            self.findings.append(Finding("untranslatable", f"/input/{at}", problem, ""))
+        return Raw(encode_message("user", (Text(words),), None)) if words else None
 
     def _call(self, kind: str, raw: Raw) -> Raw:
         known = members(raw)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from thoughtline.values.items import ToolResult
 from thoughtline.values.turns import ThinkingSwitch
@@ -55,13 +56,20 @@ WEB_SEARCH = "web_search"
 
 
 class ToolRange(Struct, frozen=True, gc=False):
-    """Which tools beside functions a server takes, by kind. A name that ends in `_` stands for all of its versions."""
+    """Which tools beside functions a server takes, by kind, and which items of that sort a conversation may have.
+
+    A name that ends in `_` stands for all of its versions.
+    """
 
     has: tuple[str, ...] = ("*",)
     lacks: tuple[str, ...] = ()
 
     def takes(self, kind: str) -> bool:
         return not _is_among(kind, self.lacks) and _is_among(kind, self.has)
+
+    def having(self, kind: str) -> ToolRange:
+        """The same, with one that it lacks."""
+        return replace(self, lacks=tuple(one for one in self.lacks if one != kind))
 
 
 def _is_among(kind: str, names: tuple[str, ...]) -> bool:

@@ -21,7 +21,7 @@ from thoughtline.commands.doctor.store import StoreReport, look_at_store
 from thoughtline.commands.doctor.upstreams import look_at_clock, look_at_upstreams
 from thoughtline.commands.options import flags_of
 from thoughtline.gateway.key_mark import KeyMark
-from thoughtline.settings import Flags, Settings, data_directory, load_settings, settings_file
+from thoughtline.settings import Flags, Settings, data_directory, home_folder, load_settings, settings_file
 from thoughtline.stores import Clock
 from thoughtline.values.errors import SettingsError
 
@@ -33,7 +33,7 @@ WELL, ILL = 0, 1
 
 def run(options: argparse.Namespace) -> int:
     """Exit status: 0 nothing fails, 1 something does."""
-    checks = asyncio.run(examine(options.config, os.environ, flags_of(options), Path.home()))
+    checks = asyncio.run(examine(options.config, os.environ, flags_of(options), home_folder()))
     if options.json:
         sys.stdout.write(as_json(checks))
     else:

@@ -8,8 +8,10 @@ from thoughtline import clients
 from thoughtline.clients import Client
 from thoughtline.gateway.admin import recent
 from thoughtline.gateway.admin.answers import moment
-from thoughtline.gateway.admin.requests import AdminRequest
+from thoughtline.gateway.admin.requests import AdminRequest, nearest
 from thoughtline.gateway.admin.status_answers import ClientAbout, ConnectView, Setup, SetupText
+from thoughtline.providers import canonical_name
+from thoughtline.settings import Settings
 from thoughtline.values.errors import Declined
 
 
@@ -43,6 +45,13 @@ def _about(client: Client, seen: dict[str, float]) -> ClientAbout:
     )
 
 
+def _check_provider(query: ConnectQuery, settings: Settings) -> None:
+    named = query.provider
+    if named is not None and canonical_name(named) not in settings.providers:
+        remedy = nearest(named, settings.providers)
+        raise Declined(404, "unknown_provider", f"No provider {named[:60]!r} is known.", remedy)
+
+
 def _setup(request: AdminRequest, query: ConnectQuery) -> Setup | None:
     if query.client is None:
         return None
@@ -55,9 +64,10 @@ def _setup(request: AdminRequest, query: ConnectQuery) -> Setup | None:
         value = getattr(query, name)
         if value is not None and not clients.SETTABLE.fullmatch(value):
             raise Declined(400, "bad_parameter", f"{name}: {value[:60]!r} can't stand in a settings file.", "")
+    _check_provider(query, request.state.settings)
     url = query.url or f"{request.scheme}://{request.header(b'host')}"
     address = clients.address_of(client, url, query.provider, model=query.model)
-    steps = [SetupText(step.where, step.language, clients.fill(step.lines, address).strip()) for step in client.steps]
+    steps = [SetupText(step.where, step.language, clients.lines_of(client, step, address)) for step in client.steps]
     notes = clients.notes_of(client, address)
     text = clients.instructions(client, address)
     return Setup(client.name, address.base, address.model, steps=steps, notes=notes, text=text)

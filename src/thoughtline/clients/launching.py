@@ -1,0 +1,86 @@
+"""How a program is started so that it uses the gateway: from the steps of its row, without touching its own files."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from thoughtline.clients import Address, Client, lines_of
+from thoughtline.clients.row import Passing
+
+
+class OwnFile(NamedTuple):
+    """A file for one program alone. Its path is to stand in the variable `name`, or behind the flag."""
+
+    name: str
+    suffix: str
+    text: str
+
+
+class ShellLines(NamedTuple):
+    """What lines for a shell set, and the commands among them, each in words."""
+
+    variables: dict[str, str]
+    commands: list[list[str]]
+
+
+class Launch(NamedTuple):
+    """A command with its first arguments, the variables to set and to take away, and the files to make."""
+
+    command: str
+    arguments: list[str]
+    variables: dict[str, str]
+    without: tuple[str, ...]
+    files: list[OwnFile]
+
+
+def launch_of(client: Client, address: Address, key: str) -> Launch | None:
+    """None for a client that has no program, or that only its own file can set."""
+    if client.program is None:
+        return None
+    launch = Launch(client.program.command, [], {}, client.program.without, [])
+    for step in client.steps:
+        lines = lines_of(client, step, address, key=key)
+        if step.language == "shell":
+            _obey(launch, shell_lines(lines))
+        elif step.passing is not None:
+            _pass(launch, step.passing, lines, step.language)
+    return launch
+
+
+def shell_lines(lines: str) -> ShellLines:
+    """`export NAME=value` lines, and what else stands there."""
+    every = [shlex.split(line) for line in lines.splitlines() if line.strip()]
+    exported = (word.partition("=")[::2] for words in every if words[0] == "export" for word in words[1:])
+    return ShellLines(dict(exported), [words for words in every if words[0] != "export"])
+
+
+def _obey(launch: Launch, shell: ShellLines) -> None:
+    """Only a command line that goes on with a flag starts a session; `cline auth` does not."""
+    launch.variables.update(shell.variables)
+    for command, *arguments in shell.commands:
+        if command == launch.command and arguments and arguments[0].startswith("-"):
+            launch.arguments.extend(arguments)
+
+
+def _pass(launch: Launch, passing: Passing, lines: str, suffix: str) -> None:
+    if passing.kind == "flags":
+        for setting in _settings(tomllib.loads(lines)):
+            launch.arguments.extend((passing.name, setting))
+    elif passing.kind == "content":
+        launch.variables[passing.name] = msgspec.json.encode(msgspec.json.decode(lines)).decode()
+    else:
+        launch.files.append(OwnFile(passing.name, suffix, f"{lines}\n"))
+
+
+def _settings(table: dict[str, Any], path: str = "") -> Iterator[str]:
+    """Each value of a document as `dotted.key=value`."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _settings(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}={msgspec.json.encode(value).decode()}"

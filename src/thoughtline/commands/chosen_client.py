@@ -1,0 +1,91 @@
+"""Which client, at which address, with which key: what `connect` and `run` are asked for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from thoughtline import clients
+from thoughtline.addresses import own_url
+from thoughtline.clients import SETTABLE, Address, Client
+from thoughtline.commands.options import add_config_option
+from thoughtline.providers import canonical_name
+from thoughtline.settings import Flags, Settings, home_folder, load_settings
+from thoughtline.values.errors import Declined
+from thoughtline.values.nearest import did_you_mean, nearest
+
+
+class ChosenClient(NamedTuple):
+    """A client and where it is to go."""
+
+    client: Client
+    address: Address
+    gateway: str
+    settings: Settings
+
+
+class Key(NamedTuple):
+    """A key, and the variable that it comes from; without one it is a blank to fill."""
+
+    value: str
+    variable: str
+
+
+def add_client_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--provider", type=_setting, help="whose models it is to use (default: what it is made for)")
+    parser.add_argument("--model", type=_setting, help="the model; without --provider it may be PROVIDER/MODEL")
+    parser.add_argument("--context", type=_tokens, metavar="TOKENS", help="how many tokens the model takes")
+    parser.add_argument("--url", type=_setting, help="the gateway (default: the one of the settings)")
+    add_config_option(parser)
+
+
+def chosen_client(options: argparse.Namespace) -> ChosenClient:
+    """Raises `Declined` for a name that nobody knows."""
+    client = clients.find(options.client)
+    if client is None:
+        near = clients.nearest(options.client)
+        remedy = f"did you mean {near}?" if near else "`thoughtline connect` names them all"
+        raise Declined(404, "unknown_client", f"no client {options.client};", remedy)
+    settings = load_settings(options.config, os.environ, Flags(), home_folder())
+    _check_provider(options, settings)
+    gateway = options.url or own_url(settings.server.host, settings.server.port)
+    address = clients.address_of(client, gateway, options.provider, model=options.model, context=options.context)
+    return ChosenClient(client, address, gateway.rstrip("/").removesuffix("/v1"), settings)
+
+
+def key_for(address: Address, environment: Mapping[str, str]) -> Key:
+    """The key that the environment has for the gateway, or for the provider."""
+    for name in clients.key_variables(address):
+        if SETTABLE.fullmatch(environment.get(name, "").strip()):
+            return Key(environment[name].strip(), name)
+    return Key(clients.KEY, "")
+
+
+def _check_provider(options: argparse.Namespace, settings: Settings) -> None:
+    """The gateway of the settings knows its providers. One that is named by its address may know others."""
+    named = options.provider
+    if named is None and "/" in (options.model or "") and options.model not in settings.routes:
+        named = options.model.partition("/")[0]
+    if named is None or canonical_name(named) in settings.providers:
+        return
+    problem, remedy = f"no provider {named};", did_you_mean(named, settings.providers)
+    if options.url is None:
+        raise Declined(404, "unknown_provider", problem, remedy)
+    if near := nearest(named, settings.providers):
+        sys.stderr.write(f"thoughtline {options.command}: {named} is not built in; did you mean {near}?\n")
+
+
+def _tokens(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1_000 <= int(text[:12]) <= 100_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of tokens; for example 262144")
+    return int(text)
+
+
+def _setting(text: str) -> str:
+    """A value that can stand in any client's file."""
+    if not SETTABLE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} can't stand in a settings file")
+    return text

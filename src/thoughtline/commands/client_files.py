@@ -1,0 +1,185 @@
+"""Files of clients, changed and put back.
+
+    steps of a row, files as they are ── changes_for ──▶ changes ── Record.write ──▶ files, and the record of them
+                                                       the record ── Record.undo ──▶ files as they were, byte for byte
+
+The record stands in our own data directory: what each file held before, and a digest of what was written. Files that
+somebody has changed since are left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from thoughtline.clients import Address, Client, SetupStep, lines_of
+from thoughtline.clients.launching import shell_lines
+from thoughtline.commands.file_edits import Uneditable, edited_env, edited_json, edited_toml, edited_yaml
+from thoughtline.values.errors import Declined
+
+_USER_FOLDERS = {
+    "darwin": ("~/.config/Code/", "~/Library/Application Support/Code/"),
+    "win32": ("~/.config/Code/", "~/AppData/Roaming/Code/"),
+}
+"""Where VS Code has what it has in ~/.config on Linux."""
+
+
+class Change(NamedTuple):
+    """A file before and after; None: it is not there."""
+
+    path: Path
+    before: bytes | None
+    after: bytes
+
+
+class KeptFile(msgspec.Struct):
+    """What a file was before we changed it, and a digest of what we made of it."""
+
+    path: str
+    before: bytes | None
+    mode: int
+    digest: str
+
+
+class Record:
+    """What was changed for one client, in one file of the data directory."""
+
+    def __init__(self, folder: Path, client: Client) -> None:
+        self._path = folder / "connected" / f"{client.name}.json"
+        self._client = client
+
+    def write(self, changes: Iterable[Change]) -> None:
+        """Files that are as we left them keep what they were before that."""
+        kept = {each.path: each for each in self._kept()}
+        for change in changes:
+            known = kept.get(str(change.path))
+            mode = change.path.stat().st_mode & 0o777 if change.before is not None else 0o600
+            if known is None or known.digest != _digest(change.before):
+                known = KeptFile(str(change.path), change.before, mode, "")
+            known.digest = _digest(change.after)
+            kept[known.path] = known
+            self._save(list(kept.values()))  # first: what can't be undone is not done
+            _replace(change.path, change.after, mode & 0o700 or 0o600)
+
+    def undo(self) -> list[Path]:
+        """Everything as it was before, byte for byte, or nothing at all. Raises `Declined`."""
+        kept = self._kept()
+        if not kept:
+            raise Declined(404, "nothing_written", f"Nothing was written for {self._client.title}.", f"({self._path})")
+        changed = [each.path for each in kept if _digest(_bytes(Path(each.path))) != each.digest]
+        if changed:
+            remedy = f"It stays as it is; what it was before is in {self._path}."
+            raise Declined(409, "changed_since", f"{changed[0]} was changed since.", remedy)
+        for each in kept:
+            if each.before is None:
+                Path(each.path).unlink()
+            else:
+                _replace(Path(each.path), each.before, each.mode)
+        self._path.unlink()
+        return [Path(each.path) for each in kept]
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    def _kept(self) -> list[KeptFile]:
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=list[KeptFile])
+        except FileNotFoundError:
+            return []
+
+    def _save(self, kept: list[KeptFile]) -> None:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _replace(self._path, msgspec.json.format(msgspec.json.encode(kept)), 0o600)
+
+
+def changes_for(client: Client, address: Address, key: str, file: Path | None, home: Path) -> list[Change]:
+    """What would be written. Files that say it already are not among them. Raises `Declined`."""
+    steps = [step for step in client.steps if step.file] or [step for step in client.steps if file and _is_file(step)]
+    if not steps:
+        remedy = f"What to set in it: thoughtline connect {client.name}"
+        raise Declined(400, "no_file", f"{client.title} has no file that is known.", remedy)
+    changes = []
+    for step in steps[:1] if file else steps:
+        path = (file or file_of(step, home)).resolve()  # a link stays one
+        before = _bytes(path)
+        after = _edited(step, path, before, lines_of(client, step, address, key=key))
+        if after != before:
+            changes.append(Change(path, before, after))
+    return changes
+
+
+def file_of(step: SetupStep, home: Path, platform: str = sys.platform) -> Path:
+    """Where a client has its file. One with comments is taken in place of one without, as programs do."""
+    there = step.file.replace(*_USER_FOLDERS.get(platform, ("", "")))
+    path = home / there.removeprefix("~/")
+    commented = path.with_suffix(".jsonc")
+    return commented if path.suffix == ".json" and commented.exists() else path
+
+
+def _is_file(step: SetupStep) -> bool:
+    return step.language in ("json", "toml", "yaml")
+
+
+def _edited(step: SetupStep, path: Path, before: bytes | None, lines: str) -> bytes:
+    try:
+        text = (before or b"").decode()
+        return _edited_text(step, path, text, lines).encode()
+    except UnicodeDecodeError:
+        problem = "it is not UTF-8"
+    except Uneditable as error:
+        problem = str(error)
+    remedy = "Put the lines in by hand: leave out --write to see them."
+    raise Declined(409, "uneditable", f"{path} stays as it is: {problem}.", remedy)
+
+
+def _edited_text(step: SetupStep, path: Path, text: str, lines: str) -> str:
+    if step.language == "shell":
+        variables = shell_lines(lines).variables
+        if path.suffix in (".json", ".jsonc"):
+            return edited_json(text, msgspec.json.encode({"env": variables}).decode())
+        return edited_env(text, variables)
+    if step.language == "yaml":
+        return edited_yaml(text, lines, step.kept)
+    return edited_toml(text, lines) if step.language == "toml" else edited_json(text, lines)
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _digest(data: bytes | None) -> str:
+    return "" if data is None else hashlib.sha256(data).hexdigest()
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
+    """Written whole under another name first, then put in its place."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, written = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as opened:
+                opened.write(data)
+                opened.flush()
+                os.fsync(opened.fileno())
+            os.chmod(written, mode)
+            os.replace(written, path)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.unlink(written)
+            raise
+    except OSError as error:
+        raise Declined(
+            500, "unwritable", f"{path} can't be written: {error.strerror}.", "Nothing is changed."
+        ) from None

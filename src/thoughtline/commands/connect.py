@@ -1,0 +1,85 @@
+"""`thoughtline connect`: say what to set in a client, set it in the client's own file, or take it out again."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from thoughtline import clients
+from thoughtline.clients import Client
+from thoughtline.clients.launching import shell_lines
+from thoughtline.commands.chosen_client import ChosenClient, Key, add_client_options, chosen_client, key_for
+from thoughtline.commands.client_files import Change, Record, changes_for
+from thoughtline.settings import data_directory, home_folder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client; without it, all are named")
+    add_client_options(parser)
+    doing = parser.add_mutually_exclusive_group()
+    doing.add_argument("--write", action="store_true", help="change the client's own file, and show how")
+    doing.add_argument("--undo", action="store_true", help="put the file back as it was before --write")
+    parser.add_argument("--file", type=Path, help="with --write: the client's file, if it is not in its usual place")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.client is None:
+        for each in clients.CLIENTS:
+            _say(f"{each.name:16}{each.title}: {', '.join(each.formats)}")
+        return 0
+    chosen = chosen_client(options)
+    record = Record(data_directory(os.environ, home_folder()), chosen.client)
+    if options.undo:
+        for path in record.undo():
+            _say(f"{path} is as it was before")
+    elif options.write:
+        _write(chosen, record, options.file)
+    else:
+        _say(clients.instructions(chosen.client, chosen.address))
+    return 0
+
+
+def _write(chosen: ChosenClient, record: Record, file: Path | None) -> None:
+    key = key_for(chosen.address, os.environ)
+    changes = changes_for(chosen.client, chosen.address, key.value, file, home_folder())
+    for change in changes:
+        sys.stdout.writelines(_difference(change, key))
+    record.write(changes)
+    if not changes:
+        _say(f"{chosen.client.title} is set already.")
+        return
+    _say(f"\nWritten. To put it back: thoughtline connect {chosen.client.name} --undo   (kept in {record.path})")
+    if not key.variable and any(clients.KEY.encode() in change.after for change in changes):
+        _say(f"Put your key where {clients.KEY} stands, or set {_names(chosen)} and write again.")
+    for line in _left(chosen.client, chosen):
+        _say(f"Still to do, in the shell that starts it: {line}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+
+
+def _names(chosen: ChosenClient) -> str:
+    return " or ".join(clients.key_variables(chosen.address))
+
+
+def _difference(change: Change, key: Key) -> Iterator[str]:
+    """As `diff -u` shows it, without the key."""
+    before, after = ((data or b"").decode().splitlines() for data in (change.before, change.after))
+    old = str(change.path) if change.before is not None else os.devnull
+    for line in difflib.unified_diff(before, after, old, str(change.path), lineterm=""):
+        yield (line.replace(key.value, "…") if key.variable else line) + "\n"
+
+
+def _left(client: Client, chosen: ChosenClient) -> Iterator[str]:
+    """What no file takes: variables of a shell, and how the program is started."""
+    for step in client.steps:
+        if step.language == "shell" and not step.is_alternative:
+            shell = shell_lines(clients.lines_of(client, step, chosen.address))
+            if not step.file:
+                yield from (f"export {name}={value}" for name, value in shell.variables.items())
+            yield from (" ".join(words) for words in shell.commands)

@@ -1,0 +1,24 @@
+"""A `.env` file: a variable on each line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from thoughtline.commands.file_edits.merging import lines_in
+
+
+def edited_env(text: str, variables: Mapping[str, str]) -> str:
+    """A line that sets one of them is replaced, the last if there are several, since that one counts; others follow."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = lines_in(text)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += newline
+    for name, value in variables.items():
+        line = f"{name}={value}{newline}"
+        places = [at for at, each in enumerate(lines) if re.match(rf"\s*(?:export\s+)?{re.escape(name)}\s*=", each)]
+        if places:
+            lines[places[-1]] = line
+        else:
+            lines.append(line)
+    return "".join(lines)

@@ -1,0 +1,123 @@
+"""A JSON file, with or without comments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from thoughtline.commands.file_edits.json_tree import Member, Node, end_of_line_comment, read_tree
+from thoughtline.commands.file_edits.merging import OURS, Uneditable, merged, name_of
+
+
+class Edit(NamedTuple):
+    """Text in place of what stands from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def edited_json(text: str, lines: str) -> str:
+    """Values are replaced where they stand, new members follow the last, new items of a list come first."""
+    new = json.loads(lines)
+    if not text.strip("\ufeff \t\r\n"):
+        return f"{lines.strip()}\n"
+    root = read_tree(text)
+    if type(root.value) is not type(new):
+        raise Uneditable(f"it should be {'an object' if isinstance(new, dict) else 'a list'} at its top")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    writer = _Writer(text, _unit(text), newline)
+    result = text
+    for edit in sorted(writer.edits(root, new), reverse=True):
+        result = result[: edit.start] + edit.text + result[edit.end :]
+    if read_tree(result).value != merged(root.value, new):
+        raise Uneditable("its members stand where they can't be changed safely")
+    return result
+
+
+def _unit(text: str) -> str:
+    """How far one level is indented."""
+    found = re.search(r"^[{\[]\s*?\n([ \t]+)\S", text.lstrip("\ufeff \t\r\n"))
+    return found[1] if found else "  "
+
+
+class _Writer:
+    def __init__(self, text: str, unit: str, newline: str) -> None:
+        self._text = text
+        self._unit = unit
+        self._newline = newline
+
+    def edits(self, node: Node, new: Any, key: str | int = "") -> Iterator[Edit]:
+        """What makes a value into the merged one."""
+        if isinstance(node.value, dict) and isinstance(new, dict) and key != OURS:
+            last = {member.key: member.node for member in node.members}  # of members that stand twice, the last counts
+            for name in new:
+                if name in last:
+                    yield from self.edits(last[name], new[name], name)
+            yield from self._added(node, {name: new[name] for name in new if name not in last})
+        elif key == OURS or merged(node.value, new) == new:
+            if node.value != new:
+                yield Edit(node.start, node.end, self._written(new, self._indent(node.start)))
+        else:
+            yield from self._items(node, new)
+
+    def _items(self, node: Node, new: list[Any]) -> Iterator[Edit]:
+        known = {name_of(member.node.value): member.node for member in node.members}
+        for item in new:
+            same = known.get(name_of(item))
+            if same is not None and same.value != item:
+                yield Edit(same.start, same.end, self._written(item, self._indent(same.start)))
+        fresh = [item for item in new if name_of(item) not in known]
+        if fresh:
+            gap = self._gap(node, node.members[0])
+            written = [self._written(item, gap.rpartition(self._newline)[2]) + "," for item in fresh]
+            start = node.members[0].start
+            yield Edit(start, start, "".join(item + (gap or " ") for item in written))
+
+    def _added(self, node: Node, new: dict[str, Any]) -> Iterator[Edit]:
+        if not new:
+            return
+        if not node.members:
+            yield self._filled(node, new)
+            return
+        last = node.members[-1]
+        behind = node.comma + 1 if node.comma >= 0 else last.node.end
+        place = end_of_line_comment(self._text, behind)
+        gap = self._gap(node, node.members[0]) or " "
+        if place > behind and self._newline not in gap:
+            gap = f"{self._newline}{self._indent(node.start)}{self._unit}"
+        indent = gap.rpartition(self._newline)[2] if self._newline in gap else None
+        members = [f"{json.dumps(name)}: {self._written(value, indent)}" for name, value in new.items()]
+        before, after = ("", ",") if node.comma >= 0 else (",", "")
+        comment = self._text[behind:place]
+        yield Edit(behind, place, before + comment + gap + f",{gap}".join(members) + after)
+
+    def _filled(self, node: Node, new: dict[str, Any]) -> Edit:
+        """An object that was empty. A comment in it stays."""
+        outer = self._indent(node.start)
+        inner = self._text[node.start + 1 : node.end - 1].rstrip()
+        lines = self._written(new, outer)[1:-1].strip()
+        start = f"{inner}{self._newline}{outer}{self._unit}" if inner else f"{self._newline}{outer}{self._unit}"
+        return Edit(node.start + 1, node.end - 1, f"{start}{lines}{self._newline}{outer}")
+
+    def _gap(self, node: Node, first: Member) -> str:
+        """What parts the members: a line break with its indentation, or nothing where they stand on one line."""
+        before = self._text[node.start + 1 : first.start]
+        if "\n" not in before:
+            return ""
+        line = before.rpartition("\n")[2]
+        return self._newline + line[: len(line) - len(line.lstrip(" \t"))]
+
+    def _indent(self, at: int) -> str:
+        """The indentation of the line of a place."""
+        line = self._text[self._text.rfind("\n", 0, at) + 1 :]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    def _written(self, value: Any, indent: str | None) -> str:
+        """On lines of their own, from this indentation on; None: on one line."""
+        if indent is None:
+            return json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, indent=self._unit, ensure_ascii=False)
+        return text.replace("\n", f"{self._newline}{indent}")

@@ -1,0 +1,127 @@
+"""`thoughtline run CLIENT`: set what `connect` prints, and become the client. Its own files stay as they are."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pyreqwest.client import ClientBuilder
+from pyreqwest.exceptions import PyreqwestError
+
+from thoughtline.clients import key_variables
+from thoughtline.clients.launching import Launch, OwnFile, launch_of
+from thoughtline.commands.background import start_gateway
+from thoughtline.commands.chosen_client import ChosenClient, Key, add_client_options, chosen_client, key_for
+from thoughtline.settings import data_directory, home_folder
+from thoughtline.values.errors import Declined
+
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", metavar="CLIENT", help="which client; `thoughtline connect` names them")
+    add_client_options(parser)
+    parser.add_argument("--serve", action="store_true", help="start a gateway for as long as the client runs")
+    parser.add_argument("arguments", nargs="*", metavar="-- ARGS", help="what the client itself is to be told")
+
+
+def run(options: argparse.Namespace) -> int:
+    """The exit status is the client's own. Raises `Declined` where it can't be started."""
+    chosen = chosen_client(options)
+    key = key_for(chosen.address, os.environ)
+    launch = launch_of(chosen.client, chosen.address, key.value)
+    if launch is None:
+        raise Declined(
+            400, "not_startable", f"{chosen.client.title} can't be set by flags or variables.", _by_hand(chosen)
+        )
+    program = shutil.which(launch.command)
+    if program is None:
+        install = chosen.client.program.install if chosen.client.program else ""
+        raise Declined(404, "not_installed", f"no program {launch.command} in PATH;", f"install it: {install}")
+    if not asyncio.run(answers(chosen.gateway)):
+        _need_gateway(chosen, options)
+    _warn_of_key(chosen, key)
+    return _become(program, launch, options.arguments, environment_for(launch, chosen.gateway, os.environ))
+
+
+def environment_for(launch: Launch, gateway: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment with what the client needs. A proxy is no way to a gateway of this machine."""
+    kept = {name: value for name, value in environment.items() if name not in launch.without} | launch.variables
+    host = urlsplit(gateway).hostname or ""
+    if host in ("127.0.0.1", "localhost", "::1") and any(kept.get(name) or kept.get(name.lower()) for name in _PROXIES):
+        for name in ("NO_PROXY", "no_proxy"):
+            kept[name] = ",".join(dict.fromkeys([*filter(None, kept.get(name, "").split(",")), host]))
+    return kept
+
+
+async def answers(gateway: str) -> bool:
+    """Whether a gateway is there."""
+    try:
+        async with ClientBuilder().build() as client:
+            return (await client.get(f"{gateway}/healthz").build().send()).status == 200
+    except PyreqwestError:
+        return False
+
+
+def _by_hand(chosen: ChosenClient) -> str:
+    can_write = any(step.file for step in chosen.client.steps)
+    command = f"thoughtline connect {chosen.client.name}"
+    return f"Change its own settings: {command} --write" if can_write else f"What to set in it: {command}"
+
+
+def _need_gateway(chosen: ChosenClient, options: argparse.Namespace) -> None:
+    if not options.serve:
+        remedy = "Start one in another shell with `thoughtline serve`, or for this client with --serve."
+        raise Declined(502, "no_gateway", f"No gateway answers at {chosen.gateway}.", remedy)
+    if options.url is not None:
+        raise Declined(
+            400, "not_ours", f"No gateway answers at {chosen.gateway}.", "--serve starts that of the settings."
+        )
+    start_gateway(options.config, lambda: asyncio.run(answers(chosen.gateway)))
+
+
+def _warn_of_key(chosen: ChosenClient, key: Key) -> None:
+    """A gateway with keys of its own, a simulator or a model on this machine takes any."""
+    provider = chosen.settings.providers.get(chosen.address.base.rpartition("/")[2])
+    if key.variable or (provider is not None and not provider.needs_callers_key):
+        return
+    names = " or ".join(key_variables(chosen.address))
+    sys.stderr.write(f"thoughtline run: no key in {names}: the client shows a placeholder\n")
+
+
+def _become(program: str, launch: Launch, arguments: list[str], environment: dict[str, str]) -> int:
+    first = list(launch.arguments)
+    for file in launch.files:
+        path = str(_made(file, launch.command))
+        if file.name.startswith("-"):
+            first += [file.name, path]
+        else:
+            environment[file.name] = path
+    words = [program, *first, *arguments]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name != "nt":  # there exec gives the terminal back before the program ends
+        os.execve(program, words, environment)
+    return subprocess.run(words, env=environment).returncode
+
+
+def _made(file: OwnFile, command: str) -> Path:
+    """A file that only its owner can read; the same text is the same file."""
+    folder = data_directory(os.environ, home_folder()) / "run"
+    path = folder / f"{command}-{hashlib.sha256(file.text.encode()).hexdigest()[:12]}.{file.suffix}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as opened:
+            opened.write(file.text)
+    except OSError as error:
+        remedy = "Set XDG_DATA_HOME to a folder that can be written."
+        raise Declined(500, "unwritable", f"{folder} can't be written: {error.strerror}.", remedy) from None
+    return path

@@ -1,0 +1,148 @@
+"""`thoughtline run`: what it gives a client, and what it says where it can't. Real clients: tests/clients."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.world import running
+from thoughtline.clients import CLIENTS, Address, find
+from thoughtline.clients.launching import launch_of
+from thoughtline.settings import Settings
+
+KEY = "sk-of-a-test"
+ADDRESS = Address("http://127.0.0.1:8642/deepseek", "some-model", 1000)
+SHOWS = """#!{python}
+import json, os, sys
+print(json.dumps({{"words": sys.argv[1:], "env": dict(os.environ), "pid": os.getpid()}}), flush=True)
+{rest}
+"""
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[str]:
+    with running({}, Settings()) as started:
+        yield started.url
+
+
+def installed(folder: Path, command: str, rest: str = "") -> None:
+    """A program that says how it was started."""
+    (folder / "bin").mkdir(exist_ok=True)
+    file = folder / "bin" / command
+    file.write_text(SHOWS.format(python=sys.executable, rest=rest))
+    file.chmod(0o755)
+
+
+def started(home: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
+    kept = {name: os.environ[name] for name in ("LANG", "VIRTUAL_ENV") if name in os.environ}
+    environment = kept | {"HOME": str(home), "PATH": str(home / "bin")} | variables
+    command = [sys.executable, "-m", "thoughtline.cli", "run", *words]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+    )
+
+
+def test_the_client_s_status_is_ours(tmp_path: Path, gateway: str) -> None:
+    """It has our process, our environment with what `connect` prints over it, and its own arguments."""
+    installed(tmp_path, "claude", "sys.exit(7)")
+    words = ("claude", "--provider", "deepseek", "--url", gateway, "--", "-p", "hi there", "--", "--provider")
+    variables = {"DEEPSEEK_API_KEY": KEY, "MINE": "1", "ANTHROPIC_AUTH_TOKEN": "old", "HTTPS_PROXY": "http://proxy:1"}
+    process = started(tmp_path, *words, **variables)
+    said, remarks = process.communicate(timeout=60)
+    assert (process.returncode, remarks) == (7, "")
+    shown = json.loads(said)
+    assert shown["pid"] == process.pid
+    assert shown["words"] == ["-p", "hi there", "--", "--provider"]
+    assert shown["env"]["ANTHROPIC_BASE_URL"] == f"{gateway}/deepseek"
+    assert shown["env"]["ANTHROPIC_API_KEY"] == KEY
+    assert shown["env"]["ANTHROPIC_DEFAULT_HAIKU_MODEL"] == "deepseek-v4-pro"
+    assert "ANTHROPIC_AUTH_TOKEN" not in shown["env"]
+    assert (shown["env"]["MINE"], shown["env"]["NO_PROXY"]) == ("1", "127.0.0.1")
+
+
+def test_a_signal_reaches_the_client(tmp_path: Path, gateway: str) -> None:
+    """Since it has our process."""
+    installed(tmp_path, "claude", "sys.stdin.close(); import signal; signal.pause()")
+    process = started(tmp_path, "claude", "--url", gateway, THOUGHTLINE_KEY=KEY)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGTERM
+
+
+def test_a_gateway_of_its_own(tmp_path: Path) -> None:
+    """With --serve it comes before the client and ends with it."""
+    asks = "import urllib.request as r; url = os.environ['ANTHROPIC_BASE_URL'].rpartition('/')[0]"
+    installed(tmp_path, "claude", f"{asks}; print(r.urlopen(url + '/healthz').status)")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = started(tmp_path, "claude", "--serve", THOUGHTLINE_PORT=str(port), THOUGHTLINE_KEY=KEY)
+    said, remarks = process.communicate(timeout=120)
+    assert (process.returncode, said.splitlines()[-1:]) == (0, ["200"]), remarks
+    log = tmp_path / ".local" / "share" / "thoughtline" / "gateway.log"
+    assert f"a gateway runs with the client; its log: {log}" in remarks
+    with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 60) as waiting:
+        assert waiting.recv(1) == b""  # it hangs up when it ends
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["claude", "--url", "http://127.0.0.1:9"],
+            "No gateway answers at http://127.0.0.1:9. Start one in another shell",
+        ),
+        (["codex"], "no program codex in PATH; install it: npm install --global @openai/codex"),
+        (["pi"], "pi can't be set by flags or variables. Change its own settings: thoughtline connect pi --write"),
+        (["cursor"], "Cursor can't be set by flags or variables. What to set in it: thoughtline connect cursor"),
+        (["cluade"], "no client cluade; did you mean claude-code?"),
+        (["claude", "--provider", "depseek"], "no provider depseek; did you mean deepseek?"),
+        (["claude", "--model", "depseek/x"], "no provider depseek; did you mean deepseek?"),
+    ],
+)
+def test_what_is_said_where_it_can_t_start(words: list[str], told: str, tmp_path: Path) -> None:
+    """One line, with a way out."""
+    installed(tmp_path, "claude")
+    process = started(tmp_path, *words)
+    said, remarks = process.communicate(timeout=60)
+    assert (process.returncode, said) == (2, "")
+    assert remarks.startswith(f"thoughtline run: {told}")
+
+
+def test_a_missing_key_is_told(tmp_path: Path, gateway: str) -> None:
+    """It may be right all the same: a simulator takes any."""
+    installed(tmp_path, "claude")
+    _, remarks = started(tmp_path, "claude", "--provider", "kimi", "--url", gateway).communicate(timeout=60)
+    assert "no key in THOUGHTLINE_KEY or MOONSHOT_API_KEY or KIMI_API_KEY: the client shows a placeholder" in remarks
+
+
+@pytest.mark.parametrize("client", [client for client in CLIENTS if client.program], ids=lambda client: client.name)
+def test_everything_that_connect_prints_is_set(client: object) -> None:
+    """The address, the model and the key reach every program, by a variable, a flag or a file of its own."""
+    assert isinstance(client, type(CLIENTS[0]))
+    launch = launch_of(client, ADDRESS, KEY)
+    assert launch is not None
+    given = " ".join([*launch.arguments, *launch.variables.values(), *(file.text for file in launch.files)])
+    for value in (ADDRESS.base, ADDRESS.model, KEY):
+        assert value in given
+
+
+def test_flags_of_codex() -> None:
+    """Each value of its file as one, in TOML."""
+    codex = find("codex")
+    assert codex is not None
+    launch = launch_of(codex, ADDRESS, KEY)
+    assert launch is not None
+    assert launch.arguments[:4] == ["-c", 'model="some-model"', "-c", 'model_provider="thoughtline"']
+    assert 'model_providers.thoughtline.base_url="http://127.0.0.1:8642/deepseek/v1"' in launch.arguments
+    assert launch.variables == {"THOUGHTLINE_KEY": KEY}
