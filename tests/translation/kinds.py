@@ -185,6 +185,7 @@ RESPONSES = (
         members={"context_management": [{"type": "compaction", "compact_threshold": 1000}]},
         words=("compact_threshold",),
     ),
+    Kind("`reasoning.context`", members={"reasoning": {"context": "current_turn"}}, words=("current_turn",)),
 )
 
 MESSAGES = (
@@ -254,6 +255,11 @@ MESSAGES = (
     Kind("`mcp_servers`", members={"mcp_servers": [{"type": "url", "url": "https://MARK", "name": "x"}]}),
     Kind("`fallbacks`", members={"fallbacks": [{"model": "MARK"}]}),
     Kind("`diagnostics`", members={"diagnostics": {"previous_message_id": "msg_MARK"}}),
+    Kind(
+        "`thinking.block_binding`",
+        members={"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}},
+        words=("block_binding",),
+    ),
 )
 
 KINDS: dict[FormatName, tuple[Kind, ...]] = {"openai_responses": RESPONSES, "anthropic_messages": MESSAGES}
@@ -341,6 +347,9 @@ def fate(kind: Kind, number: int, asked: Asked, got: Told) -> str:
 
 MARK = "<!-- made by `python -m tests.translation.kinds`, checked by the tests -->\n"
 END = "<!-- end of kinds -->\n"
+WRAPPED = ("gemini_code_assist", "gemini_interactions", "bedrock_invoke")
+"""They hold what another column says."""
+
 TITLES: dict[FormatName, str] = {
     "openai_responses": "Of a Responses client",
     "anthropic_messages": "Of a Messages client",
@@ -349,7 +358,7 @@ TITLES: dict[FormatName, str] = {
 
 def table(client: FormatName) -> str:
     """One line a kind, one column a server."""
-    columns = OTHERS[client]
+    columns = [to for to in OTHERS[client] if to not in WRAPPED]
     names = [f"`{to}`" if to in FORMATS else to for to in columns]
     lines = [f"| {TITLES[client]} | {' | '.join(names)} |", f"|{'---|' * (len(columns) + 1)}"]
     for kind in KINDS[client]:

@@ -22,6 +22,7 @@ from thoughtline.replay.findings import Finding, place_of
 from thoughtline.translation.calls import OutgoingIds, upstream_rule
 from thoughtline.translation.envelopes import NO_SEALER, Opened, Sealer
 from thoughtline.translation.runs import Part, Placed, in_runs
+from thoughtline.translation.searches import CALL, OUTPUT, searched
 from thoughtline.translation.tools import NO_NAMES, ToolNames, wrapped_text
 from thoughtline.values.errors import Untranslatable
 from thoughtline.values.items import (
@@ -155,8 +156,11 @@ class _Work:
         parts: list[Part] = []
         words: list[Item] = []
         for at, item in enumerate(turn.items):
+            search = searched(item.raw, self._tools) if isinstance(item, Unknown) and item.kind == OUTPUT else None
             if isinstance(item, ToolResult):
                 parts += self._result(turn, item)
+            elif search is not None:
+                parts += self._result(turn, search.result)
             else:
                 words += self._said(turn, at, item)
         role: Role = turn.role if turn.role in ("system", "user") else "user"
@@ -224,8 +228,11 @@ class _Work:
                     items.append(self._call(turn, at, item))
                 case Unknown(kind="refusal"):
                     items.append(self._to.encode_words(refusal_of(item)))
-                case Unknown(kind="additional_tools" | "tool_search_call"):
-                    continue  # what they offer is offered (`tools.offer`)
+                case Unknown(kind="additional_tools"):
+                    continue  # what it offers is offered (`tools.offer`)
+                case Unknown() if item.kind == CALL:
+                    search = searched(item.raw, self._tools)
+                    items += [self._call(turn, at, search.call)] if search is not None else []
                 case Unknown() if item.kind in COMPACTIONS:
                     words = self._compacted(turn, at, item)
                     items += [self._to.encode_words(words)] if words else []

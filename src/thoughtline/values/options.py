@@ -20,13 +20,17 @@ EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium", "high", "xhig
 
 
 class FunctionTool(Struct, frozen=True, gc=False):
-    """A function that the client runs. `parameters` is a JSON schema, `namespace` the group that it stands in."""
+    """A function that the client runs. `parameters` is a JSON schema, `namespace` the group that it stands in.
+
+    `is_search`: it finds more tools, and the client's format has a kind of its own for it.
+    """
 
     name: str
     description: str | None = None
     parameters: Raw | None = None
     strict: bool | None = None
     namespace: str | None = None
+    is_search: bool = False
 
 
 class CustomTool(Struct, frozen=True, gc=False):
