@@ -30,6 +30,7 @@ IDS = (
     "gemini-gemini_interactions",
     "ollama-ollama_chat",
     "bedrock-bedrock_converse-us",
+    "bedrock-bedrock_invoke-us",
 )
 STREAMS = [next(case for case in CASES if case.id.startswith(one)) for one in IDS]
 

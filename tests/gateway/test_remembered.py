@@ -25,6 +25,7 @@ STARTS = (
     "gemini-gemini_interactions",
     "ollama-ollama_chat",
     "bedrock-bedrock_converse-us",
+    "bedrock-bedrock_invoke-us",
 )
 LONG = [next(case for case in CASES if case.id.startswith(start)) for start in STARTS]
 

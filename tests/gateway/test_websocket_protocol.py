@@ -173,6 +173,7 @@ WHOLE = frame(Opcode.TEXT, b'{"type":"response.create"}' * 100)
         (b"\x81\xff" + (2**40).to_bytes(8, "big") + bytes(4), 1009, ""),
         (frame(Opcode.BINARY, b"{}"), 1003, "text frames only"),
     ],
+    ids=lambda value: "" if isinstance(value, bytes) else None,  # a mask is another one each time
 )
 def test_what_is_half_or_wrong_ends_it(data: bytes, code: int, reason: str) -> None:
     """Within `body_timeout`, and with a code that says why."""

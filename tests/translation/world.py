@@ -118,6 +118,10 @@ MORE_UPSTREAMS: tuple[Upstream, ...] = (
     Upstream("groq", "default", "groq", "openai_chat", "openai/gpt-oss-120b", "/v1/chat/completions"),
     Upstream("cerebras", "default", "cerebras", "openai_chat", "gpt-oss-120b", "/v1/chat/completions"),
     Upstream("copilot", "default", "copilot", "openai_chat", "claude-sonnet-4.5", "/chat/completions"),
+    Upstream(
+        *("bedrock", "classic", "bedrock", "bedrock_invoke", "us.anthropic.claude-sonnet-4-5"),
+        *("/model/{model}/invoke", "/model/{model}/invoke-with-response-stream"),
+    ),
 )
 
 
