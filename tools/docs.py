@@ -282,7 +282,7 @@ def efforts() -> str:
         "lowest word that covers them; a word that a model does not know becomes the nearest below, else its lowest. "
         "A budget that stands for a word leaves a fifth of `max_tokens` to the answer; one that the client gave stays "
         "below `max_tokens`. What was not said stays unsaid. A Claude that can't think in the way that a request of "
-        "its own format says (`modes`) is told to in one that it has, and that is found (`forbidden`, at `/thinking`).\n"
+        "its own format says (`modes`) is told to in one that it has: a finding (`forbidden`, at `/thinking`).\n"
     )
     return "\n".join(
         [
