@@ -273,14 +273,16 @@ def efforts() -> str:
     rows = [
         f"| {', '.join(f'`{name}`' for name in names)} | {_models(knob)} "
         f"| `{knob.style}` | {', '.join(knob.efforts) or '—'} | {_budgets(knob)} "
-        f"| {'yes' if knob.can_be_off else 'no'} | {', '.join('.'.join(path) for path, _ in knob.keeps) or '—'} |"
+        f"| {'yes' if knob.can_be_off else 'no'} | {', '.join('.'.join(path) for path, _ in knob.keeps) or '—'} "
+        f"| {', '.join(knob.modes) or '—'} |"
         for knob, names in _knobs().items()
     ]
     text = (
         "What a client says of thinking, in one table for all ways to say it. A word becomes tokens, and tokens the "
         "lowest word that covers them; a word that a model does not know becomes the nearest below, else its lowest. "
         "A budget that stands for a word leaves a fifth of `max_tokens` to the answer; one that the client gave stays "
-        "below `max_tokens`. What was not said stays unsaid.\n"
+        "below `max_tokens`. What was not said stays unsaid. A Claude that can't think in the way that a request of "
+        "its own format says (`modes`) is told to in one that it has: a finding (`forbidden`, at `/thinking`).\n"
     )
     return "\n".join(
         [
@@ -290,7 +292,7 @@ def efforts() -> str:
             *words,
             "\nThe knob of a model: of its contract, the first row that fits. `keeps` is the switch that has earlier "
             "thinking used.\n",
-            "| contract | model | knob | words | budget | off | keeps |\n" + "|---" * 7 + "|",
+            "| contract | model | knob | words | budget | off | keeps | modes |\n" + "|---" * 8 + "|",
             *rows,
             "",
         ]

@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from tests.clients.upstreams import Upstream, start
+from tests.gateway.sockets import talking
 from tests.gateway.upstreams import Got, Out, upstream
 from tests.gateway.world import Json, Running, running
 from thoughtline.settings import Settings
@@ -183,6 +184,23 @@ def test_passing_on() -> None:
     with upstream(refuse_nothing) as up, running({"deepseek": up.url}, settings) as gateway:
         post(gateway, "deepseek", {"input": [user("Hi"), FOREIGN, ORDER]})
     assert json.loads(up.got[0].body)["input"] == [user("Hi"), FOREIGN, ORDER]
+
+
+@pytest.mark.parametrize(("provider", "profile", "model"), TARGETS[:4])
+def test_over_a_websocket(provider: str, profile: str | None, model: str) -> None:
+    """The order comes as what is new of a conversation; what follows begins with the compaction."""
+    simulator = start(provider, profile)
+    with running({provider: simulator.url}) as gateway:
+        url = f"{gateway.url}/{provider}/v1/responses"
+        with talking(url, model=model, tools=TOOLS) as talk:
+            first = talk.ask(input=[user(SCRIPT)])
+            call = next(one for one in first.output if one["type"] == "function_call")
+            result = {"type": "function_call_output", "call_id": call["call_id"], "output": "42"}
+            compacted = talk.ask(input=[result, ORDER], previous_response_id=first.id)
+            assert [one["type"] for one in compacted.output] == ["compaction"]
+            talk.ask(input=[user("Hi"), *compacted.output, user("Which key?")])
+    assert simulator.refusals() == []
+    assert "They looked; the key is 42." in last_body(simulator)
 
 
 # --- POST /responses/compact ------------------------------------------------------------------------------------------

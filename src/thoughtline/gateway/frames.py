@@ -17,6 +17,7 @@ from msgspec import Raw, Struct
 from thoughtline.formats.framing import ServerSentEvents
 from thoughtline.formats.json_text import NULL, array, elements, encode, is_given, members, object_of, set_members
 from thoughtline.formats.lone_surrogates import as_sent, readable
+from thoughtline.formats.openai_responses.elements import COMPACTIONS
 from thoughtline.formats.weighing import check_weight
 from thoughtline.gateway.headers import Headers
 from thoughtline.gateway.stored_responses import input_of, name_of
@@ -24,9 +25,6 @@ from thoughtline.values.errors import Declined
 
 CREATE = "response.create"
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-
-_COMPACTED = frozenset({"compaction", "compaction_summary", "context_compaction"})
-"""What stands for all that was said before it."""
 
 _TOLD = re.compile(rb"retry-after|x-request-id|x-ratelimit-.*|x-codex-.*|x-thoughtline-.*")
 """The headers of an error that its frame has: Codex reads limits and waiting times there."""
@@ -151,7 +149,7 @@ def joined(first: bytes, second: bytes) -> bytes:
 def _is_whole(given: Sequence[Raw], earlier: LatestConversation) -> bool:
     """Whether an input stands for all that was said: it is compacted, or has what it claims to follow."""
     read = [_element(one) for one in given]
-    return any(one.type in _COMPACTED or not earlier.marks.isdisjoint(one.marks) for one in read)
+    return any(one.type in COMPACTIONS or not earlier.marks.isdisjoint(one.marks) for one in read)
 
 
 def turn_headers(headers: Headers, metadata: dict[str, Raw]) -> Headers:

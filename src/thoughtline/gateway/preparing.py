@@ -48,8 +48,10 @@ async def prepare(attempt: Attempt) -> None:
     is_stored = attempt.is_translated and "stored_responses" in client.quirks
     if is_stored:
         await _with_stored(attempt)
-    if client.tool_shapes == "namespaces" and (incoming.route.action == "compact" or may_compact(attempt.body)):
-        await _compacted(attempt)
+    if client.tool_shapes == "namespaces":
+        new = attempt.body if attempt.is_translated else incoming.short  # what is remembered has none to change
+        if incoming.route.action == "compact" or may_compact(new):
+            await _compacted(attempt)
     if not attempt.is_translated:
         await _restored(attempt)
     else:
