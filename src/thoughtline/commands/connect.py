@@ -18,7 +18,7 @@ from thoughtline.settings import data_directory, home_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client; without it, all are named")
+    parser.add_argument("client", nargs="?", metavar="CLIENT", help="which client; without it, all are listed")
     add_client_options(parser)
     doing = parser.add_mutually_exclusive_group()
     doing.add_argument("--write", action="store_true", help="change the client's own file, and show how")
