@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 WANTED = ("Name", "Version", "Summary", "Author", "License-Expression", "Requires-Python", "Keywords", "Classifier")
-STRANGE = re.compile(r"(^|/)(\.|__pycache__)|\.(pyc|db|log)$")
+STRANGE = re.compile(r"(^|/)(\.(?!gitignore$)|__pycache__)|\.(pyc|log)$")
 LINK = re.compile(r"\]\((?!https?://|#)([^)\s]+)\)")
 
 

@@ -11,7 +11,8 @@ import pytest
 from tests.gateway.managing import TOKEN, Managed, followed, managed
 from tests.gateway.test_admin_requests import NOVEL, acme, unseen
 from thoughtline.cli import main
-from thoughtline.commands.explain import DONE, FAILED, NOT_FOUND
+from thoughtline.commands.explain import DONE, NOT_FOUND
+from thoughtline.commands.failing import FAILED
 
 
 @pytest.fixture
