@@ -17,6 +17,7 @@ import pytest
 
 from tests.gateway.world import running
 from thoughtline.cli import main
+from thoughtline.commands import serve as serving
 from thoughtline.gateway.admin.table import TABLE
 from thoughtline.gateway.meant import CLIENT_PATHS, MANAGEMENT_PATHS
 from thoughtline.settings import ServerSettings, Settings
@@ -78,7 +79,13 @@ TYPED = [
         "serve: --store: store.url: there is no such store (begin it with one of memory, sqlite, redis",
         "",
     ),
-    ("a store's folder", "serve --store sqlite:////dev/null/x.db", {}, "serve: ", "/dev/null"),
+    (
+        "a store's folder",
+        "serve --store sqlite:////dev/null/x/y.db",
+        {},
+        "serve: /dev/null/x: store.url: this folder can't be made: Not a directory",
+        "--store memory://",
+    ),
     (
         "a driver that is missing",
         "serve --store redis://127.0.0.1:1",
@@ -226,6 +233,7 @@ def test_what_is_printed(
     for name, value in {"HOME": str(tmp_path), **variables}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(serving, "serve", lambda *given, **named: pytest.fail("it started"))  # and would never end
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.setitem(sys.modules, "redis.asyncio", None)
     with socket.create_server(("127.0.0.1", 0)) as taken:

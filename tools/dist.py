@@ -95,7 +95,7 @@ def check_names(path: Path) -> Iterator[str]:
 def installed(wheel: Path, folder: Path) -> str:
     """With what it asks for, in an environment of its own; gives the command."""
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    pip = [folder / "venv" / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [str(folder / "venv" / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, str(wheel)], check=True)
     return str(folder / "venv" / "bin" / "thoughtline")
 
